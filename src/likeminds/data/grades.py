@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,11 @@ def read_answers(
     within: Sequence[Index] = (),
     known: LabelReading | None = None,
 ) -> ParsedLabels:
-    """Read labels as yes or no, or as grades."""
+    """Read labels as yes or no, or as grades from worst to best.
+
+    By default, labels of more than two numbers or of an ordered categorical are grades, unless
+    ``positive`` or ``threshold`` is given.
+    """
     how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
     if isinstance(values, IntegerCodes) and "median" not in {threshold, known and known.threshold}:
         # Whether a value is positive does not depend on who gave it, nor on how often.
@@ -62,33 +67,32 @@ def _read_all(
 ) -> ParsedLabels:
     order = _order(values) if grades is None or grades is True else _listed(grades)
     labels = as_id_array(values, "labels")
+    binary = partial(read_labels, labels, within=within)
     cut = positive is not None or threshold is not None
     if grades and cut:
         raise ValueError("Pass grades= (all are learned from), or positive= or threshold=.")
     if known is not None:
         if known.grades is None and not grades:
-            return ParsedLabels(*_binary(labels, positive, threshold, within, known))
+            return ParsedLabels(*binary(positive=positive, threshold=threshold, known=known))
         return _as_before(labels, order, known, positive, threshold)
     if cut or grades is False:
-        return ParsedLabels(*_binary(labels, positive, threshold, within, None))
+        return ParsedLabels(*binary(positive=positive, threshold=threshold))
     if grades is None and order is not None and len(order) == 2:
         # Categories in alphabetical order: agree, disagree.
         best = None if are_yes_and_no(order) else order[1]
-        return ParsedLabels(*_binary(labels, best, None, within, None))
+        return ParsedLabels(*binary(positive=best))
     if grades is None and order is None:
-        labels = _without_accidents(labels)
-        distinct = encode(labels, "labels")[1]
-        if labels.dtype.kind == "b" or len(distinct) <= 2 or are_yes_and_no(distinct.tolist()):
-            return ParsedLabels(*_binary(labels, None, None, within, None))
-    found = _graded(labels, order, None)
-    if grades is None and order is None:
-        _warn_of_many(found.grades)
-    return found
+        return _undeclared(_without_accidents(labels), within)
+    return _graded(labels, order, None)
 
 
-def _warn_of_many(grades: FloatArray | None) -> None:
-    """Warn where labels not declared as grades have too many values for a scale."""
-    n_grades = 0 if grades is None else len(np.unique(grades))
+def _undeclared(labels: IdArray, within: Sequence[Index]) -> ParsedLabels:
+    """Read more than two numbers as grades; warn where they are too many for a scale."""
+    distinct = encode(labels, "labels")[1]
+    if labels.dtype.kind == "b" or len(distinct) <= 2 or are_yes_and_no(distinct.tolist()):
+        return ParsedLabels(*read_labels(labels, within=within))
+    found = _graded(labels, None, None)
+    n_grades = len(np.unique(np.asarray(found.grades)))
     if n_grades > MOST_GRADES:
         warnings.warn(
             f"Labels have {n_grades:,} distinct numbers, which are taken for grades and learned "
@@ -97,6 +101,7 @@ def _warn_of_many(grades: FloatArray | None) -> None:
             UserWarning,
             stacklevel=2,
         )
+    return found
 
 
 def positions_among(labels: IdArray, order: Sequence[Hashable]) -> Float:
@@ -126,16 +131,6 @@ def divide_evenly(grades: FloatArray, counts: Index | None = None) -> float:
         return float(distinct[0])
     not_above = np.cumsum(total)
     return float(distinct[int(np.argmin(np.abs(2 * not_above[:-1] - not_above[-1])))])
-
-
-def join_grades(first: Any, second: Any, reading: LabelReading | None) -> dict[str, Any]:
-    """Return labels and grades of two annotations after each other; refuse yes/no beside grades."""
-    refuse_mixture(first.grades is not None, second.grades is not None)
-    labels = np.concatenate([first.labels, second.labels])
-    if first.grades is None or reading is None:
-        return {"labels": labels, "reading": reading}
-    grades = np.concatenate([first.grades, second.grades])
-    return {"labels": grades > reading.threshold, "reading": reading, "grades": grades}
 
 
 def refuse_mixture(ours: bool, theirs: bool) -> None:
@@ -171,16 +166,6 @@ def _listed(grades: Any) -> Sequence[Hashable] | None:
         told = f"{listing(repeated)} occurs twice" if repeated else f"there are {len(order)}"
         raise ValueError(f"grades must list two or more different grades, but {told}.")
     return order
-
-
-def _binary(
-    labels: IdArray,
-    positive: Hashable | None,
-    threshold: float | str | None,
-    within: Sequence[Index],
-    known: LabelReading | None,
-) -> tuple[Bool, LabelReading | None]:
-    return read_labels(labels, positive=positive, threshold=threshold, within=within, known=known)
 
 
 def _as_before(

@@ -28,27 +28,20 @@
 
 from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import Any
 
-from likeminds.data.connectors.argilla import read_argilla
-from likeminds.data.connectors.crowdkit import read_crowdkit
-from likeminds.data.connectors.export_result import Export, LeftOut
-from likeminds.data.connectors.label_studio import read_label_studio
-from likeminds.data.connectors.lewidi import read_lewidi
-from likeminds.data.connectors.polis import read_polis
-from likeminds.data.connectors.preferences import read_preferences
-from likeminds.data.connectors.prodigy import read_prodigy
+from likeminds.data.connectors import labelling_tools, published_data
+from likeminds.data.connectors.export_result import Collector, Export, LeftOut
 
 __all__ = ["CONNECTORS", "Export", "LeftOut", "read_export"]
 
-CONNECTORS: Mapping[str, Callable[[Any], Export]] = {
-    "label-studio": read_label_studio,
-    "argilla": read_argilla,
-    "prodigy": read_prodigy,
-    "crowd-kit": read_crowdkit,
-    "lewidi": read_lewidi,
-    "polis": read_polis,
-    "preferences": read_preferences,
+CONNECTORS: Mapping[str, Callable[[str | PathLike[str], Collector], None]] = {
+    "label-studio": labelling_tools.read_label_studio,
+    "argilla": labelling_tools.read_argilla,
+    "prodigy": labelling_tools.read_prodigy,
+    "crowd-kit": published_data.read_crowdkit,
+    "lewidi": published_data.read_lewidi,
+    "polis": published_data.read_polis,
+    "preferences": published_data.read_preferences,
 }
 
 
@@ -64,4 +57,6 @@ def read_export(kind: str, path: str | PathLike[str]) -> Export:
     """
     if kind not in CONNECTORS:
         raise ValueError(f"Exports of {kind!r} are not known; there are {', '.join(CONNECTORS)}.")
-    return CONNECTORS[kind](path)
+    collector = Collector()
+    CONNECTORS[kind](path, collector)
+    return collector.export()

@@ -1,10 +1,13 @@
-"""What is taken from an export, and what is left out of it, counted and named."""
+"""The result of reading an export: what is taken, and what is left out, counted and located."""
 
-from collections.abc import Hashable
+import json
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
+from os import PathLike, fspath
 from typing import Any
 
+from likeminds._util.atomic_files import readable
 from likeminds._util.checks import listing
 from likeminds._util.lazy_imports import pa
 from likeminds._util.text_format import counted
@@ -41,9 +44,9 @@ class Export:
 
     Attributes
     ----------
-    labels : list of (person, item, attribute, label)
+    labels : list of (user, item, attribute, label)
         What people said; a later judgement of the same takes the place of an earlier one.
-    comparisons : list of (person, winner, loser)
+    comparisons : list of (user, winner, loser)
         Which of two items somebody chose.
     texts : dict
         What items say, by their ids.
@@ -56,7 +59,7 @@ class Export:
     texts: dict[Hashable, str]
     left_out: tuple[LeftOut, ...]
 
-    def to_table(self, attribute: str | None = None) -> Any:
+    def to_table(self, attribute: str | None = None) -> "pa.Table":
         """Return the labels as a pyarrow.Table with columns user, item, label (and attribute).
 
         Parameters
@@ -67,8 +70,8 @@ class Export:
         rows = [row for row in self.labels if attribute is None or row[2] == attribute]
         if not rows:
             raise ValueError(self._nothing(attribute))
-        person, item, about, label = zip(*rows, strict=True)
-        columns = {"user": person, "item": item, "label": label}
+        user, item, about, label = zip(*rows, strict=True)
+        columns = {"user": user, "item": item, "label": label}
         if attribute is None and len(set(about)) > 1:
             columns["attribute"] = about
         return pa.table({name: as_arrow(list(values)) for name, values in columns.items()})
@@ -124,35 +127,35 @@ class Collector:
     ticks: dict[str, list[tuple[Hashable, Hashable, list[str], str]]] = field(default_factory=dict)
     reasons: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, person: Hashable, item: Hashable, attribute: str, label: Any, where: str) -> None:
+    def add(
+        self, user: Hashable, item: Hashable, attribute: str, label: object, where: str
+    ) -> None:
         """Take a label; one that was there before is replaced, which is counted."""
-        if not (_is_plain(person) and _is_plain(item)):
+        if not (_is_plain(user) and _is_plain(item)):
             self.leave_out(_NO_ID, where)
             return
         if not isinstance(label, str | int | float):
             self.leave_out("since it is neither a label nor a rating", where)
             return
-        key = (person, item, attribute)
+        key = (user, item, attribute)
         if key in self.labels:
             self.leave_out("since the same person judged the same again later", where)
             del self.labels[key]
         self.labels[key] = label
 
-    def add_comparison(
-        self, person: Hashable, winner: Hashable, loser: Hashable, where: str
-    ) -> None:
+    def add_comparison(self, user: Hashable, winner: Hashable, loser: Hashable, where: str) -> None:
         """Take a comparison of two different items."""
-        if not (_is_plain(person) and _is_plain(winner) and _is_plain(loser)):
+        if not (_is_plain(user) and _is_plain(winner) and _is_plain(loser)):
             self.leave_out(_NO_ID, where)
         elif winner == loser:
             self.leave_out("since an item was compared with itself", where)
         else:
-            self.comparisons.append((person, winner, loser))
+            self.comparisons.append((user, winner, loser))
 
     def tick(
-        self, person: Hashable, item: Hashable, attribute: str, choices: Any, where: str
+        self, user: Hashable, item: Hashable, attribute: str, choices: object, where: str
     ) -> None:
-        """Take what somebody ticked, of which there may be several.
+        """Take the choices that a user ticked, of which there may be several.
 
         Whether a question allows several is known only once all is read: then each choice
         becomes a yes-or-no attribute of its own.
@@ -160,10 +163,39 @@ class Collector:
         if not isinstance(choices, list) or not all(isinstance(one, str) for one in choices):
             self.leave_out("since it is no list of choices", where)
             return
-        self.ticks.setdefault(attribute, []).append((person, item, choices, where))
+        self.ticks.setdefault(attribute, []).append((user, item, choices, where))
 
-    def say(self, item: Any, text: str | None) -> None:
-        """Note what an item says, if it says anything."""
+    def records(self, path: str | PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the records of a JSON list or of JSON Lines, each with the words for its place.
+
+        Broken lines, and records that are not objects, are left out and counted. A broken list is
+        an error, since its records are unknown.
+        """
+        text = _read_text(path)
+        for where, record in _in_list(path) if text.lstrip().startswith("[") else _in_lines(text):
+            if isinstance(record, dict):
+                yield where, record
+            else:
+                broken = isinstance(record, json.JSONDecodeError)
+                what = "valid JSON" if broken else "object of JSON"
+                self.leave_out(f"since it is no {what}", where)
+
+    def objects(
+        self, values: object, where: str, what: str
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the objects of a list inside a record, with their places; others are left out."""
+        if not isinstance(values, list):
+            self.leave_out(f"since {what}s are no list", where)
+            return
+        for number, value in enumerate(values, 1):
+            place = f"{where}, {what} {number}"
+            if isinstance(value, dict):
+                yield place, value
+            else:
+                self.leave_out("since it is no object of JSON", place)
+
+    def add_text(self, item: object, text: str | None) -> None:
+        """Note the text of an item, if it has one."""
         if text is not None and _is_plain(item):
             self.texts[item] = text
 
@@ -173,7 +205,7 @@ class Collector:
 
     def export(self) -> Export:
         """Return all that was collected."""
-        self._settle_ticks()
+        self._add_ticks()
         return Export(
             [(*key, label) for key, label in self.labels.items()],
             self.comparisons,
@@ -184,14 +216,53 @@ class Collector:
             ),
         )
 
-    def _settle_ticks(self) -> None:
+    def _add_ticks(self) -> None:
         for attribute, rows in self.ticks.items():
             if all(len(choices) == 1 for _, _, choices, _ in rows):
-                for person, item, choices, where in rows:
-                    self.add(person, item, attribute, choices[0], where)
+                for user, item, choices, where in rows:
+                    self.add(user, item, attribute, choices[0], where)
                 continue
             offered = dict.fromkeys(choice for _, _, choices, _ in rows for choice in choices)
-            for person, item, choices, where in rows:
+            for user, item, choices, where in rows:
                 for choice in offered:
-                    self.add(person, item, f"{attribute}: {choice}", choice in choices, where)
+                    self.add(user, item, f"{attribute}: {choice}", choice in choices, where)
         self.ticks = {}
+
+
+def read_json(path: str | PathLike[str]) -> Any:
+    """Read one JSON document; where it is broken, say on which line."""
+    try:
+        return json.loads(_read_text(path))
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"{fspath(path)} is no valid JSON: {error.msg} on line {error.lineno}, "
+            f"column {error.colno}. Was the export cut short?"
+        ) from None
+
+
+def text_of(fields: object) -> str | None:
+    """Return the text of a record's fields: that called text, or the only, or the first one."""
+    if not isinstance(fields, dict):
+        return fields if isinstance(fields, str) else None
+    texts = [value for value in (fields.get("text"), *fields.values()) if isinstance(value, str)]
+    return next(filter(None, texts), None)
+
+
+def _in_list(path: str | PathLike[str]) -> Iterator[tuple[str, object]]:
+    return ((f"record {number}", record) for number, record in enumerate(read_json(path), 1))
+
+
+def _in_lines(text: str) -> Iterator[tuple[str, object]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                yield f"line {number}", json.loads(line)
+            except json.JSONDecodeError as error:
+                yield f"line {number}", error
+
+
+def _read_text(path: str | PathLike[str]) -> str:
+    try:
+        return readable(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{fspath(path)} is no text in UTF-8: {error.reason}.") from None

@@ -12,9 +12,8 @@ from typing import Any
 
 from likeminds._util.checks import listing
 from likeminds._version import __version__
-from likeminds.data.connectors.argilla import unflattened
 from likeminds.data.connectors.export_result import Collector
-from likeminds.data.connectors.json_io import read_records
+from likeminds.data.connectors.labelling_tools import unflattened
 
 AGENT = f"likeminds {__version__}"
 
@@ -41,7 +40,7 @@ def return_to(kind: str, path: str | PathLike[str], questions: Iterable[ExportQu
     """Return the records of an export with what the crowd would say of each, for the same tool."""
     if kind not in RETURNS:
         raise ValueError(f"Nothing goes back to {kind!r}; there are {', '.join(RETURNS)}.")
-    records = [record for _, record in read_records(path, Collector())]
+    records = [record for _, record in Collector().records(path)]
     given = list(questions)
     found = [RETURNS[kind](record, given) for record in records]
     if not any(found):

@@ -1,0 +1,170 @@
+"""Readers of exports of labelling tools: Label Studio, Argilla, Prodigy."""
+
+from collections.abc import Hashable, Iterator
+from os import PathLike
+from typing import Any
+
+from likeminds.data.connectors.export_result import Collector, text_of
+
+Record = dict[str, Any]
+
+_SIDES = ("left", "right")
+# The columns of responses in flat records of Argilla, and the columns that are not fields.
+_RESPONSES, _NOT_FIELDS = ".responses", ("id", "external_id", "status", "_server_id", "score")
+_PRODIGY_ANSWERS = {"accept": True, "reject": False}
+
+
+def read_label_studio(path: str | PathLike[str], collector: Collector) -> None:
+    """Read choices, ratings and pairwise comparisons from an export of Label Studio (JSON).
+
+    A task is an item and each control an attribute. A control in which somebody ticked several
+    choices becomes one yes-or-no attribute for each choice. Pairwise comparisons are of the two
+    texts of a task, the first of which is the left one.
+    """
+    for place, task in collector.records(path):
+        item = task.get("id", place)
+        collector.add_text(item, text_of(task.get("data")))
+        for user, result, where in _results(task, place, collector):
+            control = str(result.get("from_name", "label"))
+            value, kind = result.get("value"), str(result.get("type"))
+            if not isinstance(value, dict) or (kind not in value and kind != "pairwise"):
+                collector.leave_out("since it holds no value", where)
+            elif kind == "choices":
+                collector.tick(user, item, control, value["choices"], where)
+            elif kind == "rating":
+                collector.add(user, item, control, value["rating"], where)
+            elif kind == "pairwise":
+                _compare(collector, user, task, value, where)
+            else:
+                collector.leave_out(f"since {kind} is no label of a whole item", where)
+
+
+def _results(
+    task: Record, place: str, collector: Collector
+) -> Iterator[tuple[Hashable, Record, str]]:
+    annotations = task.get("annotations", task.get("completions")) or []
+    for where, annotation in collector.objects(annotations, place, "annotation"):
+        user = annotation.get("completed_by")
+        if isinstance(user, dict):
+            user = next((user[key] for key in ("id", "email", "username") if key in user), None)
+        if annotation.get("was_cancelled"):
+            collector.leave_out("since the annotator skipped the task", where)
+        elif not isinstance(user, int | str):
+            collector.leave_out("since nobody says who completed it", where)
+        elif not annotation.get("result"):
+            collector.leave_out("since it is empty", where)
+        else:
+            found = collector.objects(annotation["result"], where, "result")
+            yield from ((user, result, where) for _, result in found)
+
+
+def _compare(collector: Collector, user: Hashable, task: Record, value: Record, where: str) -> None:
+    data, selected = task.get("data"), value.get("selected")
+    fields = data.values() if isinstance(data, dict) else ()
+    texts = [text for text in fields if isinstance(text, str)]
+    if len(texts) != len(_SIDES):
+        collector.leave_out("since the task does not have exactly two texts to compare", where)
+    elif selected not in _SIDES:
+        collector.leave_out("since neither side was selected", where)
+    else:
+        winner, loser = texts if selected == _SIDES[0] else reversed(texts)
+        collector.texts |= {winner: winner, loser: loser}
+        collector.add_comparison(user, winner, loser, where)
+
+
+def read_argilla(path: str | PathLike[str], collector: Collector) -> None:
+    """Read labels and ratings from Argilla's records, as JSON or JSON Lines.
+
+    Both the responses of the second version (by question) and those of the first (by user) are
+    known, and the flat records of ``to_list(flatten=True)``. Responses that are drafts or were
+    discarded are left out, where the export says which they are.
+    """
+    for place, flat in collector.records(path):
+        record = unflattened(flat)
+        item = record.get("id") or record.get("external_id") or place
+        collector.add_text(item, text_of(record.get("fields")))
+        for user, question, value, status in _responses(record, place, collector):
+            where = f"{place}, {question}"
+            if status not in (None, "submitted"):
+                collector.leave_out(f"since the response is {status}", where)
+            elif user is None:
+                collector.leave_out("since nobody says who responded", where)
+            elif isinstance(value, list) and all(isinstance(chosen, str) for chosen in value):
+                collector.tick(user, item, question, value, where)
+            else:
+                collector.add(user, item, question, value, where)
+
+
+def unflattened(record: Record) -> Record:
+    """Return a flat record with its fields, and its responses by question; others as they are."""
+    asked = [name.removesuffix(_RESPONSES) for name in record if name.endswith(_RESPONSES)]
+    if "responses" in record or not asked:
+        return record
+    responses = {name: _in_rows(record, f"{name}{_RESPONSES}") for name in asked}
+    of_questions = tuple(f"{name}." for name in asked)
+    fields = {
+        name: value
+        for name, value in record.items()
+        if name not in _NOT_FIELDS and not name.startswith(of_questions)
+    }
+    own = {name: record[name] for name in _NOT_FIELDS if name in record}
+    return own | {"fields": fields, "responses": responses}
+
+
+def _in_rows(record: Record, name: str) -> list[Record]:
+    """Return columns of values, users and statuses as one object per response."""
+    values = record.get(name) or []
+    users, statuses = (
+        record.get(f"{name}.{what}") or [None] * len(values) for what in ("users", "status")
+    )
+    rows = zip(values, users, statuses, strict=False)
+    return [{"value": v, "user_id": user, "status": status} for v, user, status in rows]
+
+
+def _responses(
+    record: Record, place: str, collector: Collector
+) -> Iterator[tuple[Any, str, Any, Any]]:
+    responses = record.get("responses") or {}
+    if isinstance(responses, dict):
+        for question, given in responses.items():
+            for _, one in collector.objects(given or [], f"{place}, {question}", "response"):
+                yield one.get("user_id"), question, one.get("value"), one.get("status")
+        return
+    for where, one in collector.objects(responses, place, "response"):
+        values = one.get("values") or {}
+        if not isinstance(values, dict):
+            collector.leave_out("since it holds no value", where)
+            continue
+        for question, held in values.items():
+            value = held.get("value") if isinstance(held, dict) else held
+            yield one.get("user_id"), question, value, one.get("status")
+
+
+def read_prodigy(path: str | PathLike[str], collector: Collector) -> None:
+    """Read binary answers and choices from Prodigy's JSON Lines (``prodigy db-out``).
+
+    Who answered is ``_annotator_id`` or, without it, ``_session_id``; an example is known by its
+    ``_input_hash``. Where a label was shown to accept or reject, it is the attribute.
+    """
+    for where, example in collector.records(path):
+        user = example.get("_annotator_id") or example.get("_session_id")
+        answer = example.get("answer")
+        # Texts that were shown again have the same hash, whatever was asked about them.
+        known = example.get("_input_hash")
+        item = where if known is None else str(known)
+        collector.add_text(item, text_of(example))
+        if answer == "ignore":
+            collector.leave_out("since the annotator ignored it", where)
+        elif user is None:
+            collector.leave_out("since it has no _annotator_id and no _session_id", where)
+        elif not isinstance(answer, str) or answer not in _PRODIGY_ANSWERS:
+            collector.leave_out("since it has no answer", where)
+        elif "options" not in example and not isinstance(example.get("accept"), list):
+            about = str(example.get("label", "label"))
+            collector.add(user, item, about, _PRODIGY_ANSWERS[answer], where)
+        elif not _PRODIGY_ANSWERS[answer]:
+            collector.leave_out("since the whole choice was rejected", where)
+        else:
+            accepted = example.get("accept") or []
+            chosen = [str(one) for one in accepted] if isinstance(accepted, list) else accepted
+            collector.tick(user, item, "choice", chosen, where)
