@@ -20,7 +20,7 @@ from likeminds import (
     make_schools,
 )
 from likeminds.components import Consensus, Group, Personal
-from likeminds.metrics.fdr import discoveries
+from likeminds.metrics.paired import discoveries
 from likeminds.rankers.baselines import CMTL, JFL, RMTL
 from likeminds.schools.items import Items
 from likeminds.schools.mixture import divide

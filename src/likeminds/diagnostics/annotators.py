@@ -21,7 +21,7 @@ from likeminds.diagnostics.auc_mixture import attentive
 from likeminds.diagnostics.constant_answers import p_few_runs, p_same_answer
 from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
 from likeminds.metrics.calibration import calibrate
-from likeminds.metrics.fdr import discoveries
+from likeminds.metrics.paired import discoveries
 from likeminds.metrics.severity import Severity, are_chosen
 from likeminds.rankers.capabilities import with_consensus
 from likeminds.rankers.label_validation import people_of

@@ -95,7 +95,7 @@ def auc_by_user(
     scores : array of shape (n_rows,)
         Finite scores; larger means more likely positive.
     users : iterable of n_rows ids
-        Whose row it is. Rows need no order, but rows sorted by person are faster.
+        The user of each row; rows need no order.
     weights : array of shape (n_rows,), optional
         Non-negative weights of the rows.
 
@@ -199,7 +199,7 @@ def ndcg_at_k(
 
 
 class _UserBlock(NamedTuple):
-    """The rows of people who have equally many: people x rows."""
+    """The rows of users who have equally many: users x rows."""
 
     positive: Bool
     scores: FloatArray
@@ -207,11 +207,9 @@ class _UserBlock(NamedTuple):
 
     def best_first(self) -> "_UserBlock":
         order = np.argsort(-self.scores, axis=1)
-        return _UserBlock(
-            np.take_along_axis(self.positive, order, axis=1),
-            np.take_along_axis(self.scores, order, axis=1),
-            None if self.weights is None else np.take_along_axis(self.weights, order, axis=1),
-        )
+        rows = np.arange(len(order))[:, np.newaxis], order
+        weights = None if self.weights is None else self.weights[rows]
+        return _UserBlock(self.positive[rows], self.scores[rows], weights)
 
 
 def _by_user(
@@ -221,19 +219,17 @@ def _by_user(
     users: Iterable[Hashable],
     weights: ArrayLike | None = None,
 ) -> MetricByUser:
-    scores = as_vector(scores, "scores")
-    positive = _is_positive(labels)
+    scores, positive = as_vector(scores, "scores"), _is_positive(labels)
     codes, distinct = encode(users, "users")
     same_length(labels=positive, scores=scores, users=codes)
     weights = as_weights(weights, len(scores))
     values = np.empty(len(distinct))
-    starts, row_at = _rows_of_people(codes, len(distinct))
+    row_at, starts = order_by(codes, len(distinct))
     sizes = np.diff(starts)
 
-    def fill(people: Index) -> None:
-        rows = starts[people, np.newaxis] + np.arange(sizes[people[0]])
-        rows = rows if row_at is None else row_at[rows]
-        values[people] = metric(
+    def fill(block: Index) -> None:
+        rows = row_at[starts[block, np.newaxis] + np.arange(sizes[block[0]])]
+        values[block] = metric(
             _UserBlock(positive[rows], scores[rows], None if weights is None else weights[rows])
         )
 
@@ -242,11 +238,7 @@ def _by_user(
 
 
 def _equal_sized(sizes: Index) -> Iterator[Index]:
-    """Yield people with equally many rows, as many as are worked on at a time.
-
-    Equal sizes make rectangles without padding. n rows hold at most sqrt(2 n) different
-    sizes, so that even when all people differ there are few rectangles.
-    """
+    """Yield users with equally many rows: at most sqrt(2 n) rectangles without padding."""
     by_size = np.argsort(sizes, kind="stable")
     borders = np.flatnonzero(np.diff(sizes[by_size])) + 1
     for alike in np.split(by_size, borders):
@@ -254,19 +246,12 @@ def _equal_sized(sizes: Index) -> Iterator[Index]:
         yield from (alike[at : at + step] for at in range(0, len(alike), step))
 
 
-def _rows_of_people(codes: Index, n_users: int) -> tuple[Index, Index | None]:
-    """Return where each person starts, and the rows sorted by person (None: they are)."""
-    if np.all(codes[1:] >= codes[:-1]):
-        return np.searchsorted(codes, np.arange(n_users + 1)), None
-    rows, starts = order_by(codes, n_users)
-    return starts, rows
-
-
 def _auc(block: _UserBlock) -> FloatArray:
     positive, scores, weights = block.best_first()
     gains = positive if weights is None else weights * positive
     losses = ~positive if weights is None else weights * ~positive
-    above = _running_total(gains, np.int64 if weights is None else np.float64)
+    above = np.zeros((len(gains), gains.shape[1] + 1), np.int64 if weights is None else np.float64)
+    np.cumsum(gains, axis=1, out=above[:, 1:])
     total_gain, total_loss = above[:, -1], losses.sum(axis=1)
     ties = _ties(scores)
     if ties is None:
@@ -320,13 +305,6 @@ def _ties(sorted_scores: FloatArray) -> tuple[Index, Index] | None:
     return first, last
 
 
-def _running_total(values: NDArray[np.generic], dtype: type[np.number]) -> NDArray[np.number]:
-    """Return cumulative sums along the rows of a block, with the leading zero."""
-    total = np.zeros((values.shape[0], values.shape[1] + 1), dtype=dtype)
-    np.cumsum(values, axis=1, out=total[:, 1:])
-    return total
-
-
 def _ratio(above: FloatArray, below: NDArray[np.number]) -> FloatArray:
     """Divide; what is divided by zero is undefined."""
     result = np.full(len(above), np.nan)
@@ -352,16 +330,12 @@ def _is_positive(labels: ArrayLike) -> Bool:
             f"(in row(s) {listing(others)}). Turn them into yes and no first, for instance "
             "labels >= threshold."
         )
-    return positive if low != high else _all_alike(high, len(array))
-
-
-def _all_alike(value: float, length: int) -> Bool:
-    if value not in (-1, 0, 1):
+    if low == high and low not in (-1, 0, 1):
         raise ValueError(
-            f"labels are all {value}: with one value only, it must be 1 for positive "
+            f"labels are all {low}: with one value only, it must be 1 for positive "
             "or 0 or -1 for negative. Pass booleans to say which it is."
         )
-    return np.full(length, value == 1)
+    return positive if low != high else np.full(len(array), low == 1)
 
 
 def _at_least_one(k: int) -> int:

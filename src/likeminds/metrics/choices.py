@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likeminds._util.array_types import Bool, Float, Index
+from likeminds._util.array_types import Float
 from likeminds._util.checks import as_vector
 from likeminds.data.coded_labels import CodedLabels
 from likeminds.metrics.by_user import MetricByUser
@@ -19,19 +19,19 @@ class ChoiceScores(NamedTuple):
 
 
 def score_choices(
-    said: CodedLabels, scores: ArrayLike, chances: ArrayLike | None = None
+    annotations: CodedLabels, scores: ArrayLike, chances: ArrayLike | None = None
 ) -> ChoiceScores:
     """Judge scores by choices: of a pair, by whether the winner scores higher.
 
     Parameters
     ----------
-    said : Annotations
-        Groups of rows, of each of which one was chosen (`Annotations.from_comparisons`, ...).
+    annotations : Annotations
+        Choice sets with one chosen row each (`Annotations.from_comparisons`, ...).
     scores : array of shape (n_rows,)
         Scores of the rows; log-odds, as far as the log loss is concerned.
     chances : array of shape (n_rows,), optional
-        The probability that each row is chosen in its group. By default it is proportional to
-        exp(score): as if scores were certain.
+        The probability that each row is chosen in its choice set. By default it is proportional
+        to exp(score): as if scores were certain.
 
     Returns
     -------
@@ -43,72 +43,43 @@ def score_choices(
     Examples
     --------
     >>> from likeminds import Annotations
-    >>> said = Annotations.from_comparisons(["ann"] * 2 + ["bob"], list("aba"), list("bcc"))
+    >>> pairs = Annotations.from_comparisons(["ann"] * 2 + ["bob"], list("aba"), list("bcc"))
     >>> points = {"a": 2.0, "b": 2.0, "c": 1.0}
-    >>> found = score_choices(said, [points[item] for item in said.items])
+    >>> found = score_choices(pairs, [points[item] for item in pairs.items])
     >>> found.accuracy.values
     array([0.75, 1.  ])
     >>> found.log_loss.values.round(3)
     array([0.503, 0.313])
     """
-    groups = said.choice_set_codes
-    if groups is None:
+    sets, chosen = annotations.choice_set_codes, annotations.chosen
+    if sets is None:
         raise ValueError("There are no choice sets, so these labels are not choices.")
-    sets = _ScoredSets.of(groups, said.chosen)
-    height = as_vector(scores, "scores", length=len(groups)).astype(np.float64)
-    if said.picks_worst is not None:
-        height = np.where(said.picks_worst, -height, height)
-    top = sets.highest(height)
-    is_top = height == top[groups]
-    right = np.where(is_top[sets.first], 1.0 / sets.sums(is_top.astype(np.float64)), 0.0)
-    loss = top + np.log(sets.sums(np.exp(height - top[groups]))) - height[sets.first]
-    if chances is not None:
-        given = as_vector(chances, "chances", length=len(groups)).astype(np.float64)
-        loss = -np.log(np.maximum(given[sets.first], np.finfo(np.float64).tiny))
-    weight = np.ones(len(sets.first))
-    if said.weights is not None:
-        weight[:] = said.weights[sets.first]
-    people = said.user_codes[sets.first]
-    return ChoiceScores(
-        *(
-            MetricByUser(said.user_ids, _mean(people, values, weight, said.n_users))
-            for values in (right, loss)
+    n_sets = int(sets.max()) + 1
+    if (np.bincount(sets[chosen], minlength=n_sets) != 1).any():
+        raise ValueError(
+            "Some choice sets have not just one row that was chosen, so these labels are not "
+            "choices."
         )
-    )
+    first = np.zeros(n_sets, dtype=np.intp)
+    first[sets[chosen]] = np.flatnonzero(chosen)
+    height = as_vector(scores, "scores", length=len(sets)).astype(np.float64)
+    if annotations.picks_worst is not None:
+        height = np.where(annotations.picks_worst, -height, height)
+    top = np.full(n_sets, -np.inf)
+    np.maximum.at(top, sets, height)
+    is_top = height == top[sets]
+    right = np.where(is_top[first], 1.0 / np.bincount(sets, is_top), 0.0)
+    loss = top + np.log(np.bincount(sets, np.exp(height - top[sets]))) - height[first]
+    if chances is not None:
+        given = as_vector(chances, "chances", length=len(sets)).astype(np.float64)
+        loss = -np.log(np.maximum(given[first], np.finfo(np.float64).tiny))
+    weight = np.ones(n_sets) if annotations.weights is None else annotations.weights[first]
+    users = annotations.user_codes[first]
+    total = np.bincount(users, weight, minlength=annotations.n_users)
 
+    def by_user(values: Float) -> MetricByUser:
+        summed = np.bincount(users, weight * values, minlength=annotations.n_users)
+        mean = np.divide(summed, total, out=np.full(len(total), np.nan), where=total > 0)
+        return MetricByUser(annotations.user_ids, mean)
 
-class _ScoredSets(NamedTuple):
-    """The group of each row, their number, and the row that was chosen in each."""
-
-    groups: Index
-    n_sets: int
-    first: Index
-
-    @classmethod
-    def of(cls, groups: Index, chosen: Bool) -> "_ScoredSets":
-        n_sets = int(groups.max()) + 1
-        if (np.bincount(groups[chosen], minlength=n_sets) != 1).any():
-            raise ValueError(
-                "Some choice sets have not just one row that was chosen, so these labels are not "
-                "choices."
-            )
-        first = np.zeros(n_sets, dtype=np.intp)
-        first[groups[chosen]] = np.flatnonzero(chosen)
-        return cls(groups, n_sets, first)
-
-    def sums(self, values: Float) -> Float:
-        """Return the sum over the rows of each set."""
-        return np.bincount(self.groups, weights=values, minlength=self.n_sets).astype(np.float64)
-
-    def highest(self, values: Float) -> Float:
-        """Return the highest value of each set."""
-        top = np.full(self.n_sets, -np.inf)
-        np.maximum.at(top, self.groups, values)
-        return top
-
-
-def _mean(people: Index, values: Float, weight: Float, n_users: int) -> Float:
-    total = np.bincount(people, weights=weight, minlength=n_users)
-    summed = np.bincount(people, weights=weight * values, minlength=n_users)
-    mean = np.full(n_users, np.nan)
-    return np.asarray(np.divide(summed, total, out=mean, where=total > 0))
+    return ChoiceScores(by_user(right), by_user(loss))

@@ -18,7 +18,7 @@ from likeminds.metrics.by_user import MetricByUser, auc_by_user
 
 
 class _Pairs(NamedTuple):
-    """Weights of pairs by person: ordered alike, of unequal grades, of unequal scores, of both."""
+    """Weights of pairs by user: ordered alike, of unequal grades, of unequal scores, of both."""
 
     alike: Float
     unequal_grades: Float

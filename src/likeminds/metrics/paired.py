@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likeminds._util.array_types import Float
+from likeminds._util.array_types import Bool, Float
 from likeminds._util.lazy_imports import LazyModule
 
 stats: Any = LazyModule("scipy.stats")
@@ -38,16 +38,22 @@ def over_repeats(differences: Float, test_size: float) -> PairedDifference:
 def _test_difference(differences: Float, extra_variance: float) -> PairedDifference:
     values = differences[np.isfinite(differences)]
     n = len(values)
-    if not n:
-        return PairedDifference(np.nan, np.nan, np.nan, np.nan)
-    mean = values.mean()
     if n < 2:
-        return PairedDifference(mean, np.nan, np.nan, np.nan)
+        return PairedDifference(values[0] if n else np.nan, np.nan, np.nan, np.nan)
+    mean = values.mean()
     error = np.sqrt((1.0 / n + extra_variance) * values.var(ddof=1))
     half = stats.t.ppf(0.5 + _CONFIDENCE / 2, n - 1) * error
-    return PairedDifference(mean, mean - half, mean + half, _wilcoxon(values))
-
-
-def _wilcoxon(values: Float) -> float:
     different = values[values != 0]
-    return float(stats.wilcoxon(different).pvalue) if len(different) else 1.0
+    p_value = float(stats.wilcoxon(different).pvalue) if len(different) else 1.0
+    return PairedDifference(mean, mean - half, mean + half, p_value)
+
+
+def discoveries(p_values: Float, level: float) -> Bool:
+    """Return which p-values are discoveries, with the false discovery rate at most ``level``.
+
+    The procedure of Benjamini and Hochberg (1995); NaN is not a test.
+    """
+    found, tested = np.zeros(len(p_values), dtype=np.bool_), np.isfinite(p_values)
+    if tested.any():
+        found[tested] = stats.false_discovery_control(p_values[tested]) <= level
+    return found

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from likeminds._util.array_types import Bool, Float
-from likeminds.metrics.fdr import discoveries
+from likeminds.metrics.paired import discoveries
 from likeminds.schools.weight_levels import WeightLevels
 
 # The share of people who are no loners, at most, among those called loners, where the personal
