@@ -44,7 +44,7 @@ def asked(memory=PLENTY, n_starts=1, **more):
 @pytest.mark.parametrize(("n_shards", "memory"), [(1, PLENTY), (2, LITTLE), (5, PLENTY)])
 def test_visits_find_what_one_process_finds(client, people, n_shards, memory, monkeypatch):
     # The preconditioner is that of some people, who are the same whatever the shards.
-    monkeypatch.setattr("likeminds.solvers.trust_region._ENOUGH_PEOPLE", 20)
+    monkeypatch.setattr("likeminds.solvers.trust_region._PRECONDITIONER_USERS", 20)
     here = asked(memory).fit(people)
     shards = spread(people, client, n_shards=n_shards)
     there = asked(memory).fit(shards)
@@ -99,8 +99,8 @@ def test_what_a_visit_sends_and_returns_does_not_grow_with_the_people(client, n_
     # Consensus, direction and where it turns to go out; a matrix and a vector come back.
     assert sent / traffic.visits / len(shards) < 8 * (2 * d + 1) + 1000
     assert traffic.returned / traffic.visits / len(shards) < 8 * (d * d + d + 1) + 1000
-    # Once: b_i and c_i. At the end: two levels, and the gradient.
-    assert traffic.asked / n_users < 8 * (4 * d + 6) + 100
+    # Once: b_i, c_i and the positions of those with few labels. At the end: levels, the gradient.
+    assert traffic.asked / n_users < 8 * (4 * d + 7) + 100
     with pytest.raises(ValueError, match="on a cluster: more labels cannot be added"):
         found.update(made(n_users)[:5])
 

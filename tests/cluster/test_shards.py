@@ -130,7 +130,7 @@ def test_a_crowd_that_is_sampled_first_is_the_same(client):
 @pytest.mark.parametrize("few", [2000, 200])
 def test_a_large_crowd_learns_from_a_sample_and_is_corrected(client, few, monkeypatch):
     # Samples come to this process, or, where they are larger than a few, stay in their shards.
-    monkeypatch.setattr("likeminds.cluster.remote_blocks._FEW", few)
+    monkeypatch.setattr("likeminds.cluster.executor._FEW", few)
     monkeypatch.setattr("likeminds.mixed_model.fit_prior._FEWEST", 300)
     users, items, labels, features = make_crowd(1300, 8, 5)
     some = np.random.default_rng(0).random(len(users)) < 0.7  # more labels than features, or fewer
@@ -329,7 +329,9 @@ def test_an_interrupted_fit_leaves_nothing_on_the_cluster(client, said):
         ranker(n_groups=1, callback=stop_after(1)).fit(shards)
     assert all(not keys for keys in client.processing().values())
     wanted = {future.key for future in shards.said}
-    held = {key for key in client.futures if key.split("-")[0] in {"_visit", "_ask", "make_shard"}}
+    held = {
+        key for key in client.futures if key.split("-")[0] in {"_map_reduce", "_map", "_derive"}
+    }
     assert not held
     assert wanted <= set(client.futures)
 

@@ -45,7 +45,8 @@ def test_value_and_gradient_are_those_of_all_pairs(form, weights, n_grades):
 
 def test_targets_have_length_one_and_one_grade_has_no_loss():
     said = crowd_of(np.random.default_rng(0))
-    loss = SquaredAUC().of(Statistics.from_annotations(said, "factored", graded=True))
+    statistics = Statistics.from_annotations(said, "factored", graded=True)
+    loss = SquaredAUC().block(statistics, None, slice(None))
     for people, Z, target in loss.factors:
         np.testing.assert_allclose((target**2).sum(axis=1), people != 4)
         assert not Z[people == 4].any()
@@ -85,7 +86,8 @@ def test_the_laplacian_of_grades_gives_the_loss():
     np.testing.assert_allclose(laplacian_form(X, X, grades, weights), X.T @ L @ X)
     np.testing.assert_allclose(laplacian_product(X, grades, weights), X.T @ L, atol=1e-13)
     said = Annotations([0] * 30, None, grades, X, weights=weights)
-    loss = SquaredAUC().of(Statistics.from_annotations(said, "dense", graded=True))
+    statistics = Statistics.from_annotations(said, "dense", graded=True)
+    loss = SquaredAUC().block(statistics, None, slice(None))
     np.testing.assert_allclose(loss.matrices[0], X.T @ L @ X)
     np.testing.assert_allclose(loss.linear[0], share @ apart)
 

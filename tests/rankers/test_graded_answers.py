@@ -7,14 +7,14 @@ from crowds import make_grades
 from likeminds import Annotations, HierarchicalRanker
 from likeminds.rankers import graded_answers
 from likeminds.rankers.graded_answers import CANDIDATES, choose_grade_loss
-from likeminds.rankers.training_data import LocalTrainingData
+from likeminds.rankers.training_data import TrainingData
 
 
 @pytest.mark.seconds
 def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
     said = make_grades(np.random.default_rng(1))
     ranker = HierarchicalRanker(n_groups=0, n_item_factors=0)
-    chosen, scores = choose_grade_loss(ranker, LocalTrainingData(said))
+    chosen, scores = choose_grade_loss(ranker, TrainingData.of(said))
     assert set(scores) == set(CANDIDATES)
     assert scores[chosen] == max(scores.values())
     first, more = said[said.user_codes < 25], said[said.user_codes >= 25]
@@ -22,7 +22,7 @@ def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
     kept = ranker.loss_
     assert kept == max(ranker.grade_scores_, key=ranker.grade_scores_.get)
     assert ranker.update(more).loss_ == kept
-    assert choose_grade_loss(ranker, LocalTrainingData(said[said.user_codes < 5])) == (
+    assert choose_grade_loss(ranker, TrainingData.of(said[said.user_codes < 5])) == (
         "cumulative",
         {},
     )
@@ -44,6 +44,6 @@ def test_no_directions_are_tried_where_people_have_fewer_grades_than_features(
         said.users, said.items, said.grades, rng.normal(size=(said.n_items, n_features))
     )
     ranker = HierarchicalRanker()
-    choose_grade_loss(ranker, LocalTrainingData(wide))
+    choose_grade_loss(ranker, TrainingData.of(wide))
     assert set(tried) == {(n_groups, loss) for loss in CANDIDATES}
     assert ranker.n_groups == "auto"

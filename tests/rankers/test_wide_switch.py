@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from likeminds import Annotations, HierarchicalRanker
-from likeminds.rankers.wide_switch import WIDE, choose_width, directions_of
+from likeminds.rankers.training_data import TrainingData
+from likeminds.rankers.wide_switch import WIDE, choose_width
 
 
 def labels_of(n_items, n_features):
@@ -14,9 +15,8 @@ def labels_of(n_items, n_features):
 
 
 def width(asked, said, *, each_feature=False, matrices=False, shared=False):
-    return choose_width(
-        asked, directions_of(said), each_feature=each_feature, matrices=matrices, shared=shared
-    )
+    size = TrainingData.of(said).n_directions
+    return choose_width(asked, size, each_feature=each_feature, matrices=matrices, shared=shared)
 
 
 def test_the_width_follows_from_features_items_and_model():

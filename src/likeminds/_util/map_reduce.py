@@ -21,24 +21,63 @@ person), `ThreadExecutor.each` visits them in the same way.
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from likeminds._util.array_types import Float
+from likeminds._util.array_types import Float, Index
 from likeminds._util.threads import in_threads
 
 B = TypeVar("B")
 B_co = TypeVar("B_co", covariant=True)
+C = TypeVar("C")
 S = TypeVar("S")
 R = TypeVar("R")
+T = TypeVar("T")
 
 _add: Callable[[Any, Any], Any] = operator.iadd
 
 # What all blocks keep of their own, as the people it belongs to hold it: opaque to all others.
 Own = Any
+
+
+@dataclass(frozen=True)
+class UserBlock(Generic[T]):
+    """Data of some users, with their positions among all users."""
+
+    people: Index | slice
+    data: T
+
+    @classmethod
+    def of_all(cls, data: T) -> "ThreadExecutor[UserBlock[T]]":
+        """Return an executor whose only block has all users."""
+        return cls.of_some(data, slice(None))
+
+    @classmethod
+    def of_some(cls, data: T, people: Index | slice) -> "ThreadExecutor[UserBlock[T]]":
+        """Return an executor whose only block has some users."""
+        return ThreadExecutor([cls(people, data)], many_threads=False)
+
+
+def in_order(parts: Iterable[tuple[Index | slice, Float]], n_users: int) -> Float:
+    """Return the rows of all users in their order, given some users and their rows at a time.
+
+    Examples
+    --------
+    >>> in_order([(np.array([2, 0]), np.array([0.2, 0.0])), (np.array([1]), np.array([0.1]))], 3)
+    array([0. , 0.1, 0.2])
+    """
+    found: Float | None = None
+    for people, rows in parts:
+        if isinstance(people, slice):
+            return rows
+        if found is None:
+            found = np.empty((n_users, *rows.shape[1:]), rows.dtype)
+        found[people] = rows
+    assert found is not None
+    return found
 
 
 class Executor(ABC, Generic[B_co]):
@@ -71,6 +110,21 @@ class Executor(ABC, Generic[B_co]):
     @abstractmethod
     def map(self, work: Callable[[B_co, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
         """Yield what each block answers, in their order: parts that people have of their own."""
+
+    def derive(
+        self,
+        work: "Callable[[B_co, S], Executor[C]]",
+        state: S,
+        *,
+        consume: bool = False,
+        here: "Callable[[Index], Executor[C]] | None" = None,
+    ) -> "Executor[C]":
+        """Return the blocks that ``work(block, state)`` makes, which stay where the block is.
+
+        ``consume`` releases the blocks that they are made of; ``here`` makes those of some users,
+        by their positions, in this process.
+        """
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -127,6 +181,18 @@ class ThreadExecutor(Executor[B]):
 
         numbers = range(len(self.blocks))
         return in_threads(answer, numbers) if self.many_threads else map(answer, numbers)
+
+    def derive(
+        self,
+        work: Callable[[B, S], Executor[C]],
+        state: S,
+        *,
+        consume: bool = False,  # noqa: ARG002 - whoever holds the blocks releases them
+        here: Callable[[Index], Executor[C]] | None = None,  # noqa: ARG002 - they are
+    ) -> Executor[C]:
+        """Return what ``work`` makes of the only block: see `Executor`."""
+        (block,) = self.blocks
+        return work(block, state)
 
     def each(self, work: Callable[[B], None]) -> None:
         """Let every block put what it finds where nobody else does."""

@@ -133,6 +133,9 @@ class SubsetRows:
     values: NDArray[Any]
     people: Index
 
+    def __len__(self) -> int:
+        return len(self.people)
+
     def __getitem__(self, people: Index) -> NDArray[Any]:
         return np.asarray(self.values[np.searchsorted(self.people, people)])
 
@@ -144,7 +147,7 @@ class SeparateArray:
     number: int
 
 
-def take_apart(state: S, arrays: list[NDArray[Any]]) -> S:
+def take_apart(state: S, arrays: list[Any]) -> S:
     """Return a state whose arrays of users are replaced by placeholders, and append them.
 
     A dataclass names its arrays with a row per user in ``people_have``. Cached attributes that
@@ -152,7 +155,7 @@ def take_apart(state: S, arrays: list[NDArray[Any]]) -> S:
     """
 
     def change(value: object, of_users: bool) -> object:
-        if not (of_users and isinstance(value, np.ndarray) and len(value)):
+        if not (of_users and isinstance(value, np.ndarray | SubsetRows) and len(value)):
             return value
         arrays.append(value)
         return SeparateArray(len(arrays) - 1)
@@ -200,7 +203,7 @@ def of_users(state: S, people: Index | slice) -> S:
     >>> of_users(Known(np.array([30, 41, 52])), np.array([2, 0]))
     Known(ages=array([52, 30]))
     """
-    arrays: list[NDArray[Any]] = []
+    arrays: list[Any] = []
     apart = take_apart(state, arrays)
     return put_together(apart, [array[people] for array in arrays])
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.lazy_imports import require
 from likeminds._util.per_user_arrays import of_users
-from likeminds.cluster.session import identity, let_go
-from likeminds.cluster.wire_format import columns_of, rows_joined
+from likeminds.cluster.executor import identity, release
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import MeanShifts
@@ -24,7 +23,7 @@ from likeminds.mixed_model.losses import LogisticLoss
 from likeminds.mixed_model.user_posteriors import PosteriorFinder, find_user_posteriors
 from likeminds.rankers.graded_answers import scores_and_variances, share_scored
 from likeminds.rankers.subset import arrays_of_users
-from likeminds.rankers.training_data import ScoredLabels, rows_by_lot
+from likeminds.rankers.training_data import ScoredLabels, SharedTable, rows_by_lot
 from likeminds.storage.folders import UserFolder, with_people_in, write_apart
 from likeminds.storage.models import write_model
 from likeminds.storage.user_files import WrittenFile, people_of, write_users
@@ -124,7 +123,7 @@ def settle_there(
     ]
     given = zip(answers, unknown, stays, crowd.said, strict=True)
     waiting = [client.submit(_settled, *one, bare, pure=False) for one in given]
-    let_go([*answers, *unknown, bare])
+    release([*answers, *unknown, bare])
     written, scored = _collected(waiting, folder)
     _take_over(ranker, with_people_in(ranker, folder.path, written))
     return _joined(crowd, [one for one in scored if one is not None])
@@ -141,12 +140,12 @@ def _collected(waiting: list[Any], folder: UserFolder) -> tuple[list[WrittenFile
                 found = write_users(folder.file(number), *found)
             written.append(found)
             scored.append(some)
-            let_go(waiting[number : number + 1])
+            release(waiting[number : number + 1])
     except BaseException:
         _await(waiting[len(written) :])
         raise
     finally:
-        let_go(waiting)
+        release(waiting)
     return written, scored
 
 
@@ -155,7 +154,7 @@ def _joined(crowd: Any, scored: list[tuple[Any, ...]]) -> ScoredLabels | None:
     if not scored:
         return None
     rows, *numbers = zip(*scored, strict=True)
-    return ScoredLabels(rows_joined(crowd, rows), *map(np.concatenate, numbers))
+    return ScoredLabels(crowd.table.joined(rows), *map(np.concatenate, numbers))
 
 
 def order_as_files(ranker: Any, crowd: Any) -> None:
@@ -192,12 +191,12 @@ def _asked(
     has_items = isinstance(tasks, ItemEffects)
     labels = tasks.labels if has_items else tasks
     bound: Callable[[Any], Any] = tasks.bound if has_items else identity
-    answers = labels.asked(find_user_posteriors, bound(finder), learned.pulls.own)
+    answers = labels.submit_map(find_user_posteriors, bound(finder), learned.pulls.own)
     if shifts is None or not len(crowd.traits.told(len(crowd.prior.mean))):  # no effect is left
         return answers, [None] * len(answers)
     unknown = np.concatenate([one[~np.any(shifts[one] != 0.0, axis=1)] for one in places])
     state = bound(finder.of_unknown(crowd))
-    return answers, labels.asked_of(find_user_posteriors, state, unknown)
+    return answers, labels.submit_map_of(find_user_posteriors, state, unknown)
 
 
 def put_away(ranker: Any, folder: UserFolder, n_files: int) -> None:
@@ -265,7 +264,7 @@ def _settled(
     scored, some = None, rows_by_lot(said, stay.share, stay.places)
     if some is not None:
         scores, variances, people = scores_and_variances(mine, some, None)
-        scored = columns_of(some), scores, variances, stay.places[people]
+        scored = SharedTable.without(some), scores, variances, stay.places[people]
     arrays = arrays_of_users(mine)
     if stay.file is None:
         return (mine.users_, arrays), scored

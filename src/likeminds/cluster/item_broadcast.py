@@ -41,6 +41,12 @@ class ItemBroadcast:
     in_rows: bool = False
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """What `Annotations` take of the items."""
+        names = {"item_ids": self.ids, "feature_names": list(self.names)}
+        return {"features": self.features, "features_per": "item"} | names
+
+    @property
     def origin(self) -> Float:
         """A point near all items: see `Statistics`."""
         return near(self.features)

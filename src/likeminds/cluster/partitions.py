@@ -121,11 +121,17 @@ def join_pieces(
         **labels.arguments(columns["label"]),
         weights=columns.get("weight"),
         choice_sets=columns.get("choice_set"),
-        features=catalogue.features,
-        item_ids=catalogue.ids,
-        feature_names=list(catalogue.names),
-        features_per="item",
+        **catalogue.arguments,
     )
+
+
+def one_row(catalogue: ItemBroadcast, labels: LabelTable) -> Annotations:
+    """Return one label, which tells a ranker of features and how labels were read."""
+    label: dict[str, Any] = {"labels": [True]}
+    if labels.are_grades:
+        label = {"labels": [labels.values[0]], "reading": labels.reading}
+    row = Annotations(users=["nobody"], items=catalogue.ids[:1], **label, **catalogue.arguments)
+    return row._with(reading=labels.reading)
 
 
 def kinds_of_ids(table: pa.Table, name: str) -> tuple[str, dict[str, str]]:

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from likeminds._util.atomic_files import folder_for, write_whole
 from likeminds._util.checks import listing
+from likeminds.cluster.executor import identity, release
 from likeminds.cluster.in_place_posteriors import PosteriorFolder
-from likeminds.cluster.session import identity, let_go
 from likeminds.data.column_roles import as_arrow
 from likeminds.rankers.item_table import ItemTableView
 from likeminds.rankers.subset import some_of
@@ -123,9 +123,9 @@ def _parts(
     try:
         for number, future in enumerate(waiting):
             yield future.result()
-            let_go(waiting[number : number + 1])
+            release(waiting[number : number + 1])
     finally:
-        let_go([*waiting, given])
+        release([*waiting, given])
 
 
 def _part_there(

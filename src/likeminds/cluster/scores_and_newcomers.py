@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from likeminds._util.array_types import Index
+from likeminds.cluster.executor import identity, release
 from likeminds.cluster.in_place_posteriors import PosteriorFolder
-from likeminds.cluster.session import identity, let_go
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import lookup
@@ -36,7 +36,7 @@ def newcomers(crowd: Any, ranker: Any) -> Posterior:
     try:
         found: list[Posterior] = list(_answers(crowd, _fold_in, [bare] * len(crowd.said)))
     finally:
-        let_go([bare])
+        release([bare])
     order = np.argsort(np.concatenate(crowd.census.places), kind="stable")
     first, ways = found[0], found[0].ways
     if ways is not None:
@@ -72,7 +72,7 @@ def _answers(crowd: Any, work: Any, rankers: Any) -> Iterator[Any]:
         for future in waiting:
             yield future.result()
     finally:
-        let_go(waiting)
+        release(waiting)
 
 
 def _covariates(crowd: Any, places: Index) -> Covariates | None:

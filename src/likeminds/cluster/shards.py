@@ -10,7 +10,7 @@ from likeminds._util.lazy_imports import require
 from likeminds._util.text_format import counted
 from likeminds.cluster import scores_and_newcomers
 from likeminds.cluster.checkpoints import Journal
-from likeminds.cluster.global_counts import GlobalCounts
+from likeminds.cluster.executor import Traffic, release
 from likeminds.cluster.in_place_posteriors import PosteriorFolder
 from likeminds.cluster.item_broadcast import ItemBroadcast, is_in_rows, read_catalogue
 from likeminds.cluster.label_table import LabelTable
@@ -21,7 +21,6 @@ from likeminds.cluster.remote_fit import (
     teach_search,
     teach_statistics,
 )
-from likeminds.cluster.session import Traffic, let_go
 from likeminds.cluster.shuffle import Shuffle, Tell, silent
 from likeminds.data.covariates import Covariates
 from likeminds.data.out_of_core.parquet_parts import files_in
@@ -30,6 +29,7 @@ from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.array_validation import RemoteAnnotations
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.statistics_rankers import StatisticsRanker
+from likeminds.rankers.training_data import LabelCounts, SharedTable
 from likeminds.rankers.tuning.search import RankerCV
 from likeminds.storage.folders import UserFolder
 from likeminds.storage.models import folder_of_users
@@ -51,7 +51,7 @@ class Shards(RemoteAnnotations):
         The items and their features, which every worker has.
     said : list of futures
         The labels of each shard; or statistics of them.
-    census : GlobalCounts
+    census : LabelCounts
         What is known of all of them.
     journal : Journal
         What visits answered, where it is kept: see `checkpointed`.
@@ -88,7 +88,7 @@ class Shards(RemoteAnnotations):
     client: Any
     catalogue: ItemBroadcast
     said: list[Any]
-    census: GlobalCounts
+    census: LabelCounts
     journal: Journal
     traffic: Traffic
     labels: LabelTable = field(default_factory=LabelTable)
@@ -237,6 +237,20 @@ class Shards(RemoteAnnotations):
         with folder_of_users(self.kept_in.folder) as folder:
             yield folder
 
+    @property
+    def table(self) -> SharedTable:
+        """What the rows of all shards have in common."""
+        items = self.catalogue
+        return SharedTable(
+            items.features,
+            items.ids,
+            items.names,
+            has_items=True,
+            per_item=True,
+            reading=self.labels.reading,
+            user_features=self.user_features,
+        )
+
     def __len__(self) -> int:
         return len(self.said)
 
@@ -287,7 +301,7 @@ class Shards(RemoteAnnotations):
 
     def release(self) -> None:
         """Take the labels off the cluster."""
-        let_go(self.said)
+        release(self.said)
 
 
 def _refuse_rows_only(features: Any, threshold: Any) -> None:

@@ -6,10 +6,11 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from likeminds._util.lazy_imports import require
-from likeminds.cluster.global_counts import GlobalCounts, count, count_statistics, joint_census
+from likeminds.cluster.executor import identity, release
 from likeminds.cluster.item_broadcast import (
     ItemBroadcast,
     catalogue_in_rows,
@@ -30,7 +31,10 @@ from likeminds.cluster.partitions import (
     mixed_ids,
     read_part,
 )
-from likeminds.cluster.session import identity, let_go
+from likeminds.data.annotations import Annotations
+from likeminds.losses.statistics import Statistics
+from likeminds.mixed_model.losses import LogisticLoss
+from likeminds.rankers.training_data import LabelCounts, PartCounts
 
 # Called as tell(what, done, total) while something goes on.
 Tell = Callable[[str, int, int], None]
@@ -58,7 +62,7 @@ class ShuffledData:
     said: list[Any]
     catalogue: ItemBroadcast
     labels: LabelTable
-    census: GlobalCounts
+    census: LabelCounts
     n_bytes: int
 
 
@@ -112,7 +116,7 @@ class Shuffle:
             work.release()
         give_back_everywhere(self.client)
         there = [number for number, one in enumerate(found) if one is not None]
-        census = joint_census([found[number] for number in there])
+        census = LabelCounts.of([found[number] for number in there])
         if self.statistics:
             census = replace(census, n_labels=labels.n_labels, n_positive=labels.n_positive)
         return ShuffledData([said[number] for number in there], catalogue, labels, census, n_bytes)
@@ -160,8 +164,8 @@ class Shuffle:
 
     def _counts(self, work: "_ShuffleJobs", said: list[Any], labels: LabelTable) -> list[Any]:
         if self.statistics:
-            return [work.submit(count_statistics, one, labels) for one in said]
-        return [work.submit(count, one) for one in said]
+            return [work.submit(_count_statistics, one, labels) for one in said]
+        return [work.submit(_count, one) for one in said]
 
 
 class _ShuffleJobs:
@@ -191,7 +195,7 @@ class _ShuffleJobs:
 
     def release(self) -> None:
         """Tell the cluster that nobody here wants any of it."""
-        let_go(self._made)
+        release(self._made)
         self._made.clear()
 
 
@@ -209,3 +213,19 @@ def _size_of(pieces: Sequence[Any]) -> int:
 
 def _name_of(part: Any, number: int) -> str:
     return f"Partition {number}" + (f" ({Path(part).name})" if isinstance(part, str | Path) else "")
+
+
+def _count(rows: Annotations | None) -> PartCounts | None:
+    return None if rows is None else PartCounts.of(rows)
+
+
+def _count_statistics(found: Statistics | None, labels: LabelTable) -> PartCounts | None:
+    """Return what statistics say; they do not know how many labels and items there are."""
+    if found is None:
+        return None
+    weight, nothing = found.class_weight.sum(axis=0), np.zeros(0)
+    if found.grades is not None:
+        yes = labels.are_positive(found.grades)
+        weight = np.array([weight[~yes].sum(), weight[yes].sum()])
+    rest = (0, 0, weight, nothing, nothing.astype(np.intp), LogisticLoss.name, None)
+    return PartCounts(found.user_ids, found.has_pairs, *rest)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from likeminds.cluster.checkpoint_codec import from_bytes, to_bytes
 from likeminds.cluster.item_broadcast import ItemBroadcast, read_catalogue
 from likeminds.cluster.label_table import LabelTable, read_label_table
-from likeminds.cluster.partitions import PartitionColumns, join_pieces, read_part
+from likeminds.cluster.partitions import PartitionColumns, join_pieces, one_row, read_part
 from likeminds.cluster.remote_fit import statistics_of
 from likeminds.cluster.scores_and_newcomers import score_of
 from likeminds.data.annotations import Annotations
@@ -156,16 +156,7 @@ def fit_statistics(
             "positive and negative labels."
         )
     statistics = merged_statistics(found, catalogue)
-    nobody = Annotations(
-        users=["nobody"],
-        items=catalogue.ids[:1],
-        **labels.arguments(np.array([labels.values[0]])),
-        features=catalogue.features,
-        item_ids=catalogue.ids,
-        feature_names=list(catalogue.names),
-        features_per="item",
-    )
-    as_annotations(ranker, nobody, None, None, None)
+    as_annotations(ranker, one_row(catalogue, labels), None, None, None)
     ranker.n_labels_ = reading.n_labels
     for name in ("statistics_", "annotations_"):
         ranker.__dict__.pop(name, None)

@@ -21,9 +21,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from likeminds._util.array_types import Bool, Float
+from likeminds._util.array_types import Bool, Float, Index
+from likeminds._util.map_reduce import Executor, ThreadExecutor, UserBlock
 from likeminds._util.per_user_arrays import times_back
-from likeminds.losses.quadratic import QuadraticLoss, RowFactors
+from likeminds.losses.quadratic import LossBlock, QuadraticLoss, RowFactors
 from likeminds.losses.rows import NEGATIVE, POSITIVE, RowBlock, has_both_classes
 from likeminds.losses.statistics import ClassMoments, Statistics
 
@@ -83,6 +84,19 @@ class Loss(ABC):
 
     def of(self, statistics: Statistics, scale: Float | None = None) -> QuadraticLoss:
         """Return the loss of all users' weights, with features measured in units of ``scale``."""
+        return self.of_blocks(UserBlock.of_all(statistics), statistics.n_users, scale)
+
+    def of_blocks(
+        self, statistics: Executor[UserBlock[Statistics]], n_users: int, scale: Float | None
+    ) -> QuadraticLoss:
+        """Return the loss of users in blocks, which consumes their statistics."""
+        blocks = statistics.derive(_measure, (self, scale), consume=True)
+        return QuadraticLoss.of_blocks(blocks, n_users)
+
+    def block(
+        self, statistics: Statistics, scale: Float | None, people: Index | slice
+    ) -> LossBlock:
+        """Return the loss of a block of users at these positions."""
         if statistics.n_kinds > 2 and not self.takes_grades:
             raise ValueError(
                 f'loss="{self.name}" is a loss of yes or no, but these statistics are by grade: '
@@ -96,10 +110,17 @@ class Loss(ABC):
             matrices /= scale[:, None] * scale
         linear = np.zeros((statistics.n_users, statistics.n_features))
         linear[statistics.dense.people] = dense_linear / scale
-        for people, Z, target in factors:
-            linear[people] = times_back(Z, target)
+        for users, Z, target in factors:
+            linear[users] = times_back(Z, target)
         constant = self.constant(statistics.class_weight)
-        return QuadraticLoss(linear, constant, statistics.dense.people, matrices, factors)
+        return LossBlock(people, linear, constant, statistics.dense.people, matrices, factors)
+
+
+def _measure(
+    block: UserBlock[Statistics], how: tuple[Loss, Float | None]
+) -> ThreadExecutor[LossBlock]:
+    loss, scale = how
+    return ThreadExecutor([loss.block(block.data, scale, block.people)], many_threads=False)
 
 
 class SquaredAUC(Loss):

@@ -7,14 +7,14 @@ divisions. Users with few labels have as many rows of Q_i as labels, found throu
 matrix Z_i Z_i', never d x d.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds._util.map_reduce import ThreadExecutor
+from likeminds._util.map_reduce import Executor, ThreadExecutor, in_order
 from likeminds._util.per_user_arrays import row_dots, times, times_back
 from likeminds.losses.rows import RowBlock, Rows
 
@@ -70,8 +70,50 @@ class RowFactors:
 
 
 @dataclass(frozen=True)
-class AbstractQuadraticLoss(ABC):
-    """The sum over users of 1/2 (w_i' A_i w_i - 2 b_i' w_i + c_i), wherever their A_i are.
+class LossBlock:
+    """The loss of some users: b_i, c_i, and A_i as matrices or as factors.
+
+    Attributes
+    ----------
+    people : array or slice
+        Their positions among all users; all other positions here are among these users.
+    linear, constant : arrays of shape (b, n_features) and (b,)
+        The vectors b_i, and the numbers c_i.
+    dense_users, matrices : arrays of shape (p,) and (p, n_features, n_features)
+        The users whose A_i is held as a matrix, and these matrices.
+    factors : RowFactors
+        The A_i of the others.
+    """
+
+    people: Index | slice
+    linear: Float
+    constant: Float
+    dense_users: Index
+    matrices: Float
+    factors: RowFactors
+
+    def positions(self, people: Index) -> Index:
+        """Return the positions among all users of some users of the block."""
+        return people if isinstance(self.people, slice) else self.people[people]
+
+    def placed(self, found: "Iterable[CurvatureSpectrum]") -> "list[CurvatureSpectrum]":
+        """Return spectra of users of the block with positions among all users."""
+        return [replace(one, people=self.positions(one.people)) for one in found]
+
+
+@dataclass(frozen=True)
+class UserWeights:
+    """Everybody's weights, and who is chosen: a state."""
+
+    people_have: ClassVar[tuple[str, ...]] = ("W", "chosen")
+
+    W: Float
+    chosen: Bool | None = None
+
+
+@dataclass(frozen=True)
+class QuadraticLoss:
+    """The sum over users of 1/2 (w_i' A_i w_i - 2 b_i' w_i + c_i).
 
     Weights, gradients and products have one row per user, shape (n_users, n_features).
 
@@ -81,10 +123,21 @@ class AbstractQuadraticLoss(ABC):
         The vectors b_i.
     constant : array of shape (n_users,)
         The numbers c_i.
+    blocks : Executor of LossBlock
+        The A_i, in blocks of users.
     """
 
     linear: Float
     constant: Float
+    blocks: Executor[LossBlock]
+
+    @classmethod
+    def of_blocks(cls, blocks: Executor[LossBlock], n_users: int) -> "QuadraticLoss":
+        """Collect the vectors and numbers of all users."""
+        parts = list(blocks.map(_vectors, None))
+        linear = in_order(((people, linear) for people, linear, _ in parts), n_users)
+        constant = in_order(((people, constant) for people, _, constant in parts), n_users)
+        return cls(linear, constant, blocks)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -92,13 +145,27 @@ class AbstractQuadraticLoss(ABC):
         n_users, n_features = self.linear.shape
         return n_users, n_features
 
-    @abstractmethod
+    def apply(self, W: Float) -> Float:
+        """Return A_i w_i for every user."""
+        return in_order(self.blocks.map(_apply, UserWeights(W)), len(W))
+
+    def keep(self, memory: int) -> "QuadraticLoss":
+        """Return the same loss, faster where ``memory`` bytes have room for all factors."""
+        return replace(self, blocks=self.blocks.derive(_keep, memory))
+
+    def total_matrix(self) -> Float:
+        """Return the sum over users of A_i, shape (n_features, n_features)."""
+        total: Float
+        total, _ = self.blocks.map_reduce(_total_matrix, None)
+        return total
+
     def gradient(self, W: Float) -> Float:
         """Return A_i w_i - b_i for every user."""
+        return self.apply(W) - self.linear
 
-    @abstractmethod
     def squares(self, W: Float, chosen: Bool) -> Float:
         """Return |Z_i w_i - t_i|^2 of the users who are chosen, and 0 of the others."""
+        return in_order(self.blocks.map(_squares, UserWeights(W, chosen)), len(W))
 
     def value(self, W: Float, gradient: Float | None = None) -> float:
         """Return the loss; with the gradient at W given, no pass over the users is needed."""
@@ -108,67 +175,53 @@ class AbstractQuadraticLoss(ABC):
         return 0.5 * float(np.vdot(W, gradient - self.linear) + self.constant.sum())
 
 
-@dataclass(frozen=True)
-class QuadraticLoss(AbstractQuadraticLoss):
-    """The loss of users in this process.
+def _vectors(
+    block: LossBlock,
+    state: None,  # noqa: ARG001 - the form of a work
+    own: None,  # noqa: ARG001
+) -> tuple[Index | slice, Float, Float]:
+    return block.people, block.linear, block.constant
 
-    Attributes
-    ----------
-    linear, constant : arrays
-        As in `AbstractQuadraticLoss`.
-    dense_users : array of shape (p,)
-        The users whose A_i is a matrix.
-    matrices : array of shape (p, n_features, n_features)
-        These matrices.
-    factors : RowFactors
-        The A_i of the others.
-    """
 
-    dense_users: Index
-    matrices: Float
-    factors: RowFactors
+def _apply(block: LossBlock, at: UserWeights, own: None) -> tuple[Index | slice, Float]:  # noqa: ARG001
+    W, product = at.W[block.people], np.zeros(block.linear.shape)
+    product[block.dense_users] = times(block.matrices, W[block.dense_users])
 
-    def apply(self, W: Float) -> Float:
-        """Return A_i w_i for every user."""
-        product = np.zeros(self.shape)
-        product[self.dense_users] = times(self.matrices, W[self.dense_users])
+    def fill(factor: Factor) -> None:
+        people, Z, _ = factor
+        product[people] = times_back(Z, times(Z, W[people]))
 
-        def fill(factor: Factor) -> None:
-            people, Z, _ = factor
-            product[people] = times_back(Z, times(Z, W[people]))
+    block.factors.each(fill)
+    return block.people, product
 
-        self.factors.each(fill)
-        return product
 
-    def keep(self, memory: int) -> "QuadraticLoss":
-        """Return the same loss, faster where ``memory`` bytes have room for all factors."""
-        return replace(self, factors=self.factors.keep(memory))
+def _keep(block: LossBlock, memory: int) -> ThreadExecutor[LossBlock]:
+    kept = replace(block, factors=block.factors.keep(memory))
+    return ThreadExecutor([kept], many_threads=False)
 
-    def total_matrix(self) -> Float:
-        """Return the sum over users of A_i, shape (n_features, n_features)."""
-        total: Float = self.matrices.sum(axis=0)
-        for _, Z, _ in self.factors:
-            rows = Z.reshape(-1, Z.shape[2])
-            total += rows.T @ rows
-        return total
 
-    def gradient(self, W: Float) -> Float:
-        """Return A_i w_i - b_i for every user."""
-        return self.apply(W) - self.linear
+def _total_matrix(block: LossBlock, state: None, own: None) -> tuple[Float, None]:  # noqa: ARG001
+    total: Float = block.matrices.sum(axis=0)
+    for _, Z, _ in block.factors:
+        rows = Z.reshape(-1, Z.shape[2])
+        total += rows.T @ rows
+    return total, None
 
-    def squares(self, W: Float, chosen: Bool) -> Float:
-        """Return |Z_i w_i - t_i|^2 of the users who are chosen, and 0 of the others."""
-        found = np.zeros(len(chosen))
-        places = np.flatnonzero(chosen[self.dense_users])
-        people = self.dense_users[places]
-        bent = times(self.matrices[places], W[people]) - 2.0 * self.linear[people]
-        found[people] = row_dots(W[people], bent) + self.constant[people]
-        rows = self.factors.rows
-        some = replace(self.factors, rows=rows.of(chosen[rows.people]), cached=None)
-        for people, Z, target in some:
-            left = times(Z, W[people]) - target
-            found[people] = row_dots(left, left)
-        return found
+
+def _squares(block: LossBlock, at: UserWeights, own: None) -> tuple[Index | slice, Float]:  # noqa: ARG001
+    assert at.chosen is not None
+    W, chosen = at.W[block.people], at.chosen[block.people]
+    found = np.zeros(len(chosen))
+    places = np.flatnonzero(chosen[block.dense_users])
+    people = block.dense_users[places]
+    bent = times(block.matrices[places], W[people]) - 2.0 * block.linear[people]
+    found[people] = row_dots(W[people], bent) + block.constant[people]
+    rows = block.factors.rows
+    some = replace(block.factors, rows=rows.of(chosen[rows.people]), cached=None)
+    for people, Z, target in some:
+        left = times(Z, W[people]) - target
+        found[people] = row_dots(left, left)
+    return block.people, found
 
 
 @dataclass(frozen=True)
@@ -197,26 +250,32 @@ class CurvatureSpectrum:
 
 
 def spectra(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
-    """Yield the spectra of all users: first those with matrices, then the others."""
-    yield from spectra_of_matrices(loss)
-    yield from spectra_of_factors(loss)
+    """Yield the spectra of all users: of each block, first those with matrices."""
+    for found in loss.blocks.map(_spectra, None):
+        yield from found
 
 
-def spectra_of_matrices(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
-    """Yield the spectra of users whose A_i is a matrix, a block at a time."""
-    size = max(1, _BLOCK_BYTES // (8 * loss.shape[1] ** 2))
-    starts = range(0, len(loss.dense_users), size)
-    return ThreadExecutor([slice(start, start + size) for start in starts]).map(_of_matrices, loss)
+def _spectra(block: LossBlock, state: None, own: None) -> list[CurvatureSpectrum]:  # noqa: ARG001
+    return [*spectra_of_matrices(block), *spectra_of_factors(block)]
 
 
-def spectra_of_factors(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
-    """Yield the spectra of users with few labels, a block at a time."""
-    return ThreadExecutor(list(loss.factors.rows.plan())).map(_of_factors, loss.factors)
+def spectra_of_matrices(block: LossBlock) -> list[CurvatureSpectrum]:
+    """Return the spectra of users whose A_i is a matrix, with positions among all users."""
+    size = max(1, _BLOCK_BYTES // (8 * block.linear.shape[1] ** 2))
+    starts = range(0, len(block.dense_users), size)
+    found = ThreadExecutor([slice(start, start + size) for start in starts])
+    return block.placed(found.map(_of_matrices, block))
 
 
-def _of_matrices(some: slice, loss: QuadraticLoss, own: None) -> CurvatureSpectrum:  # noqa: ARG001
-    people = loss.dense_users[some]
-    return spectrum_of_matrices(people, loss.matrices[some], loss.linear[people])
+def spectra_of_factors(block: LossBlock) -> list[CurvatureSpectrum]:
+    """Return the spectra of users with few labels, with positions among all users."""
+    found = ThreadExecutor(list(block.factors.rows.plan()))
+    return block.placed(found.map(_of_factors, block.factors))
+
+
+def _of_matrices(some: slice, block: LossBlock, own: None) -> CurvatureSpectrum:  # noqa: ARG001
+    people = block.dense_users[some]
+    return spectrum_of_matrices(people, block.matrices[some], block.linear[people])
 
 
 def _of_factors(chosen: Index, factors: RowFactors, own: None) -> CurvatureSpectrum:  # noqa: ARG001

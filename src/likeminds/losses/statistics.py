@@ -7,15 +7,17 @@ one d x d matrix per class). Users with fewer labels than features keep pointers
 so streaming, cross-validation and distribution are the same operation.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from operator import iadd
 from typing import Literal
 
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
-from likeminds._util.map_reduce import SumTuple, ThreadExecutor
+from likeminds._util.map_reduce import Executor, SumTuple, ThreadExecutor, UserBlock, in_order
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode, join_ids
 from likeminds.losses.rows import Rows, has_both_classes
@@ -140,7 +142,7 @@ def _moments_of(rows: Rows, chosen: Index, origin: Float) -> ClassMoments:
     return ClassMoments(np.arange(len(chosen)), weight, moved, scatter)
 
 
-class AbstractStatistics:
+class AbstractStatistics(ABC):
     """What is known of all users' statistics, wherever these are.
 
     Attributes
@@ -171,6 +173,47 @@ class AbstractStatistics:
     def has_pairs(self) -> Bool:
         """Which users have labels of two classes: the others have no pairs to rank."""
         return has_both_classes(self.class_weight)
+
+    @abstractmethod
+    def feature_sums(self) -> SumTuple:
+        """Return the weight of all rows, and the sums of features and squares, from the origin."""
+
+    def feature_scale(self) -> Float:
+        """Return the standard deviation of each feature over all rows (1 if constant)."""
+        return scale_from(*self.feature_sums())
+
+
+@dataclass(frozen=True)
+class StatisticsSummary(AbstractStatistics):
+    """What a fit needs to know of statistics in several blocks of users, which stay there."""
+
+    user_ids: IdArray
+    origin: Float
+    class_weight: Float
+    sums: SumTuple
+
+    @classmethod
+    def of(
+        cls, blocks: "Executor[UserBlock[Statistics]]", user_ids: IdArray
+    ) -> "StatisticsSummary":
+        """Sum up the statistics of blocks, which have the same origin."""
+        parts = list(blocks.map(_summarise, None))
+        weight = in_order(((people, weight) for people, weight, _, _ in parts), len(user_ids))
+        sums = reduce(iadd, (sums for _, _, sums, _ in parts))
+        return cls(user_ids, parts[0][3], weight, sums)
+
+    def feature_sums(self) -> SumTuple:
+        """Return the sums over all blocks."""
+        return self.sums
+
+
+def _summarise(
+    block: "UserBlock[Statistics]",
+    state: None,  # noqa: ARG001 - the form of a work
+    own: None,  # noqa: ARG001
+) -> tuple[Index | slice, Float, SumTuple, Float]:
+    found = block.data
+    return block.people, found.class_weight, found.feature_sums(), found.origin
 
 
 @dataclass(frozen=True)
@@ -368,10 +411,6 @@ class Statistics(AbstractStatistics):
         codes = None if self.rows.grade is None else place[self.rows.grade]
         dense = self.dense.with_grades(place, len(grades))
         return replace(self, dense=dense, rows=replace(self.rows, grade=codes), grades=grades)
-
-    def feature_scale(self) -> Float:
-        """Return the standard deviation of each feature over all rows (1 if constant)."""
-        return scale_from(*self.feature_sums())
 
     def feature_sums(self) -> SumTuple:
         """Return the weight of all rows, and the sums of features and squares, from the origin."""

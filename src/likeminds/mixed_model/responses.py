@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
-from likeminds._util.map_reduce import Own, ThreadExecutor
+from likeminds._util.map_reduce import Executor, Own, ThreadExecutor
 from likeminds.data.annotations import Annotations
 from likeminds.losses import SquaredAUC
 from likeminds.losses.rows import POSITIVE, RowBlock, Rows
@@ -105,6 +105,10 @@ class Responses(Protocol):
         """Return the labels of some of the people, shape (n_users,)."""
         ...
 
+    def collected(self) -> "Responses":
+        """Return the same responses in this process."""
+        ...
+
 
 @dataclass(frozen=True)
 class ResponseBlock:
@@ -129,7 +133,7 @@ def people_of(block: ResponseBlock, state: None, own: None) -> Index:  # noqa: A
     return block.task.people
 
 
-class InMemoryResponses:
+class InMemoryResponses(Executor[ResponseBlock]):
     """Base: blocks of people in this process, whom all cores visit where there is much to do."""
 
     @property
@@ -157,11 +161,16 @@ class InMemoryResponses:
         return ThreadExecutor(blocks, many_threads=self.n_bytes >= _SMALL_BYTES)
 
     def map_reduce(
-        self, work: Callable[[ResponseBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
+        self,
+        work: Callable[[ResponseBlock, S, Any], tuple[R, Any]],
+        state: S,
+        own: Own = None,
+        *,
+        start: R | None = None,
     ) -> tuple[R, Own]:
         """Return the sum of what blocks answer, and what they keep."""
         rows, state = self.bound(state)
-        return rows._blocks.map_reduce(work, state, own)
+        return rows._blocks.map_reduce(work, state, own, start=start)
 
     def map(
         self, work: Callable[[ResponseBlock, S, Any], R], state: S, own: Own = None
@@ -169,6 +178,10 @@ class InMemoryResponses:
         """Yield what each block answers."""
         rows, state = self.bound(state)
         return rows._blocks.map(work, state, own)
+
+    def collected(self) -> Self:
+        """Return the responses in this process."""
+        return self
 
     def bound(self, state: Any) -> "tuple[InMemoryResponses, Any]":
         """Return the blocks that a visit with this state is to, and the state that they get."""

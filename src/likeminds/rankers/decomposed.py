@@ -12,7 +12,7 @@ from likeminds._util.array_types import Bool, Float
 from likeminds._util.checks import listing
 from likeminds.components import Component, total_weights
 from likeminds.losses import Loss, QuadraticLoss
-from likeminds.losses.statistics import Statistics
+from likeminds.losses.statistics import AbstractStatistics
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.solvers import SOLVERS, Solver
 from likeminds.solvers.solver import Callback, Parts
@@ -75,7 +75,7 @@ class ComponentsRanker(StatisticsRanker):
     def _components(
         self,
         loss: QuadraticLoss,
-        statistics: Statistics,  # noqa: ARG002
+        statistics: AbstractStatistics,  # noqa: ARG002
     ) -> list[Component]:
         self.components_ = self._list_components(loss)
         return self.components_

@@ -11,7 +11,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.choice_responses import refuse_no_choices
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
 from likeminds.rankers.prior_fitting import PriorFittingMixin
-from likeminds.rankers.training_data import LocalTrainingData
+from likeminds.rankers.training_data import TrainingData
 from likeminds.solvers.solver import Callback
 
 
@@ -269,5 +269,5 @@ class HierarchicalRanker(PriorFittingMixin):
         self._fit_annotations(everything, chosen=self.loss_)
 
     def _fit_annotations(self, annotations: Annotations, chosen: str | None = None) -> None:
-        self._learn_from(LocalTrainingData(annotations), chosen)
+        self._learn_from(TrainingData.of(annotations), chosen)
         self.annotations_ = annotations

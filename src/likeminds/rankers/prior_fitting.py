@@ -87,7 +87,7 @@ class PriorFittingMixin(ChoiceReporting):
             learned = with_weights(learned, coordinates.n_weights)
             tasks = self._tasks(loss, data, likelihood, coordinates)
         if not self._specification().is_plain:
-            simulated = data.brought_here(tasks)
+            simulated = tasks.collected()
             learned = self._refine(learned, simulated, coordinates, _shifts(traits, data))
             del simulated
         self._interrupted = learned.interrupted

@@ -12,20 +12,19 @@ from sklearn.utils._param_validation import StrOptions
 
 from likeminds._util.array_types import Bool, Float, IdArray
 from likeminds._util.checks import listing
+from likeminds._util.map_reduce import Executor, UserBlock
 from likeminds._util.text_format import counted
 from likeminds.components import Component
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
 from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
-from likeminds.losses.rows import class_weight_of, has_both_classes
-from likeminds.losses.statistics import Statistics
+from likeminds.losses.statistics import AbstractStatistics, Statistics
 from likeminds.rankers.callbacks import both_callbacks, with_callbacks
 from likeminds.rankers.candidates.folds import FromStatistics
 from likeminds.rankers.label_validation import as_annotations, note_more, places_of
 from likeminds.rankers.ranker import Ranker
 from likeminds.solvers import Solution, Solver
-from likeminds.solvers.remote import RemoteStatistics
 from likeminds.solvers.solver import Callback, Parts
 
 
@@ -161,23 +160,30 @@ class StatisticsRanker(UpdatableRanker):
 
     def _fit_statistics(self, statistics: Statistics) -> None:
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
-        refuse_too_wide(type(self).__name__, statistics.n_features)
-        loss = self._measure(statistics)
-        parts = self._fit_loss(loss, statistics)
-        self.users_ = statistics.user_ids
+        self._fit_blocks(statistics, UserBlock.of_all(statistics))
         self.statistics_ = statistics
-        self._set_parts(parts, statistics.has_pairs)
-        self._fit_newcomer_prior(loss, statistics, parts)
+
+    def _fit_blocks(
+        self, summary: AbstractStatistics, blocks: Executor[UserBlock[Statistics]]
+    ) -> None:
+        """Fit to the statistics of users in blocks."""
+        refuse_too_wide(type(self).__name__, summary.n_features)
+        self.scale_ = self._scale_of(summary)
+        loss = as_loss(self.loss).of_blocks(blocks, summary.n_users, self.scale_)
+        parts = self._fit_loss(loss, summary)
+        self.users_ = summary.user_ids
+        self._set_parts(parts, summary.has_pairs)
+        self._fit_newcomer_prior(loss, summary, parts)
 
     def _measure(self, statistics: Statistics) -> QuadraticLoss:
         """Return the loss in the units chosen."""
         self.scale_ = self._scale_of(statistics)
         return as_loss(self.loss).of(statistics, self.scale_)
 
-    def _scale_of(self, statistics: Statistics | RemoteStatistics) -> Float:
+    def _scale_of(self, statistics: AbstractStatistics) -> Float:
         return statistics.feature_scale() if self.standardize else np.ones(statistics.n_features)
 
-    def _fit_loss(self, loss: QuadraticLoss, statistics: Statistics) -> Parts:
+    def _fit_loss(self, loss: QuadraticLoss, statistics: AbstractStatistics) -> Parts:
         """Return the parts that minimise the loss and the ranker's penalties."""
         return self._note(self._solve(loss, statistics))
 
@@ -188,14 +194,14 @@ class StatisticsRanker(UpdatableRanker):
                 f"Interrupted after {solution.n_iter} iterations: these are the best levels so "
                 f"far, with an optimality residual of {solution.residual:.1e}.",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
         elif not solution.converged:
             warnings.warn(
                 f"Stopped after {solution.n_iter} iterations with an optimality residual of "
                 f"{solution.residual:.1e}, above tol={self.tol:g}. Increase max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
         self.solution_ = solution
         self.objective_ = solution.objective
@@ -217,7 +223,7 @@ class StatisticsRanker(UpdatableRanker):
         self.coef_ = self.consensus_ + self.group_ + self.personal_
 
     def _fit_newcomer_prior(
-        self, loss: QuadraticLoss, statistics: Statistics, parts: Parts
+        self, loss: QuadraticLoss, statistics: AbstractStatistics, parts: Parts
     ) -> None:
         """Learn from the solution what is needed later, beside the parts: by default nothing."""
 
@@ -236,7 +242,7 @@ class StatisticsRanker(UpdatableRanker):
     def _solver(self) -> Solver:
         raise NotImplementedError
 
-    def _components(self, loss: QuadraticLoss, statistics: Statistics) -> list[Component]:
+    def _components(self, loss: QuadraticLoss, statistics: AbstractStatistics) -> list[Component]:
         raise NotImplementedError
 
     def _fitted_parts(self) -> list[Float]:
@@ -274,7 +280,7 @@ def refuse_too_wide(ranker: str, n_features: int) -> None:
             "their products. Reduce the features first (likeminds.features.Reduce), or use "
             "HierarchicalRanker, which works in the space of the labels.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
     if needed > _MOST_BYTES:
         raise ValueError(
@@ -300,23 +306,3 @@ def warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
             UserWarning,
             stacklevel=5,
         )
-
-
-def refuse_one_class(annotations: Annotations, *, teaches: bool) -> None:
-    """Refuse labels that are all alike; name the people whose are, unless that ``teaches``."""
-    counted = annotations.labels
-    if annotations.weights is not None:
-        counted = counted[annotations.weights > 0]
-    if counted.all() or not counted.any():
-        if annotations.grades is not None and np.ptp(annotations.grades) == 0:
-            raise ValueError(
-                "All grades are the same, so there is nothing to rank by: a ranker needs at least "
-                "two different ones."
-            )
-        raise ValueError(
-            "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
-            "needs positive and negative labels."
-        )
-    if not teaches:
-        has_pairs = has_both_classes(class_weight_of(annotations))
-        warn_of_one_class(annotations.user_ids, has_pairs)

@@ -9,19 +9,16 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from likeminds._util.array_types import Float
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.losses import Loss, as_loss
-from likeminds.losses.quadratic import AbstractQuadraticLoss
-from likeminds.losses.statistics import Statistics
+from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses.statistics import AbstractStatistics, Statistics
 from likeminds.rankers import newcomers
 from likeminds.rankers.candidates.folds import Candidate
 from likeminds.rankers.candidates.three_level_path import ThreeLevels, default_grid
 from likeminds.rankers.statistics_rankers import (
     StatisticsRanker,
-    refuse_too_wide,
-    warn_of_one_class,
 )
 from likeminds.rankers.three_level_newcomers import ThreeLevelNewcomers
 from likeminds.solvers import SOLVERS, Solver
-from likeminds.solvers.remote import RemoteStatistics
 from likeminds.solvers.solver import Callback, Parts
 
 # What n_groups=None asks for where the data has room for it.
@@ -195,23 +192,12 @@ class ThreeLevelRanker(StatisticsRanker):
 
     def _components(
         self,
-        loss: AbstractQuadraticLoss,  # noqa: ARG002
-        statistics: Statistics | RemoteStatistics,
+        loss: QuadraticLoss,  # noqa: ARG002
+        statistics: AbstractStatistics,
     ) -> list[Component]:
         return self._levels(statistics)
 
-    def _fit_elsewhere(self, statistics: RemoteStatistics) -> None:
-        """Fit to people whose statistics stay where they are: `_fit_statistics`, by visits."""
-        warn_of_one_class(statistics.user_ids, statistics.has_pairs)
-        refuse_too_wide(type(self).__name__, statistics.n_features)
-        self.scale_ = self._scale_of(statistics)
-        loss = statistics.loss(as_loss(self.loss), self.scale_)
-        parts = self._note(self._solve(loss, statistics))
-        self.users_ = statistics.user_ids
-        self._set_parts(parts, statistics.has_pairs)
-        self._fit_newcomer_prior(loss, statistics, parts)
-
-    def _levels(self, statistics: Statistics | RemoteStatistics) -> list[Component]:
+    def _levels(self, statistics: AbstractStatistics) -> list[Component]:
         n_users, n_features = statistics.n_users, statistics.n_features
         usual_alpha = self._usual_alpha(statistics)
         self.alpha_group_ = usual_alpha if self.alpha_group is None else self.alpha_group
@@ -231,7 +217,7 @@ class ThreeLevelRanker(StatisticsRanker):
         ]
 
     @staticmethod
-    def _usual_alpha(statistics: Statistics | RemoteStatistics) -> float:
+    def _usual_alpha(statistics: AbstractStatistics) -> float:
         labels_each = float(statistics.class_weight.sum()) / statistics.n_users
         return usual_alpha_group(statistics.n_features / labels_each)
 
@@ -239,7 +225,7 @@ class ThreeLevelRanker(StatisticsRanker):
         return default_grid(self._usual_alpha(statistics))
 
     def _fit_newcomer_prior(
-        self, loss: AbstractQuadraticLoss, statistics: Statistics | RemoteStatistics, parts: Parts
+        self, loss: QuadraticLoss, statistics: AbstractStatistics, parts: Parts
     ) -> None:
         folding = ThreeLevelNewcomers.learn(
             as_loss(self.loss),

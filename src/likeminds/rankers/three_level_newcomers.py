@@ -22,8 +22,8 @@ from likeminds._util.threads import one_blas_thread
 from likeminds.components import top_directions, total_weights
 from likeminds.data.annotations import Annotations
 from likeminds.losses import Loss
-from likeminds.losses.quadratic import AbstractQuadraticLoss, RowFactors, spectrum_of_factors
-from likeminds.losses.statistics import Statistics
+from likeminds.losses.quadratic import QuadraticLoss, RowFactors, spectrum_of_factors
+from likeminds.losses.statistics import AbstractStatistics, Statistics
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
@@ -32,7 +32,6 @@ from likeminds.mixed_model.likelihoods import GaussianLikelihood
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.responses import InMemoryResponses, PaddedRows
 from likeminds.mixed_model.user_posteriors import posterior_of
-from likeminds.solvers.remote import RemoteStatistics
 from likeminds.solvers.solver import Parts
 from likeminds.solvers.variable_projection import FitPoint, Penalty, fit_coordinates
 
@@ -67,8 +66,8 @@ class ThreeLevelNewcomers:
     def learn(
         cls,
         kind: Loss,
-        loss: AbstractQuadraticLoss,
-        statistics: Statistics | RemoteStatistics,
+        loss: QuadraticLoss,
+        statistics: AbstractStatistics,
         parts: Parts,
         *,
         scale: Float,
@@ -104,9 +103,8 @@ class ThreeLevelNewcomers:
         """Return everybody's mode and matrix K; see `Posterior`."""
         crowd = self.crowd
         statistics = Statistics.from_annotations(said, "factored", graded=self.loss.takes_grades)
-        loss = self.loss.of(statistics, crowd.coordinates.scale)
         weight, count = self.loss.weight_and_count(statistics.class_weight)
-        factors = loss.factors
+        factors = self.loss.block(statistics, crowd.coordinates.scale, slice(None)).factors
         points, known = posterior_of(
             _FactorResponses(factors, weight, count),
             said.n_users,
@@ -180,7 +178,7 @@ class _FactorResponses(InMemoryResponses):
         raise NotImplementedError
 
 
-def _precision(kind: Loss, loss: AbstractQuadraticLoss, class_weight: Float, parts: Parts) -> float:
+def _precision(kind: Loss, loss: QuadraticLoss, class_weight: Float, parts: Parts) -> float:
     """Return one over the mean square of the residuals, from people evenly spread."""
     weight, count = kind.weight_and_count(class_weight)
     chosen = np.arange(len(weight)) % (1 + len(weight) // _SAMPLE) == 0

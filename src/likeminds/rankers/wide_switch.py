@@ -1,20 +1,9 @@
 """How wide features are learned from: in the space of rows, or in their leading directions."""
 
-import numpy as np
-
-from likeminds.data.annotations import Annotations
-
 # More directions than this are learned from in the space of rows, or reduced to as many.
 WIDE = 256
 # Of items with effects of their own, so many directions are kept as they are.
 WIDE_SHARED = 512
-
-
-def directions_of(annotations: Annotations) -> int:
-    """Return how many directions labelled items can differ in."""
-    labelled = np.zeros(len(annotations.features), dtype=np.bool_)
-    labelled[annotations.feature_rows] = True
-    return min(annotations.n_features, int(labelled.sum()))
 
 
 def choose_width(

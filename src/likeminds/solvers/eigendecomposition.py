@@ -1,72 +1,31 @@
 """Everybody's eigenvectors for the fast solver: of all people, or of a sample if they are many."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
-from likeminds._util.array_types import Bool
-from likeminds._util.map_reduce import Executor, ThreadExecutor
+from likeminds._util.array_types import Bool, Index
+from likeminds._util.map_reduce import Executor, Own, ThreadExecutor
 from likeminds.losses.quadratic import (
-    AbstractQuadraticLoss,
     CurvatureSpectrum,
+    LossBlock,
     QuadraticLoss,
-    RowFactors,
-    spectra,
     spectra_of_factors,
     spectra_of_matrices,
 )
 from likeminds.solvers.trust_region import ReducedProblem
 from likeminds.solvers.variable_projection import CachedBlock, Penalty, StreamedBlock
 
+B = TypeVar("B")
+S = TypeVar("S")
+R = TypeVar("R")
+
 # Below so many bytes of eigenvectors, to start threads takes longer than the work.
 _WORTH_THREADS = 1 << 22
-
-
-@dataclass(frozen=True)
-class AbstractEigendecomposition(ABC):
-    """People with their eigenvectors, wherever they are: what the fast solver works on.
-
-    Attributes
-    ----------
-    loss : AbstractQuadraticLoss
-        The loss that was decomposed.
-    """
-
-    loss: AbstractQuadraticLoss
-
-    @property
-    @abstractmethod
-    def n_kept(self) -> int:
-        """How many people's eigenvectors are kept."""
-
-    @abstractmethod
-    def kept(self, *, alone: bool) -> Executor[CachedBlock]:
-        """Return the people whose eigenvectors are kept, ``alone`` or with all others."""
-
-    @abstractmethod
-    def others(self) -> Executor[StreamedBlock] | None:
-        """Return the others, if there are any."""
-
-    def problems(
-        self, penalty: Penalty, unit: float = 1.0, accuracy: float = 1e-12
-    ) -> tuple[ReducedProblem, ReducedProblem | None]:
-        """Return everybody's problem, and the sample's if there is one."""
-        n_users, n_features = self.loss.shape
-        alone = ReducedProblem(
-            self.kept(alone=True),
-            penalty,
-            self.n_kept,
-            n_users,
-            n_features,
-            unit=unit,
-            accuracy=accuracy,
-        )
-        rest = self.others()
-        if rest is None:
-            return alone, None
-        return replace(alone, people=self.kept(alone=False), rest=rest), alone
+# Users with eigenvectors, whose loss stands for that of others or not; and the others.
+_ALONE, _TOGETHER, _OTHERS = "alone", "together", "others"
 
 
 @dataclass(frozen=True)
@@ -75,92 +34,178 @@ class EigenvectorSample:
 
     Attributes
     ----------
-    chosen : array of bool, shape (p,), optional
-        Which of them; without it, all are.
+    chosen : array of bool, shape (n_users,), optional
+        Who they are; without it, all.
     stands_for : float
         How many people each of them stands for.
     """
+
+    people_have: ClassVar[tuple[str, ...]] = ("chosen",)
 
     chosen: Bool | None = None
     stands_for: float = 1.0
 
     @classmethod
-    def of(cls, n_users: int, n_rows: int, n_features: int, memory: int) -> "EigenvectorSample":
-        """Draw as many people as ``memory`` bytes have room for, of those with so many rows.
+    def of(
+        cls, few: Index, n_rows: int, shape: tuple[int, int], memory: int
+    ) -> "EigenvectorSample":
+        """Draw as many of the ``few`` as ``memory`` bytes have room for, given all their rows.
 
         Examples
         --------
-        >>> EigenvectorSample.of(4, 12, 10, memory=1280).chosen
-        >>> EigenvectorSample.of(4, 12, 10, memory=640)
-        EigenvectorSample(chosen=array([ True, False,  True, False]), stands_for=2.0)
+        >>> EigenvectorSample.of(np.arange(4), 12, (5, 10), memory=1280).chosen
+        >>> EigenvectorSample.of(np.arange(4), 12, (5, 10), memory=640)
+        EigenvectorSample(chosen=array([ True, False,  True, False, False]), stands_for=2.0)
         """
-        need = 8 * n_features * (n_rows + n_users)
+        n_users, n_features = shape
+        need = 8 * n_features * (n_rows + len(few))
         if need <= memory:
             return cls()
-        n_kept = max(1, int(n_users * memory / need))
+        n_kept = max(1, int(len(few) * memory / need))
         chosen = np.zeros(n_users, dtype=bool)
-        chosen[np.random.default_rng(0).permutation(n_users)[:n_kept]] = True
-        return cls(chosen, n_users / n_kept)
+        chosen[few[np.random.default_rng(0).permutation(len(few))[:n_kept]]] = True
+        return cls(chosen, len(few) / n_kept)
 
 
 @dataclass(frozen=True)
-class Eigendecomposition(AbstractEigendecomposition):
-    """The eigenvectors of people in this process, or of a sample of them.
+class Spectra(Executor[Any]):
+    """Blocks of decomposed users, by what they are needed for: a state is (which blocks, state)."""
+
+    blocks: dict[str, ThreadExecutor[Any]]
+
+    def map_reduce(
+        self,
+        work: Callable[[Any, S, Any], tuple[R, Any]],
+        state: S,
+        own: Own = None,
+        *,
+        start: R | None = None,
+    ) -> tuple[R, Own]:
+        """Return the sum over the blocks that the state is for; without any, ``start``."""
+        which, inner = cast(tuple[str, Any], state)
+        some = self.blocks[which]
+        if not some.blocks:
+            return cast(R, start), []
+        return some.map_reduce(work, inner, own, start=start)
+
+    def map(self, work: Callable[[Any, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
+        """Yield the answers of the blocks that the state is for."""
+        which, inner = cast(tuple[str, Any], state)
+        return self.blocks[which].map(work, inner, own)
+
+
+@dataclass(frozen=True)
+class SpectraSubset(Executor[B]):
+    """Blocks of `Spectra` that are needed for one thing."""
+
+    spectra: Executor[Any]
+    which: str
+
+    def map_reduce(
+        self,
+        work: Callable[[B, S, Any], tuple[R, Any]],
+        state: S,
+        own: Own = None,
+        *,
+        start: R | None = None,
+    ) -> tuple[R, Own]:
+        """Return the sum over these blocks."""
+        bound: Any = (self.which, state)
+        return self.spectra.map_reduce(work, bound, own, start=start)
+
+    def map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
+        """Yield the answers of these blocks."""
+        bound: Any = (self.which, state)
+        return self.spectra.map(work, bound, own)
+
+
+@dataclass(frozen=True)
+class Eigendecomposition:
+    """People with their eigenvectors, or a sample of them: what the fast solver works on.
 
     Attributes
     ----------
     loss : QuadraticLoss
         The loss that was decomposed.
-    blocks : list of CurvatureSpectrum
-        People in memory.
-    stands_for : list of float
-        How many people each of a block stands for.
-    rest : RowFactors, optional
-        Those who are not in memory.
+    spectra : Executor
+        The users: see `Spectra`.
+    n_kept, n_others : int
+        How many have eigenvectors, and how many have not.
     """
 
     loss: QuadraticLoss
-    blocks: list[CurvatureSpectrum]
-    stands_for: list[float]
-    rest: RowFactors | None = None
+    spectra: Executor[Any]
+    n_kept: int
+    n_others: int
 
     @classmethod
     def of(cls, loss: QuadraticLoss, memory: int) -> "Eigendecomposition":
         """Decompose as many people as fit into ``memory``."""
-        rows = loss.factors.rows
-        return cls.of_sample(
-            loss, EigenvectorSample.of(len(rows.people), len(rows.index), loss.shape[1], memory)
+        few, n_rows = zip(*loss.blocks.map(_few, None), strict=True)
+        everybody = np.sort(np.concatenate(few))
+        sample = EigenvectorSample.of(everybody, sum(n_rows), loss.shape, memory)
+        spectra = loss.blocks.derive(_decompose, sample)
+        found = [
+            SpectraSubset[Any](spectra, which).map(_count, None) for which in (_ALONE, _OTHERS)
+        ]
+        return cls(loss, spectra, *map(sum, found))
+
+    def problems(
+        self, penalty: Penalty, unit: float = 1.0, accuracy: float = 1e-12
+    ) -> tuple[ReducedProblem, ReducedProblem | None]:
+        """Return everybody's problem, and the sample's if there is one."""
+        alone = ReducedProblem(
+            SpectraSubset(self.spectra, _ALONE),
+            penalty,
+            self.n_kept,
+            *self.loss.shape,
+            unit=unit,
+            accuracy=accuracy,
         )
+        if not self.n_others:
+            return alone, None
+        people: Executor[CachedBlock] = SpectraSubset(self.spectra, _TOGETHER)
+        rest: Executor[StreamedBlock] = SpectraSubset(self.spectra, _OTHERS)
+        return replace(alone, people=people, rest=rest), alone
 
-    @classmethod
-    def of_sample(cls, loss: QuadraticLoss, sample: EigenvectorSample) -> "Eigendecomposition":
-        """Decompose people with many labels, and a sample of the others."""
-        if sample.chosen is None:
-            blocks = list(spectra(loss))
-            return cls(loss, blocks, [1.0] * len(blocks))
-        dense, rows = list(spectra_of_matrices(loss)), loss.factors.rows
-        some = replace(loss, factors=replace(loss.factors, rows=rows.of(sample.chosen)))
-        found = list(spectra_of_factors(some))
-        stands_for = [1.0] * len(dense) + [sample.stands_for] * len(found)
-        rest = replace(loss.factors, rows=rows.of(~sample.chosen))
-        return cls(loss, dense + found, stands_for, rest)
 
-    @property
-    def n_kept(self) -> int:
-        """How many people are in memory."""
-        return sum(len(part.people) for part in self.blocks)
+def _few(block: LossBlock, state: None, own: None) -> tuple[Index, int]:  # noqa: ARG001
+    """Return the positions of users without matrices, and how many rows they have."""
+    rows = block.factors.rows
+    return block.positions(rows.people), len(rows.index)
 
-    def kept(self, *, alone: bool) -> ThreadExecutor[CachedBlock]:
-        """Return the people in memory; alone, their loss stands for that of others, too."""
-        weights: Sequence[float] = self.stands_for if alone else [1.0] * len(self.blocks)
-        counted = zip(self.blocks, self.stands_for, weights, strict=True)
-        many = sum(part.basis.nbytes for part in self.blocks) >= _WORTH_THREADS
-        return ThreadExecutor([CachedBlock(*each) for each in counted], many_threads=many)
 
-    def others(self) -> ThreadExecutor[StreamedBlock] | None:
-        """Return those who are not in memory."""
-        if self.rest is None:
-            return None
-        return ThreadExecutor(
-            [StreamedBlock(self.rest, chosen) for chosen in self.rest.rows.plan()]
-        )
+def _count(block: CachedBlock | StreamedBlock, state: None, own: None) -> int:  # noqa: ARG001
+    return len(block.people)
+
+
+def _decompose(block: LossBlock, sample: EigenvectorSample) -> Spectra:
+    """Decompose people with many labels, and the sample of the others."""
+    rows, some, rest = block.factors.rows, block, None
+    if sample.chosen is not None:
+        chosen = sample.chosen[block.positions(rows.people)]
+        some = replace(block, factors=replace(block.factors, rows=rows.of(chosen)))
+        rest = replace(block.factors, rows=rows.of(~chosen))
+    dense, found = spectra_of_matrices(block), spectra_of_factors(some)
+    spectra = dense + found
+    stands_for = [1.0] * len(dense) + [sample.stands_for] * len(found)
+    others: list[StreamedBlock] = []
+    if rest is not None:
+        plan = list(rest.rows.plan())
+        placed = replace(rest.rows, people=block.positions(rest.rows.people))
+        others = [StreamedBlock(replace(rest, rows=placed), chosen) for chosen in plan]
+    return Spectra(
+        {
+            _ALONE: _cached(spectra, stands_for, stands_for),
+            _TOGETHER: _cached(spectra, stands_for, [1.0] * len(spectra)),
+            _OTHERS: ThreadExecutor(others),
+        }
+    )
+
+
+def _cached(
+    spectra: list[CurvatureSpectrum], stands_for: list[float], weight: list[float]
+) -> ThreadExecutor[CachedBlock]:
+    many = sum(part.basis.nbytes for part in spectra) >= _WORTH_THREADS
+    blocks = [CachedBlock(*each) for each in zip(spectra, stands_for, weight, strict=True)]
+    return ThreadExecutor(blocks, many_threads=many)

@@ -27,9 +27,8 @@ from likeminds.components import (
     top_directions,
     total_weights,
 )
-from likeminds.losses.quadratic import AbstractQuadraticLoss, QuadraticLoss
-from likeminds.solvers.eigendecomposition import AbstractEigendecomposition, Eigendecomposition
-from likeminds.solvers.remote import RemoteLoss
+from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.solvers.eigendecomposition import Eigendecomposition
 from likeminds.solvers.solver import (
     Callback,
     History,
@@ -77,7 +76,7 @@ class FastSolver:
 
     def solve(
         self,
-        loss: QuadraticLoss | RemoteLoss,
+        loss: QuadraticLoss,
         components: Sequence[Component],
         *,
         start: Parts | None = None,
@@ -95,16 +94,14 @@ class FastSolver:
             callback=callback,
         )
 
-    def decompose(self, loss: QuadraticLoss | RemoteLoss) -> AbstractEigendecomposition:
+    def decompose(self, loss: QuadraticLoss) -> Eigendecomposition:
         """Return all users' eigenvectors, which serve for any penalties."""
         with one_blas_thread():
-            if isinstance(loss, RemoteLoss):
-                return loss.decompose(self.memory)
             return Eigendecomposition.of(loss, self.memory)
 
     def solve_decomposed(
         self,
-        decomposition: AbstractEigendecomposition,
+        decomposition: Eigendecomposition,
         components: Sequence[Component],
         *,
         start: Parts | None = None,
@@ -192,7 +189,7 @@ def _three_levels(components: Sequence[Component]) -> tuple[Consensus, Group, Pe
     return tuple(components)  # type: ignore[return-value]
 
 
-def _mean_curvature(loss: AbstractQuadraticLoss) -> float:
+def _mean_curvature(loss: QuadraticLoss) -> float:
     """Return a typical size of A_i: that of its part b b', which costs nothing to know."""
     squares = np.einsum("ij,ij->i", loss.linear, loss.linear)
     return float(squares.mean()) + _TINY

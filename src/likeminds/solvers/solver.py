@@ -9,7 +9,6 @@ import numpy as np
 from likeminds._util.array_types import Float
 from likeminds.components import Component, total_weights
 from likeminds.losses import QuadraticLoss
-from likeminds.losses.quadratic import AbstractQuadraticLoss
 
 Parts = tuple[Float, ...]
 # Called after each step with its number, the objective, the residual. True stops the solver.
@@ -93,7 +92,7 @@ def zero_parts(loss: QuadraticLoss, components: Sequence[Component]) -> Parts:
 
 
 def objective(
-    loss: AbstractQuadraticLoss,
+    loss: QuadraticLoss,
     components: Sequence[Component],
     parts: Parts,
     gradient: Float | None = None,
@@ -104,7 +103,7 @@ def objective(
 
 
 def optimality_residual(
-    loss: AbstractQuadraticLoss,
+    loss: QuadraticLoss,
     components: Sequence[Component],
     parts: Parts,
     gradient: Float | None = None,
@@ -123,7 +122,7 @@ def optimality_residual(
     return float(np.linalg.norm(distances)) / gradient_scale(loss, components)
 
 
-def gradient_scale(loss: AbstractQuadraticLoss, components: Sequence[Component]) -> float:
+def gradient_scale(loss: QuadraticLoss, components: Sequence[Component]) -> float:
     """Return the length of the loss's gradient at zero: the unit of residuals."""
     lengths = [np.linalg.norm(component.collect(loss.linear)) for component in components]
     return float(np.linalg.norm(lengths)) or 1.0

@@ -145,6 +145,10 @@ class ItemEffects:
         """Return the responses of some of the people."""
         return replace(self, labels=self.labels.of_users(chosen))._counted()
 
+    def collected(self) -> "ItemEffects":
+        """Return the same responses in this process."""
+        return replace(self, labels=self.labels.collected())
+
     def map_reduce(
         self, work: Callable[[ResponseBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
     ) -> tuple[R, Own]:

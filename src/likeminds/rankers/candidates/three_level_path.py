@@ -22,7 +22,7 @@ from likeminds.rankers.candidates.folds import (
     StatisticsFold,
 )
 from likeminds.solvers import FastSolver, Solution
-from likeminds.solvers.eigendecomposition import AbstractEigendecomposition
+from likeminds.solvers.eigendecomposition import Eigendecomposition
 from likeminds.solvers.solver import Callback, Parts
 
 # The default grid: penalties as multiples of what ThreeLevelRanker takes by default.
@@ -126,7 +126,7 @@ class _DecomposedFold(StatisticsFold):
     """A fold that keeps the eigenvectors of its loss, and the units of its features."""
 
     # One for each loss and choice of units: a grid may hold several.
-    _known: list[tuple[Candidate, Float, AbstractEigendecomposition]] = field(default_factory=list)
+    _known: list[tuple[Candidate, Float, Eigendecomposition]] = field(default_factory=list)
 
     def _held_out_scores(self, path: Sequence[Candidate]) -> Iterator[Float]:
         """Fit each candidate from its predecessor's solution."""
@@ -143,7 +143,7 @@ class _DecomposedFold(StatisticsFold):
             ranker._set_parts(last, statistics.has_pairs)
             yield self._linear_scores(ranker, statistics)
 
-    def _decompose(self, ranker: Any) -> AbstractEigendecomposition:
+    def _decompose(self, ranker: Any) -> Eigendecomposition:
         """Give the ranker its units; return its loss's eigenvectors."""
         asked = {name: getattr(ranker, name) for name in _OF_THE_LOSS}
         for known, scale, decomposition in self._known:
@@ -159,7 +159,7 @@ class _DecomposedFold(StatisticsFold):
 class _PathSolver:
     """A solver that has the eigenvectors already, and a solution to start from."""
 
-    decomposition: AbstractEigendecomposition
+    decomposition: Eigendecomposition
     last: Parts | None
 
     def solve(

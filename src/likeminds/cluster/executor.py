@@ -1,0 +1,465 @@
+"""The executor of users on a Dask cluster: futures of parts, and what is sent to and kept there."""
+
+import copy
+import operator
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+from weakref import WeakSet, finalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likeminds._util.array_types import Bool, Index
+from likeminds._util.map_reduce import Executor, Own
+from likeminds._util.per_user_arrays import SubsetRows, put_together, take_apart
+from likeminds._util.threads import in_this_thread, one_blas_thread
+from likeminds.cluster.checkpoints import Journal, read_own, write_own
+from likeminds.mixed_model.responses import InMemoryResponses
+from likeminds.rankers.training_data import people_in
+
+B = TypeVar("B")
+C = TypeVar("C")
+S = TypeVar("S")
+R = TypeVar("R")
+
+_add: Callable[[Any, Any], Any] = operator.iadd
+# States larger than this go to the cluster once, and from worker to worker.
+_LARGE = 1 << 16
+# With more answers than this, workers add up those of so many parts first.
+_ADDED_AT_ONCE = 8
+# Responses of no more users than this may be brought to this process.
+_FEW = 2000
+
+
+class Future(Protocol):
+    """A result on the cluster, as distributed has it."""
+
+    @property
+    def key(self) -> str:
+        """Its name on the cluster."""
+        ...
+
+    def result(self) -> Any:
+        """Return the result."""
+        ...
+
+    def release(self) -> None:
+        """Let the cluster forget it."""
+        ...
+
+
+class Client(Protocol):
+    """A connection to a cluster, as distributed has it."""
+
+    @property
+    def loop(self) -> object:
+        """Its event loop."""
+        ...
+
+    def submit(
+        self,
+        work: Callable[..., object],
+        *given: object,
+        pure: bool,
+        workers: list[str] | None = None,
+    ) -> Future:
+        """Run a function on the cluster."""
+        ...
+
+    def gather(self, futures: object, *, direct: bool | None = None) -> Any:
+        """Return results."""
+        ...
+
+    def compute(self, part: object) -> Future:
+        """Run a Dask graph."""
+        ...
+
+    def run(self, work: Callable[..., R], *given: object) -> dict[str, R]:
+        """Run a function on every worker."""
+        ...
+
+    def nthreads(self) -> dict[str, int]:
+        """Return the threads of each worker."""
+        ...
+
+    def as_current(self) -> AbstractContextManager[object]:
+        """Make it the default client for a while."""
+        ...
+
+
+def release(futures: Iterable[Future | None]) -> None:
+    """Release futures: the cluster does not start what is not done yet."""
+    for one in futures:
+        if one is not None:
+            one.release()
+
+
+@dataclass
+class Traffic:
+    """Passes over the users of a fit, and the bytes sent, returned as sums, and asked for."""
+
+    visits: int = 0
+    sent: int = 0
+    returned: int = 0
+    asked: int = 0
+
+
+class Carry:
+    """What blocks carry from one pass to the next; on the cluster, or in a checkpoint."""
+
+    def __init__(
+        self, session: "ClusterSession", visit: int, n_parts: int, futures: "list[Any] | None"
+    ) -> None:
+        self.session, self.visit, self.n_parts, self.futures = session, visit, n_parts, futures
+        self._is_written = futures is None
+        finalize(self, session.journal.forget, visit, n_parts).atexit = False
+
+    @property
+    def _files(self) -> list[str]:
+        return [self.session.journal.own_file(self.visit, n) for n in range(self.n_parts)]
+
+    def of_parts(self) -> list[Future | None]:
+        """Return what each part carries; that of an earlier process, from the checkpoint."""
+        if self.futures is None:
+            self.futures = [
+                self.session.submit(read_own, one) if Path(one).exists() else None
+                for one in self._files
+            ]
+        return self.futures
+
+    def write(self) -> None:
+        """Let workers write it to the checkpoint."""
+        if self._is_written or self.futures is None:
+            return
+        self.session.gathered(
+            self.session.submit(write_own, one, file)
+            for one, file in zip(self.futures, self._files, strict=True)
+        )
+        self._is_written = True
+
+
+@dataclass
+class ClusterSession:
+    """A fit on a cluster: what it submits, counts, and releases in the end.
+
+    ``progress`` is called as ``progress(what, done, total)`` while parts answer; ``visits`` counts
+    passes over the users, replayed ones included.
+    """
+
+    client: Client
+    journal: Journal
+    traffic: Traffic
+    progress: Callable[[str, int, int], None] | None = None
+    visits: int = 0
+    _carries: "WeakSet[Carry]" = field(default_factory=WeakSet)
+    _sent: dict[tuple[int, int], tuple[Any, list[Future]]] = field(default_factory=dict)
+    _made: list[Future] = field(default_factory=list)
+
+    def submit(self, work: Callable[..., object], *given: object) -> Future:
+        """Run something on the cluster, anew each time."""
+        return self.client.submit(work, *given, pure=False)
+
+    def make(self, work: Callable[..., object], *given: object) -> Future:
+        """Make something that stays on the cluster until the fit is released."""
+        self._made.append(self.submit(work, *given))
+        return self._made[-1]
+
+    def gathered(self, futures: Iterable[Future]) -> list[Any]:
+        """Return results, and release the futures."""
+        waiting = list(futures)
+        try:
+            with self.in_reach():
+                return list(self.client.gather(waiting))
+        finally:
+            release(waiting)
+
+    @contextmanager
+    def in_reach(self) -> Iterator[None]:
+        """Raise ConnectionError when the scheduler is lost, with how to resume."""
+        try:
+            yield
+        except CancelledError as error:
+            folder = self.journal.folder
+            how = (
+                "with a checkpoint, the same fit could go on from there"
+                if folder is None
+                else f"start the same fit again with resume, and it goes on from {folder}"
+            )
+            raise ConnectionError(
+                f"The cluster's scheduler was lost at visit {self.visits}: {how}."
+            ) from error
+
+    def carry(self, n_parts: int, futures: list[Future] | None = None) -> Carry:
+        """Return what blocks carry on from this pass."""
+        carry = Carry(self, self.visits, n_parts, futures)
+        self._carries.add(carry)
+        return carry
+
+    def write_all(self) -> None:
+        """Let workers write all that blocks carry at present."""
+        for carry in sorted(self._carries, key=lambda one: one.visit):
+            carry.write()
+
+    def sent(self, array: NDArray[Any], pieces: list[NDArray[Any]], key: int) -> list[Future]:
+        """Return the futures of the pieces of an array, one for each part; they are sent once."""
+        known = self._sent.get((id(array), key))
+        if known is None:
+            known = array, [self.submit(identity, piece) for piece in pieces]
+            self._sent[id(array), key] = known
+            self.traffic.sent += sum(piece.nbytes for piece in pieces)
+        return known[1]
+
+    def total(self, visited: list[Future]) -> Any:
+        """Return the sum of answers, in the order of parts."""
+        made = answers = [self.submit(_answer, one) for one in visited]
+        try:
+            while len(answers) > _ADDED_AT_ONCE:
+                starts = range(0, len(answers), _ADDED_AT_ONCE)
+                some = [answers[start : start + _ADDED_AT_ONCE] for start in starts]
+                answers = [self.submit(add_up, one) for one in some]
+                made = made + answers
+            return add_up(list(self._results(answers)))
+        finally:
+            release(made)
+
+    def _results(self, answers: list[Future]) -> Iterator[Any]:
+        for done, one in enumerate(answers, start=1):
+            with self.in_reach():
+                yield one.result()
+            if self.progress is not None:
+                self.progress(f"visit {self.visits}", done, len(answers))
+
+    def release(self) -> None:
+        """Release all that the fit has on the cluster."""
+        for carry in list(self._carries):
+            release(carry.futures or [])
+        for _, futures in self._sent.values():
+            release(futures)
+        self._sent.clear()
+        release(self._made)
+        self._made.clear()
+
+
+@dataclass
+class DaskExecutor(Executor[B]):
+    """Users on a cluster: each part is the future of an executor on a worker.
+
+    Attributes
+    ----------
+    session : ClusterSession
+        The fit that they belong to.
+    parts : list of futures
+        The parts; the cluster makes one again when its worker is lost.
+    people : list of arrays
+        The positions of each part's users among all users.
+    here : callable, optional
+        Makes the blocks of some users, by their positions, in this process.
+    """
+
+    session: ClusterSession
+    parts: list[Future]
+    people: list[Index]
+    here: Callable[[Index], Any] | None = None
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are."""
+        return sum(map(len, self.people))
+
+    @cached_property
+    def _positions(self) -> Index:
+        return np.arange(max(int(one.max()) for one in self.people) + 1)
+
+    def map_reduce(
+        self,
+        work: Callable[[B, S, Any], tuple[R, Any]],
+        state: S,
+        own: Own = None,
+        *,
+        start: R | None = None,
+    ) -> tuple[R, Own]:
+        """Return the sum of what parts answer, in their order, and what they carry."""
+        session, given = self.session, (work, state)
+        session.visits += 1
+        asked = (work, self.n_users, state)
+        found = session.journal.replay(asked)
+        if found is not None:
+            carry = session.carry(len(self.parts))
+        else:
+            visited = self._submitted(_map_reduce, own, given)
+            try:
+                found = session.total(visited)
+            except BaseException:
+                release(visited)
+                raise
+            carry = session.carry(len(self.parts), visited)
+            session.traffic.visits += 1
+            session.traffic.returned += len(self.parts) * size_of(found)
+            session.journal.note(asked, found, session.write_all)
+        return (found if start is None else _add(start, found)), carry
+
+    def submit_map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> list[Future]:
+        """Return what the blocks of each part answer, as futures: it stays where it is."""
+        return self._submitted(_map, own, (work, state))
+
+    def map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
+        """Yield what each block answers, part by part."""
+        waiting = self.submit_map(work, state, own)
+        try:
+            for place, future in enumerate(waiting):
+                with self.session.in_reach():
+                    # Straight from the worker: there is much of it.
+                    answers = self.session.client.gather(future, direct=True)
+                self.session.traffic.asked += size_of(answers)
+                yield from answers
+                release(waiting[place : place + 1])
+        finally:
+            release(waiting)
+
+    def derive(
+        self,
+        work: Callable[[B, S], Executor[C]],
+        state: S,
+        *,
+        consume: bool = False,
+        here: Callable[[Index], Executor[C]] | None = None,
+    ) -> "DaskExecutor[C]":
+        """Return what ``work`` makes of the block of each part, on its worker."""
+        session = self.session
+        parts = self._submitted(_derive, None, (work, state))
+        session._made += parts
+        if consume:  # what is lost with a worker can still be made again
+            release(self.parts)
+        people = session.gathered(session.submit(_people_of, one) for one in parts)
+        both = zip(people, self.people, strict=True)
+        known = [before if found is None else found for found, before in both]
+        return DaskExecutor(session, parts, known, here)
+
+    def of_users(self, chosen: Bool) -> Any:
+        """Return the blocks of some of the users: of a few, in this process."""
+        wanted = np.sort(np.concatenate(self.people))[chosen]
+        if len(wanted) <= _FEW and self.here is not None:
+            return self.here(wanted)
+        return self._where(wanted)[0]
+
+    def collected(self) -> Any:
+        """Return the blocks of all users in this process."""
+        assert self.here is not None
+        return self.here(np.sort(np.concatenate(self.people)))
+
+    def submit_map_of(
+        self, work: Callable[[B, S, Any], R], state: S, wanted: Index
+    ) -> list[Future | None]:
+        """Return what some users' blocks answer, as futures; None of parts without any."""
+        some, there = self._where(wanted)
+        found: list[Future | None] = [None] * len(self.parts)
+        for number, future in zip(there, some.submit_map(work, state), strict=True):
+            found[number] = future
+        return found
+
+    def _where(self, wanted: Index) -> "tuple[DaskExecutor[B], list[int]]":
+        """Return some of the users where they are, and the parts these are in."""
+        masks = [np.isin(theirs, wanted) for theirs in self.people]
+        there = [number for number, mask in enumerate(masks) if mask.any()]
+        parts = [self.session.make(_of_users, self.parts[n], masks[n]) for n in there]
+        people = [self.people[n][masks[n]] for n in there]
+        return DaskExecutor(self.session, parts, people, self.here), there
+
+    def _submitted(
+        self, work: Callable[..., object], own: Own, given: tuple[Any, Any]
+    ) -> list[Future]:
+        arrays: list[Any] = []
+        given = given[0], take_apart(given[1], arrays)
+        self.session.traffic.sent += len(self.parts) * size_of(given)
+        if arrays:  # which parts look up by positions
+            arrays.insert(0, self._positions)
+        pieces = [self._pieces(array) for array in arrays]
+        before = [None] * len(self.parts) if own is None else own.of_parts()
+        sent = self.session.submit(identity, given) if size_of(given) >= _LARGE else None
+        submitted = [
+            self.session.submit(work, part, mine, given if sent is None else sent, *theirs)
+            for part, mine, *theirs in zip(self.parts, before, *pieces, strict=True)
+        ]
+        release([sent])
+        return submitted
+
+    def _pieces(self, array: NDArray[Any]) -> list[Future]:
+        return self.session.sent(array, [array[np.sort(one)] for one in self.people], id(self))
+
+
+def _whole(state: Any, positions: Index | None, pieces: Iterable[NDArray[Any]]) -> Any:
+    if positions is None:
+        return state
+    return put_together(state, [SubsetRows(piece, positions) for piece in pieces])
+
+
+# The state of a part, what it carries, what to do, and its users' rows of arrays in the state.
+def _map_reduce(
+    part: Executor[Any],
+    before: Any,
+    given: tuple[Any, Any],
+    positions: Index | None = None,
+    *pieces: NDArray[Any],
+) -> tuple[Any, Any]:
+    with in_this_thread(), one_blas_thread():
+        state = _whole(given[1], positions, pieces)
+        return part.map_reduce(given[0], state, before and before[1])
+
+
+def _map(
+    part: Executor[Any],
+    before: Any,
+    given: tuple[Any, Any],
+    positions: Index | None = None,
+    *pieces: NDArray[Any],
+) -> list[Any]:
+    with in_this_thread(), one_blas_thread():
+        state = _whole(given[1], positions, pieces)
+        return list(part.map(given[0], state, before and before[1]))
+
+
+def _derive(
+    part: Executor[Any],
+    before: None,  # noqa: ARG001 - the form of what parts are asked
+    given: tuple[Any, Any],
+    positions: Index | None = None,
+    *pieces: NDArray[Any],
+) -> Executor[Any]:
+    with in_this_thread(), one_blas_thread():
+        return part.derive(given[0], _whole(given[1], positions, pieces))
+
+
+def _people_of(part: Executor[Any]) -> Index | None:
+    return people_in(part) if isinstance(part, InMemoryResponses) else None
+
+
+def _of_users(part: Any, chosen: Bool) -> Any:
+    return part.of_users(chosen)
+
+
+def size_of(given: object) -> int:
+    """Return how many bytes something takes that is sent."""
+    arrays: list[Any] = []
+    rest = pickle.dumps(given, protocol=5, buffer_callback=arrays.append)
+    return len(rest) + sum(int(one.raw().nbytes) for one in arrays)
+
+
+def identity(given: R) -> R:
+    """Return what is given: so it gets to the cluster once, and all tasks share it."""
+    return given
+
+
+def _answer(visited: tuple[Any, Any]) -> Any:
+    return visited[0]
+
+
+def add_up(answers: list[Any]) -> Any:
+    """Return the sum of several answers, none of which is changed; None is no answer."""
+    some = [one for one in answers if one is not None]
+    return reduce(operator.iadd, some[1:], copy.deepcopy(some[0])) if some else None
