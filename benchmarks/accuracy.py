@@ -18,7 +18,7 @@ from sklearn.decomposition import PCA
 import likeminds
 from likeminds import Annotations, Comparison, RankerCV, compare, load_electricity
 from likeminds.features.reduction import component_names
-from likeminds.paper.experiments.real_data import UserDataSet, fewer_people, read_data
+from likeminds.paper.experiments.data_sets import UserDataSet, fewer_people, read_data
 from likeminds.rankers.registry import COMPETITORS, default_rankers, that_apply
 
 ROOT = Path(__file__).parents[1]

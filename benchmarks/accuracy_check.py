@@ -36,7 +36,7 @@ from likeminds import (
 )
 from likeminds.metrics import concordance_by_user
 from likeminds.metrics.paired import over_users
-from likeminds.paper.experiments.real_data import fewer_people
+from likeminds.paper.experiments.data_sets import fewer_people
 
 SEEDS = (10, 11, 12)
 TEST = 0.3

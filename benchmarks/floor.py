@@ -11,7 +11,7 @@ from benchmarks.results import Goal, Result, Table, at_least, at_most
 from likeminds import Annotations, Statistics, make_simulation
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.losses import QuadraticLoss, SquaredAUC
-from likeminds.paper.experiments.evaluations import ThroughRows, UserRows, people_of
+from likeminds.paper.experiments.table2 import ThroughRows, UserRows, people_of
 from likeminds.paper.experiments.timing import in_turns, n_cores
 from likeminds.solvers import FastSolver, PaperSolver
 

@@ -11,7 +11,7 @@ from benchmarks.accuracy import reduced
 from likeminds import Annotations, load_electricity, split_within_users
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds.features import TextFeatures
-from likeminds.paper.experiments.real_data import fewer_people
+from likeminds.paper.experiments.data_sets import fewer_people
 
 # In the order in which they are measured: the quick ones first.
 NAMES = (

@@ -16,7 +16,7 @@ from likeminds._util.array_types import Float
 from likeminds._util.threads import in_this_thread, n_cores
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.losses import SquaredAUC
-from likeminds.paper.experiments.evaluations import people_of
+from likeminds.paper.experiments.table2 import people_of
 from likeminds.paper.experiments.timing import in_turns
 from likeminds.solvers import FastSolver
 from likeminds.solvers.newton_three_level import Eigendecomposition

@@ -3,7 +3,7 @@
 from benchmarks.results import Result, Table
 from likeminds import make_simulation
 from likeminds.paper.experiments.published import ROOM, SECONDS_ORIGINAL, SECONDS_OURS, SHARES
-from likeminds.paper.experiments.table2 import N_ITER, WAYS, measure, share_of_each
+from likeminds.paper.experiments.table2 import EVALUATIONS, N_ITER, measure, share_of_each
 
 
 def run(quick: bool) -> Result:
@@ -34,7 +34,7 @@ def run(quick: bool) -> Result:
         ],
         series={
             "shares": list(SHARES),
-            "gradient": {way: [m["gradient"][way] for m in measured] for way in WAYS},
+            "gradient": {way: [m["gradient"][way] for m in measured] for way in EVALUATIONS},
         },
     )
 
@@ -45,7 +45,7 @@ def _gradients(measured: list[dict]) -> Table:
         gradient, size = m["gradient"], m["bytes"]
         fits = f"{size / 2**30:.2f}" + ("" if size <= ROOM else " (does not fit)")
         ratios = [gradient["pairs"] / gradient[way] for way in ("rows", "statistics")]
-        rows.append([f"{share} %", fits, *(gradient[way] for way in WAYS), *ratios])
+        rows.append([f"{share} %", fits, *(gradient[way] for way in EVALUATIONS), *ratios])
     columns = ["samples", "pairs, GiB", "gradient, pairs, s", "rows, s", "statistics, s"]
     return {"columns": [*columns, "pairs / rows", "pairs / statistics"], "rows": rows}
 
@@ -57,7 +57,7 @@ def _iterations(measured: list[dict]) -> Table:
         times = m["iterations"]
         ratios = [times["pairs"] / times[way] for way in ("rows", "statistics")]
         paper = [original, ours, original and original / ours]
-        rows.append([f"{share} %", *(times[way] for way in WAYS), *ratios, *paper])
+        rows.append([f"{share} %", *(times[way] for way in EVALUATIONS), *ratios, *paper])
     columns = ["samples", f"{N_ITER} iterations, pairs, s", "rows, s", "statistics, s"]
     columns += ["pairs / rows", "pairs / statistics"]
     columns += ["paper: original, s", "paper: theirs, s", "paper: ratio"]

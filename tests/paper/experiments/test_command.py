@@ -9,7 +9,7 @@ from rich.console import Console
 
 from likeminds.paper.experiments import command
 from likeminds.paper.experiments.report_page import ReportPart
-from likeminds.paper.experiments.scale import SCALES
+from likeminds.paper.experiments.setting import SCALES
 
 
 @pytest.mark.parametrize("pace", [0.6, 1.0, 1.8, 3.0])
@@ -43,7 +43,9 @@ def test_all_parts_count_on_one_bar(monkeypatch, tmp_path, capsys):
             setting.store.finished(f"fit {number}")
         return ReportPart("fig5", "title", "found", [], {})
 
-    monkeypatch.setattr(command, "import_module", lambda _: SimpleNamespace(run=run))
+    monkeypatch.setattr(
+        command, "import_module", lambda _: SimpleNamespace(run=run, run_figure=run)
+    )
     monkeypatch.setattr(command, "_report", lambda *_: SimpleNamespace(write=lambda *_: []))
     console = Console(file=io.StringIO())
     command.reproduce("all", "quick", tmp_path, jobs=1, console=console)

@@ -13,26 +13,24 @@ from image_folders import SHOES, SUN, write_features, write_table
 from likeminds import Annotations, make_schools, make_simulation, make_sketch_shoes
 from likeminds.cli import app
 from likeminds.comparing.runs import ComparisonRun
-from likeminds.paper.experiments import (
-    ablation,
-    claims,
-    command,
-    data_sets,
-    published,
-    result_store,
-    table2,
-)
-from likeminds.paper.experiments.evaluations import people_of
-from likeminds.paper.experiments.rankers import INTERCEPT, RAW, paper_grid
-from likeminds.paper.experiments.real_data import read_data
-from likeminds.paper.experiments.recovery import apart, schools
+from likeminds.paper.experiments import ablation, claims, command, data_sets, published, table2
+from likeminds.paper.experiments import setting as settings
+from likeminds.paper.experiments.data_sets import read_data
+from likeminds.paper.experiments.fig3 import apart, schools
 from likeminds.paper.experiments.report_page import Report, ReportPart, ReportPicture
-from likeminds.paper.experiments.result_store import Job, ResultStore
-from likeminds.paper.experiments.scale import SCALES
-from likeminds.paper.experiments.setting import ExperimentSetting
+from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, Job, ResultStore
+from likeminds.paper.experiments.table2 import people_of
 from likeminds.paper.experiments.table3 import CrowdTrials, _twins, results
-from likeminds.paper.experiments.trial_rankers import ComparedRanker, as_compared
-from likeminds.paper.experiments.trials import Trials, run_compared, run_trials
+from likeminds.paper.experiments.trials import (
+    INTERCEPT,
+    RAW,
+    ComparedRanker,
+    Trials,
+    as_compared,
+    paper_grid,
+    run_compared,
+    run_trials,
+)
 from likeminds.rankers.baselines import JFL, ConsensusOnly
 from likeminds.rankers.registry import COMPETITORS
 from likeminds.rankers.tuning.search import RankerCV
@@ -88,7 +86,7 @@ class TestReport:
         assert {verdict.part for verdict in verdicts} == set(facts) - {"fig5", "drawings"}
         for verdict in verdicts:
             assert f"| {verdict.claim} | {verdict.paper} | {verdict.measured} |" in text
-        assert claims.lead(facts, verdicts) in text
+        assert f"Of {len(verdicts)} claims about the parts of this run" in text
 
     def test_all_eight_take_part_both_ways(self, facts):
         auc = facts["table1"]["auc"]
@@ -127,7 +125,7 @@ class TestKept:
             raise AssertionError("computed again")
 
         monkeypatch.setattr(ComparisonRun, "run", never)
-        monkeypatch.setattr(result_store, "_work", never)
+        monkeypatch.setattr(settings, "_work", never)
         results.cache_clear()
         reproduce(folder)
         assert (folder / "report.json").read_bytes() == before
@@ -187,12 +185,12 @@ class TestTrials:
         assert len(found.by_repeat["JFL"]) == len(found.by_repeat["consensus"]) == 3
         assert "alpha" in json.loads(found.parameters["JFL"])
 
-    def test_settled_is_what_the_search_would_fit(self, crowd):
+    def test_with_parameters_is_what_the_search_would_fit(self, crowd):
         search = ComparedRanker(
             ThreeLevelRankerCV(paper_grid(crowd), n_folds=2, loss="least_squares")
         )
         search.fit(crowd)
-        again = search.settle(search.best_params_).fit(crowd)
+        again = search.with_parameters(search.best_params_).fit(crowd)
         assert not again.searches
         np.testing.assert_allclose(
             again.decision_function(crowd), search.decision_function(crowd), rtol=1e-6
@@ -264,7 +262,7 @@ class TestClaims:
 
     def test_no_part_no_claim(self):
         assert claims.judge_claims({}) == []
-        assert claims.lead({}, []) == ""
+        assert claims.lead([], []) == ""
 
     def test_the_papers_tables_are_whole(self):
         for table, attributes in (
@@ -325,7 +323,10 @@ class TestParts:
                 {"alpha_personal": 0.03} if personal else {}
             )
             fitted = (
-                ComparedRanker(ablation.models(0.3)[model]).settle(parameters).fit(said).ranker_
+                ComparedRanker(ablation.models(0.3)[model])
+                .with_parameters(parameters)
+                .fit(said)
+                .ranker_
             )
             assert (np.abs(fitted.group_).max() > 1e-3) == group
             assert (np.abs(fitted.personal_).max() > 1e-3) == personal
@@ -363,7 +364,7 @@ class TestData:
             label=rng.integers(0, 2, 100),
         )
         setting = ExperimentSetting(SCALES["tiny"], ResultStore(folder / "kept"), data=(path,))
-        mine = data_sets.crowds(setting)[1]
+        mine = data_sets.data_sets(setting)[1]
         assert mine.name == "mine"
         assert mine.share is None
         assert mine.attributes["mine"].n_users == 5

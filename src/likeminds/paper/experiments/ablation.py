@@ -1,6 +1,6 @@
-"""Where each level of the decomposition pays, by labels per person."""
+"""The gain of each level of the decomposition, by labels per person."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,19 +14,19 @@ from likeminds.data.splits import split_within_users
 from likeminds.datasets import make_schools
 from likeminds.losses.statistics import Statistics
 from likeminds.metrics.by_user import mean_auc
-from likeminds.metrics.paired import PairedDifference, over_users
-from likeminds.paper.experiments.report_page import ReportPart, ReportPicture, percent, points
-from likeminds.paper.experiments.result_store import Job
-from likeminds.paper.experiments.setting import ExperimentSetting
-from likeminds.paper.experiments.trial_rankers import ComparedRanker
-from likeminds.plots.figures import (
-    COLOURS,
-    as_png,
-    draw_line,
-    name_axes,
-    new_figure,
-    put_legend_below,
+from likeminds.metrics.paired import over_users
+from likeminds.paper.experiments.report_page import (
+    Panel,
+    ReportPart,
+    ReportPicture,
+    bold_if,
+    draw_panels,
+    interval,
+    percent,
+    points,
 )
+from likeminds.paper.experiments.setting import ExperimentSetting, Job
+from likeminds.paper.experiments.trials import ComparedRanker
 from likeminds.rankers.baselines import ConsensusOnly
 from likeminds.rankers.candidates.folds import Split, plain_values
 from likeminds.rankers.hierarchical import HierarchicalRanker
@@ -48,7 +48,6 @@ class Step(NamedTuple):
 CONSENSUS, PERSONAL, GROUP = "consensus", "consensus + personal", "consensus + group"
 ALL, SHRUNK, LEARNED = "all three", "all three, groups shrunk", "learned prior"
 MODELS = (CONSENSUS, PERSONAL, GROUP, ALL, SHRUNK, LEARNED)
-# What each adds to which: the steps of the ablation.
 STEPS = (
     Step("the personal level, to the consensus", PERSONAL, CONSENSUS),
     Step("the group level, to the consensus", GROUP, CONSENSUS),
@@ -63,7 +62,7 @@ _GROUP_TIMES = (0.3, 1.0, 3.0, 10.0, 30.0)
 _ALPHA_PERSONAL = (_NOTHING, 3.0, 1.0, 0.3, 0.1, 0.03)
 _SHRINKAGE = (0.0, 0.03, 0.1, 0.3)
 _N_GROUPS = (1, 2, 4)
-# Labels of each person that are held out, whatever there is to learn from.
+# Held-out labels of each person, whatever there is to learn from.
 _TEST_LABELS = 50
 # Penalties are tuned on so many other crowds, with seeds that are never scored.
 _TUNING_CROWDS, _TUNING = 3, 10_000
@@ -71,23 +70,16 @@ _TUNING_CROWDS, _TUNING = 3, 10_000
 
 def run(setting: ExperimentSetting) -> ReportPart:
     """Score six models on crowds with more and more labels per person."""
-    size, seed, n_folds = setting.scale.ablation, setting.seed, setting.scale.n_folds
-    keys = [(model, n_labels) for n_labels in size.labels for model in MODELS]
-    shape = {
-        "n_users": size.n_users,
-        "n_features": size.n_features,
-        "n_schools": size.n_schools,
-    }
+    n_users, n_features, n_schools, labels, repeats = setting.scale.ablation
+    shape = {"n_users": n_users, "n_features": n_features, "n_schools": n_schools}
+    tuning = {"tuned": setting.scale.n_folds > 0, "seed": setting.seed}
+    keys = [(model, n) for n in labels for model in MODELS]
     searches = [
-        Job(
-            f"ablation-search-{n}",
-            search,
-            {"model": model, "n_labels": n, "tuned": n_folds > 0, "seed": seed, **shape},
-        )
+        Job(f"ablation-search-{n}", search, {"model": model, "n_labels": n, **tuning, **shape})
         for model, n in keys
     ]
     chosen = dict(zip(keys, setting.store.all(searches), strict=True))
-    runs = [(model, n, draw) for model, n in keys for draw in range(size.repeats)]
+    runs = [(model, n, draw) for model, n in keys for draw in range(repeats)]
     fits = [
         Job(
             f"ablation-{n}-{draw}",
@@ -96,7 +88,7 @@ def run(setting: ExperimentSetting) -> ReportPart:
                 "model": model,
                 "n_labels": n,
                 "parameters": chosen[model, n],
-                "seed": seed + draw,
+                "seed": setting.seed + draw,
                 **shape,
             },
         )
@@ -104,12 +96,10 @@ def run(setting: ExperimentSetting) -> ReportPart:
     ]
     scores = dict(zip(runs, setting.store.all(fits), strict=True))
     found = {
-        model: np.array(
-            [[scores[model, n, draw] for draw in range(size.repeats)] for n in size.labels]
-        )
+        model: np.array([[scores[model, n, draw] for draw in range(repeats)] for n in labels])
         for model in MODELS
     }
-    facts = _facts(found, size.labels)
+    facts = {"labels": list(labels)} | _facts(found)
     return ReportPart(
         key="ablation",
         title="Where each level pays",
@@ -141,11 +131,9 @@ def search(
         statistics = Statistics.from_annotations(train)
         candidates = ranker._candidates(statistics)
         tuning = ranker._way_of_tuning()
-        split = Split(test, statistics, statistics.user_ids, partial(_itself, train))
-        fold = tuning.fold(split)
-        paths = tuning.paths(candidates, np.arange(len(candidates)))
+        fold = tuning.fold(Split(test, statistics, statistics.user_ids, partial(_identity, train)))
         found = np.empty(len(candidates))
-        for path in paths:
+        for path in tuning.paths(candidates, np.arange(len(candidates))):
             found[path] = nan_mean(fold.follow([candidates[c] for c in path]))
         aucs.append(found)
     return plain_values(candidates[int(np.argmax(np.mean(aucs, axis=0)))])
@@ -161,11 +149,11 @@ def score(
     n_features: int,
     n_schools: int,
 ) -> float:
-    """Return the mean AUC of one model on one crowd, on labels held out (a `Job`)."""
+    """Return the mean AUC of one model on held-out labels of one crowd (a `Job`)."""
     train, test = _split(n_users, n_labels, n_features, n_schools, seed)
     ranker = ComparedRanker(models(n_features / n_labels)[model])
     if parameters or model != LEARNED:
-        ranker = ranker.settle(parameters)
+        ranker = ranker.with_parameters(parameters)
     fit_to_the_end(ranker, train)
     return float(mean_auc(test.labels, ranker.decision_function(test), test.users))
 
@@ -173,7 +161,7 @@ def score(
 def _split(
     n_users: int, n_labels: int, n_features: int, n_schools: int, seed: int
 ) -> tuple[Annotations, Annotations]:
-    """Draw a crowd; hold out further labels of everybody, as many whatever there is to learn."""
+    """Draw a crowd; hold out further labels, as many whatever there is to learn from."""
     total = n_labels + _TEST_LABELS
     drawn = make_schools(
         n_users, total, max(1000, 4 * total), n_features, n_schools, random_state=seed
@@ -181,7 +169,7 @@ def _split(
     return split_within_users(drawn.annotations, _TEST_LABELS / total, seed)
 
 
-def _itself(annotations: Annotations) -> Annotations:
+def _identity(annotations: Annotations) -> Annotations:
     return annotations
 
 
@@ -212,26 +200,23 @@ def models(features_per_label: float) -> dict[str, Any]:
 
 
 def _middle(model: str, features_per_label: float) -> dict[str, Any]:
-    """Return a candidate from the middle, where nothing is searched for."""
-    grid = getattr(models(features_per_label)[model], "param_grid", None) or {}
+    """Return a candidate from the middle of the grid, where nothing is searched for."""
+    grid = models(features_per_label)[model].param_grid or {}
     first = grid[len(grid) // 2] if isinstance(grid, list) else grid
     return {name: values[len(values) // 2] for name, values in first.items()}
 
 
-def _facts(found: Mapping[str, Float], labels: Sequence[int]) -> dict[str, Any]:
-    steps = {}
-    for step in STEPS:
-        differences = found[step.new] - found[step.old]
-        judged: list[PairedDifference] = [over_users(row) for row in differences]
-        steps[step.name] = [[j.mean, j.low, j.high] for j in judged]
+def _facts(found: Mapping[str, Float]) -> dict[str, Any]:
     return {
-        "labels": list(labels),
         "auc": {model: values.mean(axis=1).tolist() for model, values in found.items()},
         "deviation": {
             model: values.std(axis=1, ddof=min(1, values.shape[1] - 1)).tolist()
             for model, values in found.items()
         },
-        "steps": steps,
+        "steps": {
+            step.name: [list(over_users(row)[:3]) for row in found[step.new] - found[step.old]]
+            for step in STEPS
+        },
     }
 
 
@@ -239,60 +224,41 @@ def _sentence(facts: Mapping[str, Any]) -> str:
     labels = facts["labels"]
     gains = []
     for name, judged in facts["steps"].items():
-        best = int(np.argmax([mean for mean, _, _ in judged]))
+        means = [mean for mean, _, _ in judged]
+        best = int(np.argmax(means))
         gains.append(
-            f"{name}: {points(judged[0][0])} points with {labels[0]} labels per person, "
-            f"{points(judged[best][0])} at best (with {labels[best]})"
+            f"{name}: {points(means[0])} points with {labels[0]} labels per person, "
+            f"{points(means[best])} at best (with {labels[best]}), {points(min(means))} at worst"
         )
     return "What each step adds - " + "; ".join(gains) + "."
 
 
 def _picture(facts: Mapping[str, Any]) -> ReportPicture:
-    figure = new_figure(8, 5, shown=False)
-    axes = figure.subplots()
-    for place, (model, means) in enumerate(facts["auc"].items()):
-        draw_line(axes, place, facts["labels"], 100 * np.array(means), model)
-        spread = np.array(facts["deviation"][model])
-        low, high = (100 * (np.array(means) + sign * spread) for sign in (-1, 1))
-        axes.fill_between(facts["labels"], low, high, color=COLOURS[place], alpha=0.1, linewidth=0)
-    axes.set_xscale("log")
-    axes.set_xticks(facts["labels"], [str(n) for n in facts["labels"]])
-    axes.minorticks_off()
-    name_axes(
-        axes,
-        title=_title(facts),
-        x="labels per person (log scale)",
-        y="AUC on held-out labels, per cent",
-    )
-    put_legend_below(figure, axes)
-    return ReportPicture(
-        "ablation",
-        as_png(figure),
-        "AUC by labels per person with more and more levels; bands are one standard deviation "
-        "over crowds.",
-    )
-
-
-def _title(facts: Mapping[str, Any]) -> str:
-    labels = facts["labels"]
-    few, many = (
-        max(facts["auc"], key=lambda model: facts["auc"][model][place]) for place in (0, -1)
-    )
+    labels, auc = facts["labels"], facts["auc"]
+    few, many = (max(auc, key=lambda model: auc[model][place]) for place in (0, -1))
+    title = f"Best with {labels[0]} labels per person: {few}; with {labels[-1]}: {many}"
     if few == many:
-        return f"With {labels[0]} and with {labels[-1]} labels per person, best is: {few}"
-    return f"Best with {labels[0]} labels per person: {few}; with {labels[-1]}: {many}"
+        title = f"With {labels[0]} and with {labels[-1]} labels per person, best is: {few}"
+    panel = Panel(
+        {model: (labels, 100 * np.array(means)) for model, means in auc.items()},
+        title,
+        "labels per person (log scale)",
+        "AUC on held-out labels, per cent",
+        log="x",
+        ticks=labels,
+        spread={model: 100 * np.array(values) for model, values in facts["deviation"].items()},
+    )
+    caption = (
+        "AUC by labels per person with more and more levels; bands are one standard deviation "
+        "over crowds."
+    )
+    return draw_panels("ablation", caption, [panel], (8, 5))
 
 
 def _table(facts: Mapping[str, Any]) -> ReportTable:
     best = [max(column) for column in zip(*facts["auc"].values(), strict=True)]
     rows = [
-        [
-            model,
-            *(
-                f"**{percent(mean, 1)}**" if mean == top else percent(mean, 1)
-                for mean, top in zip(means, best, strict=True)
-            ),
-        ]
+        [model, *(bold_if(percent(m, 1), m == top) for m, top in zip(means, best, strict=True))]
         for model, means in facts["auc"].items()
     ]
     columns = ["model", *(f"{n} labels" for n in facts["labels"])]
@@ -301,8 +267,7 @@ def _table(facts: Mapping[str, Any]) -> ReportTable:
 
 def _steps_table(facts: Mapping[str, Any]) -> ReportTable:
     rows = [
-        [name, *(f"{points(m)} [{points(low)}, {points(high)}]" for m, low, high in judged)]
-        for name, judged in facts["steps"].items()
+        [name, *(interval(*each) for each in judged)] for name, judged in facts["steps"].items()
     ]
     columns = ["what is added", *(f"{n} labels" for n in facts["labels"])]
     return ReportTable(columns, rows, "Points of AUC, with 95 % intervals over crowds (paired).")
@@ -312,13 +277,13 @@ def _how(setting: ExperimentSetting) -> str:
     size = setting.scale.ablation
     tuned = (
         f"Penalties are those that are best on {_TUNING_CROWDS} other crowds, for each number of "
-        "labels: what a level can add, and not what a search in few labels makes of it"
+        "labels: they show what a level can add, not what a search in few labels makes of it"
         if setting.scale.n_folds
         else "Penalties are the defaults"
     )
     return (
         f"`make_schools`: {size.n_users} people in {size.n_schools} schools that contradict on a "
-        f"quarter of {size.n_features} features, everybody with a small part of their own, 5 % of "
+        f"quarter of {size.n_features} features, each with a small part of their own, 5 % of "
         f"the labels wrong. {size.repeats} crowds (seeds {setting.seed} to "
         f"{setting.seed + size.repeats - 1}); {_TEST_LABELS} further labels of each person are "
         f"held out. {tuned}. The learned prior has nothing to tune."

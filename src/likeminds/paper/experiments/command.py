@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -20,16 +19,19 @@ from likeminds._util.progress import expected_information, in_words
 from likeminds._version import __version__
 from likeminds.paper.experiments.claims import judge_claims, lead
 from likeminds.paper.experiments.report_page import Report, ReportPart
-from likeminds.paper.experiments.result_store import ResultStore
-from likeminds.paper.experiments.scale import SCALES, ExperimentScale
-from likeminds.paper.experiments.setting import ExperimentSetting
+from likeminds.paper.experiments.setting import (
+    PARTS,
+    SCALES,
+    ExperimentScale,
+    ExperimentSetting,
+    ResultStore,
+)
 from likeminds.paper.experiments.timing import blas_threads, n_cores
 from likeminds.report.page import ReportTable
 
-# What can be asked for, each made by the module of its name; the order of the report.
-PARTS = ("table1", "table2", "table3", "fig3", "fig4", "fig5", "ablation", "drawings")
 EVERYTHING = "all"
-_KEPT = "kept"
+# The parts that are not made by ``run`` of the module of their name.
+_MADE_BY = {"fig5": ("table3", "run_figure")}
 # A part that takes longer than expected is taken to be at this share of itself.
 _LATE = 0.9
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
@@ -50,7 +52,7 @@ def reproduce(
 ) -> list[Path]:
     """Rebuild the paper's tables and figures, and write a report.
 
-    What is finished is kept in ``out``: an interrupted run continues where it was.
+    Finished results are stored in ``out``, so an interrupted run can be resumed.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ def reproduce(
     progress : bool
         Show how far it is.
     console : Console, optional
-        Where the story is printed.
+        Where messages are printed.
 
     Returns
     -------
@@ -96,19 +98,17 @@ def reproduce(
 
         setting = ExperimentSetting(
             SCALES[scale],
-            ResultStore(folder / _KEPT, n_cores() if jobs is None else jobs, finished),
+            ResultStore(folder / "kept", n_cores() if jobs is None else jobs, finished),
             seed,
             None if shoes is None else Path(shoes),
             None if sun is None else Path(sun),
             tuple(map(Path, data)),
         )
         parts = _run(chosen, setting, ahead, screen)
-    seconds = ahead.seconds
-    report = _report(what, parts, seconds, setting)
-    name = "report" if what == EVERYTHING else what
     facts = {part.key: part.facts for part in parts}
+    name = "report" if what == EVERYTHING else what
     write_whole(folder / f"{name}.json", json.dumps(facts, indent=1).encode())
-    return report.write(folder, name)
+    return _report(what, parts, ahead.seconds, setting).write(folder, name)
 
 
 def _chosen(what: str, scale: str, jobs: int | None) -> list[str]:
@@ -133,21 +133,8 @@ def _refuse_missing(folders: Mapping[str, str | Path | None], data: Sequence[str
 class _Ahead:
     """The time to come, by the minutes of each part and the pace of this machine.
 
-    Parameters
-    ----------
-    chosen : sequence of str
-        The parts, in their order.
-    scale : ExperimentScale
-        Has the minutes of each; parts without are taken to be equally long.
-    clock : callable, optional
-        Returns the time in seconds.
-
-    Attributes
-    ----------
-    part : str
-        The part that is under way.
-    seconds : dict from part to float
-        What each finished part took.
+    ``part`` is the part under way, ``seconds`` has the time of each finished part. Parts without
+    minutes in the scale are taken to be equally long.
     """
 
     def __init__(
@@ -171,12 +158,12 @@ class _Ahead:
         yield
         self.seconds[part] = self._clock() - start
         expected = self._left.pop(part)
-        if self._computed:  # parts that were kept take no time: they have no pace
+        if self._computed:  # parts from the store take no time: they have no pace
             self._expected += expected
             self._taken += self.seconds[part]
 
     def seconds_left(self) -> float:
-        """Return what the rest of this part and the parts to come will take."""
+        """Return the time of the rest of this part and of the parts to come."""
         pace = self._taken / self._expected if self._expected else 1.0
         under_way = self._left.get(self.part, 0.0)
         if not under_way:
@@ -198,8 +185,10 @@ def _run(
 ) -> list[ReportPart]:
     parts: list[ReportPart] = []
     for key in chosen:
+        module, function = _MADE_BY.get(key, (key, "run"))
         with ahead.during(key):
-            parts.append(import_module(f"likeminds.paper.experiments.{key}").run(setting))
+            made_by = getattr(import_module(f"likeminds.paper.experiments.{module}"), function)
+            parts.append(made_by(setting))
         left = ahead.seconds_left()
         about = f" About {in_words(left)} left." if left else ""
         console.print(
@@ -210,33 +199,26 @@ def _run(
 
 def _expected(chosen: Sequence[str], scale: ExperimentScale) -> str:
     total = sum(scale.minutes.get(key, 0.0) for key in chosen)
-    about = f", about {total:.0f} minutes on two cores if nothing is kept yet" if total else ""
+    about = f", about {total:.0f} minutes on two cores if nothing is stored yet" if total else ""
     return f"{listing(list(chosen))} at scale {scale.name}{about}."
 
 
 def _report(
     what: str, parts: Sequence[ReportPart], seconds: Mapping[str, float], setting: ExperimentSetting
 ) -> Report:
-    facts = {part.key: part.facts for part in parts}
-    verdicts = judge_claims(facts)
+    verdicts = judge_claims({part.key: part.facts for part in parts})
+    table = ReportTable(
+        ["claim", "the paper", "measured", "verdict", "evidence"],
+        [[v.claim, v.paper, v.measured, f"**{v.verdict}**", f"`{v.part}`"] for v in verdicts],
+        "Each verdict is computed from the results in this report.",
+    )
     return Report(
         title=f"The paper, rebuilt (scale: {setting.scale.name})",
-        lead=lead(facts, verdicts),
-        verdicts=_verdict_table(verdicts),
+        lead=lead(parts, verdicts),
+        verdicts=table if verdicts else None,
         parts=parts,
         commands={part.key: setting.command(part.key) for part in parts},
         made_on=_describe_machine(what, seconds, setting),
-    )
-
-
-def _verdict_table(verdicts: Sequence[Any]) -> ReportTable | None:
-    if not verdicts:
-        return None
-    rows = [[v.claim, v.paper, v.measured, f"**{v.verdict}**", f"`{v.part}`"] for v in verdicts]
-    return ReportTable(
-        ["claim", "the paper", "measured", "verdict", "evidence"],
-        rows,
-        "Each verdict is computed from the results in this report.",
     )
 
 
@@ -245,17 +227,17 @@ def _describe_machine(
 ) -> ReportTable:
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     times = ", ".join(f"{key} {taken:.0f}" for key, taken in seconds.items())
+    machine = (
+        f"{platform.system()} {platform.machine()}, {n_cores()} cores, {blas_threads()} BLAS "
+        f"threads, {setting.store.n_jobs} fits at a time"
+    )
     rows = [
         ["command", f"`{setting.command(what)}`"],
         ["seed", str(setting.seed)],
         ["likeminds", __version__],
         ["Python", f"{platform.python_version()}; {packages}"],
-        [
-            "machine",
-            f"{platform.system()} {platform.machine()}, {n_cores()} cores, {blas_threads()} BLAS "
-            f"threads, {setting.store.n_jobs} fits at a time",
-        ],
+        ["machine", machine],
         ["when", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")],
-        ["seconds of this run", f"{times} (what an earlier run had kept took none)"],
+        ["seconds of this run", f"{times} (results of an earlier run took none)"],
     ]
     return ReportTable(["", ""], rows, "")

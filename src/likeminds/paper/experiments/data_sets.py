@@ -1,53 +1,40 @@
-"""What Table 3 is about: Shoes or what stands in for it, SUN, and what a user points to."""
+"""The data sets of Table 3: Shoes or sketch shoes, SUN, and the user's files."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from likeminds.data.annotations import Annotations
 from likeminds.datasets import ImageCrowd, load_shoes, load_sun, make_sketch_shoes
 from likeminds.paper.experiments.published import SHOES, SUN, TABLE_3_SHOES, TABLE_3_SUN
-from likeminds.paper.experiments.real_data import read_data
 from likeminds.paper.experiments.setting import ExperimentSetting
 
 # Where a data set has more features than items, components keep this share of the variance.
 _VARIANCE = 0.99
-# Of larger crowds that a user points to, this many people take part.
+# Of larger crowds in a user's file, this many people take part.
 _MOST_PEOPLE = 300
+_SUFFIXES = (".csv", ".parquet", ".npz")
+_COLUMNS = ("X", "user", "item", "label")
 
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """A data set of one or several attributes.
-
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    attributes : mapping from name to Annotations
-        The labels of each.
-    share : float or None
-        The share of the variance that components of training items keep.
-    paper : mapping from algorithm to figures by attribute
-        The paper's, where the data is the paper's or stands in for it.
-    stands_in : bool
-        Whether it stands in for the paper's data.
-    """
+    """A data set of one or several attributes."""
 
     name: str
     attributes: Mapping[str, Annotations]
-    share: float | None
-    paper: Mapping[str, Mapping[str, float]]
-    stands_in: bool = False
+    share: float | None  # of the variance that components of training items keep
+    paper: Mapping[str, Mapping[str, float]]  # the paper's figures, by algorithm and attribute
+    stands_in: bool = False  # for the paper's data
 
 
-def crowds(setting: ExperimentSetting) -> list[DataSet]:
-    """Return all data sets of a run; what is missing or wrong is said before anything is fitted."""
+def data_sets(setting: ExperimentSetting) -> list[DataSet]:
+    """Return all data sets of a run; errors in them are raised before anything is fitted."""
     found = [_shoes(setting)]
     if setting.sun is not None:
-        crowd = load_sun(setting.sun)
-        found.append(_of_images("SUN", crowd, _by_attribute(TABLE_3_SUN, SUN)))
+        found.append(_of_images("SUN", load_sun(setting.sun), TABLE_3_SUN, SUN))
     for path in setting.data:
         parts = list(read_data(path, _MOST_PEOPLE))
         wide = any(part.annotations.n_features > part.annotations.n_items for part in parts)
@@ -57,32 +44,26 @@ def crowds(setting: ExperimentSetting) -> list[DataSet]:
 
 
 def _shoes(setting: ExperimentSetting) -> DataSet:
-    paper = _by_attribute(TABLE_3_SHOES, SHOES)
     if setting.shoes is not None:
-        crowd = load_shoes(setting.shoes)
-        return _of_images("Shoes", crowd, paper)
-    size = setting.scale.shoes
+        return _of_images("Shoes", load_shoes(setting.shoes), TABLE_3_SHOES, SHOES)
+    *sizes, attributes = setting.scale.shoes
     drawn = make_sketch_shoes(
-        size.n_pictures,
-        size.n_users,
-        size.pictures_each,
-        attributes=size.attributes,
-        n_components=None,
-        random_state=setting.seed,
+        *sizes, attributes=attributes, n_components=None, random_state=setting.seed
     )
-    return _of_images("Sketch shoes", drawn.as_crowd(), paper, stands_in=True)
+    return _of_images("Sketch shoes", drawn.as_crowd(), TABLE_3_SHOES, SHOES, stands_in=True)
 
 
 def _of_images(
     name: str,
     crowd: ImageCrowd,
-    paper: Mapping[str, Mapping[str, float]],
+    table: Mapping[str, tuple[float, ...]],
+    columns: tuple[str, ...],
+    *,
     stands_in: bool = False,
 ) -> DataSet:
-    attributes = {
-        attribute: _labelled_items(crowd.of_attribute(attribute)) for attribute in crowd.attributes
-    }
-    return DataSet(name, attributes, crowd.reduce, paper, stands_in)
+    labels = {each: _labelled_items(crowd.of_attribute(each)) for each in crowd.attributes}
+    paper = {algorithm: dict(zip(columns, row, strict=True)) for algorithm, row in table.items()}
+    return DataSet(name, labels, crowd.reduce, paper, stands_in)
 
 
 def _labelled_items(annotations: Annotations) -> Annotations:
@@ -100,7 +81,64 @@ def _labelled_items(annotations: Annotations) -> Annotations:
     )
 
 
-def _by_attribute(
-    table: Mapping[str, tuple[float, ...]], attributes: tuple[str, ...]
-) -> dict[str, dict[str, float]]:
-    return {name: dict(zip(attributes, row, strict=True)) for name, row in table.items()}
+@dataclass(frozen=True)
+class UserDataSet:
+    """One attribute of one of the user's data sets."""
+
+    name: str
+    annotations: Annotations
+    attribute: str | None = None
+
+
+def read_data(path: Path, most_users: int | None = None) -> Iterator[UserDataSet]:
+    """Yield the attributes of a file, one after the other.
+
+    Parameters
+    ----------
+    path : Path
+        A table as `Annotations.from_csv` and `Annotations.from_parquet` read it, or an archive
+        ``.npz`` with ``X`` (items x features), and one row per label in ``user``, ``item``,
+        ``label`` (0/1) and, where there are any, ``group`` and ``attribute``.
+    most_users : int, optional
+        Of larger crowds, this many people take part, drawn at random.
+    """
+    if path.suffix not in _SUFFIXES:
+        raise ValueError(f"{path}: data sets are files that end in {', '.join(_SUFFIXES)}.")
+    readers = {".csv": Annotations.from_csv, ".parquet": Annotations.from_parquet}
+    whole = readers.get(path.suffix, _from_archive)(path)
+    parts = whole.by_attribute() if whole.n_attributes > 1 else {None: whole}
+    for attribute, rows in parts.items():
+        fewer = rows if most_users is None else fewer_people(rows, most_users)
+        yield UserDataSet(path.stem, fewer, None if attribute is None else str(attribute))
+
+
+def fewer_people(annotations: Annotations, most: int) -> Annotations:
+    """Return the labels of at most so many people, drawn at random."""
+    if annotations.n_users <= most:
+        return annotations
+    drawn = np.random.default_rng(0).permutation(annotations.user_ids)[:most]
+    return annotations.of_users(drawn)
+
+
+def _from_archive(path: Path) -> Annotations:
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    with np.load(path, allow_pickle=False) as archive:
+        columns = {name: archive[name] for name in archive.files}
+    missing = [name for name in _COLUMNS if name not in columns]
+    if missing:
+        raise ValueError(
+            f"{path} has no {', '.join(missing)}; it needs {', '.join(_COLUMNS)}, and has "
+            f"{', '.join(columns)}."
+        )
+    group = columns.get("group")
+    return Annotations(
+        users=columns["user"],
+        items=columns["item"],
+        labels=columns["label"],
+        features=columns["X"].astype(np.float64),
+        item_ids=np.arange(len(columns["X"])),
+        # Where every label is a group of its own, splits had better balance the labels.
+        choice_sets=None if group is None or len(np.unique(group)) == len(group) else group,
+        attributes=columns.get("attribute"),
+    )

@@ -3,27 +3,22 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from time import perf_counter
 from typing import Any, cast
 
 import numpy as np
 
 from likeminds.components import Component
-from likeminds.data.annotations import Annotations
 from likeminds.datasets import make_simulation
 from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics
-from likeminds.paper.experiments.report_page import ReportPart, ReportPicture
-from likeminds.paper.experiments.result_store import Job
-from likeminds.paper.experiments.setting import ExperimentSetting
-from likeminds.paper.experiments.tuned_penalties import simulation_parameters
+from likeminds.paper.experiments.report_page import Panel, ReportPart, ReportPicture, draw_panels
+from likeminds.paper.experiments.setting import ExperimentSetting, Job
+from likeminds.paper.experiments.timing import timed
+from likeminds.paper.experiments.trials import simulation_parameters
 from likeminds.paper.theory import convergence_certificate, generalization_bound
-from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.report.page import ReportTable
-from likeminds.solvers import AcceleratedSolver, FastSolver, PaperSolver
-from likeminds.solvers.paper import PaperHistory
-from likeminds.solvers.solver import Parts, Solution
+from likeminds.solvers import AcceleratedSolver, FastSolver, PaperHistory, PaperSolver
 
 PAPER, ACCELERATED, FAST = "the paper's", "accelerated, ours", "Newton, ours (the default)"
 # Objectives closer than this share to the lowest are drawn as if they had reached it.
@@ -37,79 +32,69 @@ _MOST_NEWTON_STEPS = 100
 def run(setting: ExperimentSetting) -> ReportPart:
     """Follow three solvers on the simulation, with the penalties of Table 1."""
     parameters = simulation_parameters(setting, setting.simulation().annotations)
-    found = setting.store.one(
-        Job(
-            "fig4",
-            follow,
-            {
-                "sizes": setting.scale.simulation.sizes,
-                "iterations": setting.scale.iterations,
-                "parameters": parameters,
-                "seed": setting.seed,
-            },
-        )
-    )
-    facts = found | _summary(found)
+    arguments = {
+        "sizes": tuple(setting.scale.simulation),
+        "iterations": setting.scale.iterations,
+        "parameters": parameters,
+        "seed": setting.seed,
+    }
+    found = setting.store.one(Job("fig4", follow, arguments))
+    solvers = found.pop("solvers")
+    facts = found | _summary(solvers)
     return ReportPart(
         key="fig4",
         title="Figure 4: convergence",
         found=_sentence(facts),
-        pieces=[_picture(found, facts), _table(found, facts), _how(setting, parameters)],
-        facts={name: value for name, value in facts.items() if name != "solvers"},
+        pieces=[_picture(solvers, facts), _table(facts), _how(setting, parameters)],
+        facts=facts,
     )
 
 
 def follow(
     sizes: Sequence[int], iterations: int, parameters: Mapping[str, Any], seed: int
 ) -> dict[str, Any]:
-    """Return objective and length of steps by iteration, and what the theorems say (a `Job`)."""
+    """Return objective and length of steps by iteration, and the theorems (a `Job`)."""
     n_users, n_samples, n_features, n_positive = sizes
     drawn = make_simulation(n_users, n_samples, n_features, n_positive, random_state=seed)
     ranker = ThreeLevelRanker(**parameters)
     statistics = Statistics.from_annotations(drawn.annotations, "dense")
     loss = SquaredAUC().of(statistics, statistics.feature_scale())
     components = ranker._levels(statistics)
-    paper, seconds = _time_solver(PaperSolver(), loss, components, tol=0.0, max_iter=iterations)
+    paper, seconds = timed(
+        lambda: PaperSolver().solve(loss, components, tol=0.0, max_iter=iterations)
+    )
     history = cast("PaperHistory", paper.history)
-    solvers = {
+    solvers: dict[str, Any] = {
         PAPER: {
             "objective": history.objective.tolist(),
             "steps": np.sqrt(history.squared_steps.sum(axis=1)).tolist(),
             "seconds": seconds,
         }
     }
-    quick, seconds = _time_solver(
-        AcceleratedSolver(), loss, components, tol=1e-8, max_iter=iterations
+    quick, seconds = timed(
+        lambda: AcceleratedSolver().solve(loss, components, tol=1e-8, max_iter=iterations)
     )
-    solvers[ACCELERATED] = {
-        "objective": quick.history.objective.tolist(),
-        "steps": [],
-        "seconds": seconds,
-    }
+    objective = quick.history.objective.tolist()
+    solvers[ACCELERATED] = {"objective": objective, "steps": [], "seconds": seconds}
     solvers[FAST] = _newton(loss, components)
-    certificate = convergence_certificate(history)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the bound is vacuous is one of the claims
+        bound = generalization_bound(ranker.fit(drawn.annotations), drawn.annotations).value
     return {
         "solvers": solvers,
-        "theorem_2": certificate.holds,
-        "theorem_3": _bound(ranker, drawn.annotations),
+        "theorem_2": convergence_certificate(history).holds,
+        "theorem_3": bound,
         "n_users": n_users,
     }
 
 
-def _time_solver(
-    solver: Any, loss: QuadraticLoss, components: Sequence[Component], **options: Any
-) -> tuple[Solution, float]:
-    start = perf_counter()
-    solution: Solution = solver.solve(loss, components, **options)
-    return solution, perf_counter() - start
-
-
 def _newton(loss: QuadraticLoss, components: Sequence[Component]) -> dict[str, Any]:
-    """Run it whole, and again for 1, 2, ... steps: it keeps no record of where it was."""
-    options = {"tol": 1e-8, "max_iter": _MOST_NEWTON_STEPS}
-    solution, seconds = _time_solver(FastSolver(), loss, components, **options)
+    """Run it whole, and again for 1, 2, ... steps, because it records no iterates."""
+    solution, seconds = timed(
+        lambda: FastSolver().solve(loss, components, tol=1e-8, max_iter=_MOST_NEWTON_STEPS)
+    )
     decomposition = FastSolver().decompose(loss)
-    places: list[Parts] = [
+    places = [
         FastSolver().solve_decomposed(decomposition, components, tol=1e-8, max_iter=k).parts
         for k in range(1, solution.n_iter + 1)
     ]
@@ -124,24 +109,16 @@ def _newton(loss: QuadraticLoss, components: Sequence[Component]) -> dict[str, A
     }
 
 
-def _bound(ranker: ThreeLevelRanker, annotations: Annotations) -> float:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it is vacuous is what we are going to say
-        return generalization_bound(ranker.fit(annotations), annotations).value
-
-
-def _summary(found: Mapping[str, Any]) -> dict[str, Any]:
-    objectives = {name: np.array(s["objective"]) for name, s in found["solvers"].items()}
+def _summary(solvers: Mapping[str, Any]) -> dict[str, Any]:
+    objectives = {name: np.array(solver["objective"]) for name, solver in solvers.items()}
     lowest = min(float(values.min()) for values in objectives.values())
-    paper = np.array(found["solvers"][PAPER]["objective"])
-    steps = np.array(found["solvers"][PAPER]["steps"])
+    near = {name: values <= lowest * (1 + _NEAR) for name, values in objectives.items()}
+    paper, steps = objectives[PAPER], np.array(solvers[PAPER]["steps"])
     return {
         "lowest": lowest,
         "gap": {name: float(v[-1] / lowest - 1) for name, v in objectives.items()},
-        "steps_to_near": {
-            name: _first(values <= lowest * (1 + _NEAR)) for name, values in objectives.items()
-        },
-        "seconds": {name: s["seconds"] for name, s in found["solvers"].items()},
+        "steps_to_near": {k: int(np.argmax(v)) if v.any() else None for k, v in near.items()},
+        "seconds": {name: solver["seconds"] for name, solver in solvers.items()},
         "n_iterations": {name: len(v) - 1 for name, v in objectives.items()},
         "objective_falls": bool((np.diff(paper) <= 1e-12 * paper[0]).all()),
         "steps_fall": float(np.mean(np.diff(steps) < 0)) if len(steps) > 1 else 1.0,
@@ -149,72 +126,58 @@ def _summary(found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _first(there: Any) -> int | None:
-    return int(np.argmax(there)) if there.any() else None
-
-
 def _sentence(facts: Mapping[str, Any]) -> str:
-    gap, taken = facts["gap"][PAPER], facts["n_iterations"]
+    gap, taken = facts["gap"], facts["n_iterations"]
     falls = "falls" if facts["objective_falls"] else "does not fall"
     return (
         f"The objective of the paper's solver {falls} at every one of {taken[PAPER]:,} "
         f"iterations, and its steps get shorter in {facts['steps_fall']:.0%} of them; it then is "
-        f"{100 * gap:.2g} % above the lowest objective known. Newton's method, our default, ends "
-        f"after {taken[FAST]} steps, {100 * facts['gap'][FAST]:.2g} % above it, in "
+        f"{100 * gap[PAPER]:.2g} % above the lowest objective known. Newton's method, our default, "
+        f"ends after {taken[FAST]} steps, {100 * gap[FAST]:.2g} % above it, in "
         f"{facts['seconds'][FAST]:.2g} s instead of {facts['seconds'][PAPER]:.2g} s."
     )
 
 
-def _picture(found: Mapping[str, Any], facts: Mapping[str, Any]) -> ReportPicture:
-    figure = new_figure(10, 4.3, shown=False)
-    left, right = figure.subplots(1, 2)
-    for place, (name, solver) in enumerate(found["solvers"].items()):
+def _picture(solvers: Mapping[str, Any], facts: Mapping[str, Any]) -> ReportPicture:
+    objectives, lengths = {}, {}
+    for name, solver in solvers.items():
         excess = np.maximum(np.array(solver["objective"]) / facts["lowest"] - 1, _FLOOR)
-        iterations = np.arange(len(excess))
-        mark = max(1, len(excess) // 8)
-        draw_line(left, place, np.maximum(iterations, 0.7), excess, name, markevery=mark)
-        if solver["steps"]:
-            steps = np.array(solver["steps"])
-            steps = np.where(steps > 0, steps, np.nan)  # a log scale has no zero
-            mark = max(1, len(steps) // 8)
-            draw_line(right, place, 1 + np.arange(len(steps)), steps, name, markevery=mark)
-    for axes in (left, right):
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-    name_axes(
-        left,
-        title=f"a) The paper's solver ends {100 * facts['gap'][PAPER]:.2g} % above the lowest",
-        x="iteration (log scale)",
-        y="objective above the lowest, relative",
+        steps = np.array(solver["steps"])
+        objectives[name] = (np.maximum(np.arange(len(excess)), 0.7), excess)
+        # A log scale has no zero.
+        lengths[name] = (1 + np.arange(len(steps)), np.where(steps > 0, steps, np.nan))
+    left = Panel(
+        objectives,
+        f"a) The paper's solver ends {100 * facts['gap'][PAPER]:.2g} % above the lowest",
+        "iteration (log scale)",
+        "objective above the lowest, relative",
+        log="xy",
     )
-    name_axes(
-        right,
-        title="b) Length of each step",
-        x="iteration (log scale)",
-        y="length of the step in (θ, G, P)",
+    right = Panel(
+        lengths,
+        "b) Length of each step",
+        "iteration (log scale)",
+        "length of the step in (θ, G, P)",
+        log="xy",
     )
-    put_legend_below(figure, left)
-    return ReportPicture(
-        "fig4",
-        as_png(figure),
+    caption = (
         "Objective (left) and length of the steps (right) by iteration, both log scales. The "
-        "accelerated solver keeps no record of its steps.",
+        "accelerated solver records no steps."
     )
+    return draw_panels("fig4", caption, [left, right], (10, 4.3))
 
 
-def _table(found: Mapping[str, Any], facts: Mapping[str, Any]) -> ReportTable:
-    rows = []
-    for name in found["solvers"]:
-        near = facts["steps_to_near"][name]
-        rows.append(
-            [
-                name,
-                f"{facts['n_iterations'][name]:,}",
-                f"{facts['seconds'][name]:.3g}",
-                f"{facts['gap'][name]:.2e}",
-                "never" if near is None else f"{near:,}",
-            ]
-        )
+def _table(facts: Mapping[str, Any]) -> ReportTable:
+    rows = [
+        [
+            name,
+            f"{facts['n_iterations'][name]:,}",
+            f"{facts['seconds'][name]:.3g}",
+            f"{facts['gap'][name]:.2e}",
+            "never" if near is None else f"{near:,}",
+        ]
+        for name, near in facts["steps_to_near"].items()
+    ]
     return ReportTable(
         ["solver", "iterations", "seconds", "above the lowest", f"iterations to {_NEAR:g} above"],
         rows,
@@ -227,5 +190,5 @@ def _how(setting: ExperimentSetting, parameters: Mapping[str, Any]) -> str:
     return (
         f"The simulation of Table 1 ({setting.scale.simulation}), all rows, with the penalties "
         f"chosen there: {shown or 'the defaults'}. The paper's solver starts from zero; Newton's "
-        "method from the best of its own starts, so that its first objective is lower."
+        "method from the best of its own starts, so its first objective is lower."
     )

@@ -4,103 +4,63 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 from markupsafe import Markup, escape
 
 from likeminds._util.atomic_files import write_whole
-from likeminds.report.page import (
-    Block,
-    PagePicture,
-    Paragraph,
-    ReportTable,
-    Section,
-    inlined,
-    page,
+from likeminds.plots.figures import (
+    COLOURS,
+    as_png,
+    draw_line,
+    name_axes,
+    new_figure,
+    put_legend_below,
 )
+from likeminds.report.page import Block, PagePicture, Paragraph, ReportTable, Section, inlined, page
 
 
 @dataclass(frozen=True)
 class ReportPicture:
-    """A PNG file.
-
-    Attributes
-    ----------
-    name : str
-        Of the file, without ``.png``.
-    png : bytes
-        Its content.
-    caption : str
-        What it shows; also for those who do not see it.
-    """
+    """A PNG file ``name.png`` and its caption, also for those who do not see it."""
 
     name: str
     png: bytes
     caption: str
 
 
+Piece: TypeAlias = str | ReportTable | ReportPicture
+
+
 @dataclass(frozen=True)
 class ReportPart:
-    """One table or figure of the paper.
+    """One table or figure of the paper."""
 
-    Attributes
-    ----------
-    key : str
-        What ``likeminds reproduce`` calls it.
-    title : str
-        Its heading.
-    found : str
-        What came out, in a sentence or two, composed of the results.
-    pieces : sequence of str, ReportTable or ReportPicture
-        What is shown, in order.
-    facts : mapping
-        Plain numbers and texts, for the claims and for programs.
-    """
-
-    key: str
+    key: str  # what ``likeminds reproduce`` calls it
     title: str
-    found: str
-    pieces: Sequence[str | ReportTable | ReportPicture]
+    found: str  # the result, in a sentence or two
+    pieces: Sequence[Piece]
+    # Plain numbers and texts, for the claims and for programs.
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What is written down.
-
-    Attributes
-    ----------
-    title : str
-        The heading.
-    lead : str
-        The paragraph that a busy person can stop after.
-    verdicts : ReportTable or None
-        What holds of the paper's claims, and what does not.
-    parts : sequence of ReportPart
-        Tables and figures.
-    commands : mapping from key of a part to str
-        What makes it again.
-    made_on : ReportTable
-        Versions, machine, seeds, times.
-    """
+    """A summary, the verdicts on the paper's claims, the parts, and how they were made."""
 
     title: str
     lead: str
     verdicts: ReportTable | None
     parts: Sequence[ReportPart]
-    commands: Mapping[str, str]
-    made_on: ReportTable
+    commands: Mapping[str, str]  # that make each part again
+    made_on: ReportTable  # versions, machine, seeds, times
 
     def write(self, folder: Path, name: str) -> list[Path]:
         """Write ``name.md``, its pictures, and ``name.html``; return the two pages."""
-        pictures = [
-            piece
-            for part in self.parts
-            for piece in part.pieces
-            if isinstance(piece, ReportPicture)
-        ]
-        for picture in pictures:
-            write_whole(folder / f"{picture.name}.png", picture.png)
+        for piece in (piece for part in self.parts for piece in part.pieces):
+            if isinstance(piece, ReportPicture):
+                write_whole(folder / f"{piece.name}.png", piece.png)
         pages = {folder / f"{name}.md": self.to_markdown(), folder / f"{name}.html": self.to_html()}
         for path, content in pages.items():
             write_whole(path, content.encode())
@@ -110,13 +70,12 @@ class Report:
         """Return the report in Markdown; pictures are files beside it."""
         lines = [f"# {self.title}", self.lead]
         if self.verdicts is not None:
-            lines += ["## What holds, what does not", *_table_markdown(self.verdicts)]
+            lines += ["## What holds, what does not", *_markdown(self.verdicts)]
         for part in self.parts:
             lines += [f"## {part.title}", f"**{part.found}**"]
-            for piece in part.pieces:
-                lines += _markdown(piece)
+            lines += [line for piece in part.pieces for line in _markdown(piece)]
             lines.append(f"Made by `{self.commands[part.key]}`.")
-        lines += ["## How it was made", *_table_markdown(self.made_on)]
+        lines += ["## How it was made", *_markdown(self.made_on)]
         return "\n\n".join(lines) + "\n"
 
     def to_html(self) -> str:
@@ -139,28 +98,24 @@ class Report:
         return page(self.title, [Paragraph(_inline(self.lead), "lead")], sections)
 
 
-def _markdown(piece: str | ReportTable | ReportPicture) -> list[str]:
-    if isinstance(piece, ReportTable):
-        return _table_markdown(piece)
+def _markdown(piece: Piece) -> list[str]:
     if isinstance(piece, ReportPicture):
         return [f"![{piece.caption}]({piece.name}.png)", piece.caption]
-    return [piece]
-
-
-def _table_markdown(shown: ReportTable) -> list[str]:
-    rows = [shown.columns, ["---"] * len(shown.columns), *shown.rows]
+    if isinstance(piece, str):
+        return [piece]
+    rows = [piece.columns, ["---"] * len(piece.columns), *piece.rows]
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return ["\n".join(lines), *([shown.caption] if shown.caption else [])]
+    return ["\n".join(lines), *([piece.caption] if piece.caption else [])]
 
 
-def _html(piece: str | ReportTable | ReportPicture) -> list[Block]:
-    if isinstance(piece, ReportTable):
-        rows = [[_inline(cell) for cell in row] for row in piece.rows]
-        caption = [Paragraph(_inline(piece.caption), "note")] if piece.caption else []
-        return [ReportTable([_inline(title) for title in piece.columns], rows), *caption]
+def _html(piece: Piece) -> list[Block]:
     if isinstance(piece, ReportPicture):
         return [PagePicture(inlined(piece.png), piece.caption, _inline(piece.caption))]
-    return [_inline(piece)]
+    if isinstance(piece, str):
+        return [_inline(piece)]
+    rows = [[_inline(cell) for cell in row] for row in piece.rows]
+    caption = [Paragraph(_inline(piece.caption), "note")] if piece.caption else []
+    return [ReportTable([_inline(title) for title in piece.columns], rows), *caption]
 
 
 def _inline(words: str) -> Markup:
@@ -176,13 +131,7 @@ def _inline(words: str) -> Markup:
 
 
 def percent(value: float, digits: int = 2) -> str:
-    """Return a share as a number of per cent, without the sign.
-
-    Examples
-    --------
-    >>> percent(0.99654)
-    '99.65'
-    """
+    """Return a share as a number of per cent, without the sign."""
     return f"{100 * value:.{digits}f}"
 
 
@@ -197,13 +146,68 @@ def points(difference: float) -> str:
     return f"{round(100 * difference, 1) + 0.0:+.1f}"  # never -0.0
 
 
+def interval(mean: float, low: float, high: float) -> str:
+    """Return a difference of shares and its interval, if it is known, in points.
+
+    Examples
+    --------
+    >>> interval(0.01, -0.01, 0.03), interval(0.01, float("nan"), float("nan"))
+    ('+1.0 [-1.0, +3.0]', '+1.0')
+    """
+    return points(mean) + ("" if np.isnan(low) else f" [{points(low)}, {points(high)}]")
+
+
 def plus_minus(mean: float, deviation: float) -> str:
-    """Return a mean and its standard deviation, in per cent.
+    """Return a mean and its standard deviation, if it is known, in per cent.
 
     Examples
     --------
     >>> plus_minus(0.99654, 0.0004), plus_minus(0.5, float("nan"))
     ('99.65 ± 0.04', '50.00')
     """
-    spread = f" ± {percent(deviation)}" if deviation == deviation else ""  # noqa: PLR0124 - NaN
-    return percent(mean) + spread
+    return percent(mean) + ("" if np.isnan(deviation) else f" ± {percent(deviation)}")
+
+
+def bold_if(text: str, condition: bool) -> str:
+    """Return text, in bold if a condition holds."""
+    return f"**{text}**" if condition else text
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Lines by name, each x and y, and the names of the axes."""
+
+    lines: Mapping[str, tuple[Any, Any]]
+    title: str
+    x: str
+    y: str
+    log: str = ""  # which axes have a log scale: "x", "y", "xy"
+    ticks: Sequence[int] | None = None
+    spread: Mapping[str, Any] = field(default_factory=dict)  # half the width of a line's band
+
+
+def draw_panels(
+    name: str,
+    caption: str,
+    panels: Sequence[Panel],
+    size: tuple[float, float],
+    *,
+    share_y: bool = False,
+) -> ReportPicture:
+    """Draw panels of lines side by side, with one legend below."""
+    figure = new_figure(*size, shown=False)
+    grid = figure.subplots(1, len(panels), sharey=share_y, squeeze=False)[0]
+    for axes, panel in zip(grid, panels, strict=True):
+        for place, (label, (x, y)) in enumerate(panel.lines.items()):
+            if len(y):
+                draw_line(axes, place, x, y, label, markevery=max(1, len(y) // 8))
+            if label in panel.spread:
+                band = y - panel.spread[label], y + panel.spread[label]
+                axes.fill_between(x, *band, color=COLOURS[place], alpha=0.1, linewidth=0)
+        axes.set(**{f"{axis}scale": "log" for axis in panel.log})
+        if panel.ticks is not None:
+            axes.set_xticks(panel.ticks, [f"{tick:,}" for tick in panel.ticks])
+            axes.minorticks_off()
+        name_axes(axes, title=panel.title, x=panel.x, y=panel.y)
+    put_legend_below(figure, grid[0])
+    return ReportPicture(name, as_png(figure), caption)

@@ -1,41 +1,208 @@
-"""What every experiment is told: how large, from which seed, on which data, kept where."""
+"""The setting of a run: its sizes, seed and data, and the store of finished results."""
 
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
+from likeminds._util.atomic_files import write_whole
+from likeminds._version import __version__
+from likeminds.comparing.runs import digest_of, work_on
 from likeminds.datasets import Simulation, make_simulation
-from likeminds.paper.experiments.result_store import ResultStore
-from likeminds.paper.experiments.scale import ExperimentScale
+from likeminds.paper.experiments.published import SHOES
+
+Tuned = Literal["in every repeat", "in the first repeat"]
+
+
+class SchoolsSize(NamedTuple):
+    """The crowds of the ablation, by labels per person (see `make_schools`)."""
+
+    n_users: int
+    n_features: int
+    n_schools: int
+    labels: tuple[int, ...]
+    repeats: int
+
+
+class ShoesSize(NamedTuple):
+    """Sketch shoes, where Shoes are absent."""
+
+    n_pictures: int
+    n_users: int
+    pictures_each: int
+    attributes: tuple[str, ...] = SHOES
+
+
+class SimulationSize(NamedTuple):
+    """The paper's simulation: the first arguments of `make_simulation`."""
+
+    n_users: int
+    n_samples: int
+    n_features: int
+    n_positive: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_users} people x {self.n_samples:,} samples x {self.n_features} features, "
+            f"{self.n_positive} positive samples each"
+        )
+
+
+@dataclass(frozen=True)
+class ExperimentScale:
+    """The sizes of all experiments."""
+
+    name: str
+    repeats: int  # splits of Tables 1 and 3 (15 in the paper)
+    n_folds: int  # of the search for penalties; 0 takes the defaults of each ranker
+    simulation: SimulationSize  # the data of Table 1 and Figures 3 and 4
+    pairs: SimulationSize  # and of Table 2
+    rounds: int  # how often times of Table 2 are measured
+    iterations: int  # how far Figure 4 follows the published algorithm
+    shoes: ShoesSize
+    recovery_labels: tuple[int, ...]  # labels per person of the figure of recovery
+    recovery_repeats: int
+    ablation: SchoolsSize
+    # What each part took on two cores when it was last measured: for the time left.
+    minutes: Mapping[str, float] = field(default_factory=dict, hash=False)
+    tuned: Tuned = "in the first repeat"  # when penalties of Tables 1 and 3 are searched for
+
+    @property
+    def search(self) -> str:
+        """How penalties are chosen, as a sentence."""
+        if not self.n_folds:
+            return "Penalties are each ranker's defaults."
+        chosen = (
+            f"Penalties are chosen by {self.n_folds}-fold cross-validation inside the training "
+            f"rows {self.tuned}"
+        )
+        if self.tuned == "in every repeat":
+            return chosen + "."
+        return (
+            chosen + " and kept for the others, whose held-out rows are in part among those that "
+            "the penalties were chosen on."
+        )
+
+
+# What can be asked for, in the order of the report.
+PARTS = ("table1", "table2", "table3", "fig3", "fig4", "fig5", "ablation", "drawings")
+_TINY = ExperimentScale(
+    name="tiny",
+    repeats=2,
+    n_folds=0,
+    simulation=SimulationSize(10, 100, 8, 10),
+    pairs=SimulationSize(5, 100, 8, 10),
+    rounds=1,
+    iterations=30,
+    shoes=ShoesSize(24, 6, 20, ("open",)),
+    recovery_labels=(60, 120),
+    recovery_repeats=1,
+    ablation=SchoolsSize(10, 8, 2, (12, 24), 2),
+)
+_QUICK = ExperimentScale(
+    name="quick",
+    repeats=5,
+    n_folds=3,
+    simulation=SimulationSize(50, 1000, 40, 20),
+    pairs=SimulationSize(20, 5000, 80, 100),
+    rounds=3,
+    iterations=1000,
+    shoes=ShoesSize(500, 50, 50, ("comfortable", "fashionable", "open")),
+    recovery_labels=(100, 200, 500, 1000),
+    recovery_repeats=2,
+    ablation=SchoolsSize(80, 40, 3, (10, 20, 40, 80), 4),
+    minutes=dict(zip(PARTS, (0.7, 0.4, 1.8, 0.5, 0.1, 0.1, 0.6, 0.1), strict=True)),
+)
+_PAPER = ExperimentScale(
+    name="paper",
+    repeats=15,
+    n_folds=3,
+    simulation=SimulationSize(100, 5000, 80, 100),
+    pairs=SimulationSize(100, 5000, 80, 100),
+    rounds=5,
+    iterations=4000,
+    shoes=ShoesSize(500, 200, 50),
+    recovery_labels=(100, 200, 500, 1000, 2000, 5000),
+    recovery_repeats=5,
+    ablation=SchoolsSize(150, 60, 3, (10, 20, 50, 100, 200), 15),
+    minutes=dict(zip(PARTS, (5.5, 1.8, 45.0, 6.0, 1.0, 0.1, 4.0, 0.2), strict=True)),
+)
+SCALES: Mapping[str, ExperimentScale] = {scale.name: scale for scale in (_QUICK, _PAPER, _TINY)}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A function of a module and its plain arguments; the result can be written as JSON."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: Mapping[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the function's name, its arguments and the version of the library."""
+        where = f"{self.function.__module__}.{self.function.__qualname__}"
+        return digest_of(where, dict(self.arguments), __version__)
+
+
+@dataclass(frozen=True)
+class ResultStore:
+    """A folder of results, one small file each, computed by some jobs at the same time."""
+
+    folder: Path
+    n_jobs: int | None = None
+    finished: Callable[[str], None] = lambda _: None  # gets the name of each finished job or fit
+
+    def one(self, job: Job) -> Any:
+        """Return the result of one job, which nothing else runs beside: for clocks."""
+        return self._results([job], n_jobs=None)[0]
+
+    def all(self, jobs: Sequence[Job]) -> list[Any]:
+        """Return the results of jobs, in their order."""
+        return self._results(jobs, self.n_jobs)
+
+    def _results(self, jobs: Sequence[Job], n_jobs: int | None) -> list[Any]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        paths = [self.folder / f"{job.name}-{job.fingerprint[:16]}.json" for job in jobs]
+        found = {number: _read(path) for number, path in enumerate(paths)}
+        calls = [
+            (_work, (number, jobs[number], paths[number]))
+            for number, result in found.items()
+            if result is None
+        ]
+        found |= dict(work_on(calls, n_jobs, lambda done: self.finished(jobs[done[0]].name)))
+        return [result["result"] for _, result in sorted(found.items()) if result is not None]
+
+
+def _work(number: int, job: Job, path: Path) -> tuple[int, dict[str, Any]]:
+    result = json.dumps({"job": job.name, "result": job.function(**job.arguments)})
+    write_whole(path, result.encode())
+    return number, json.loads(result)  # as it will be when it is read
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        stored = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None  # never computed, or not written by us: computed again
+    return stored if isinstance(stored, dict) and "result" in stored else None
 
 
 @dataclass(frozen=True)
 class ExperimentSetting:
-    """The setting of a run.
-
-    Attributes
-    ----------
-    scale : ExperimentScale
-        The sizes.
-    store : ResultStore
-        Where results are kept.
-    seed : int
-        Where data, splits and folds start from.
-    shoes, sun : Path or None
-        Folders with the original data, for those who have them.
-    data : tuple of Path
-        Further data sets for Table 3.
-    """
+    """Sizes, store and seed of a run, and the user's data."""
 
     scale: ExperimentScale
     store: ResultStore
-    seed: int = 0
-    shoes: Path | None = None
+    seed: int = 0  # where data, splits and folds start from
+    shoes: Path | None = None  # folders with the original data
     sun: Path | None = None
-    data: tuple[Path, ...] = ()
+    data: tuple[Path, ...] = ()  # further data sets for Table 3
 
     def simulation(self) -> Simulation:
         """Draw the data of Table 1 and of Figures 1, 3 and 4."""
-        return make_simulation(*self.scale.simulation.sizes, random_state=self.seed)
+        return make_simulation(*self.scale.simulation, random_state=self.seed)
 
     def command(self, key: str) -> str:
         """Return what makes a part again, folders of this machine left out."""

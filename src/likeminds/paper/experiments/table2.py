@@ -1,59 +1,98 @@
 """Table 2: running time with and without the efficient evaluation of the AUC loss."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from likeminds._util.array_types import Float
+from likeminds._util.array_types import Bool, Float
 from likeminds._util.threads import one_blas_thread
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.data.annotations import Annotations
 from likeminds.datasets import make_simulation
-from likeminds.losses import SquaredAUC
+from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics
-from likeminds.paper.experiments.evaluations import (
-    ThroughRows,
-    UserRows,
-    pair_bytes,
-    pair_differences,
-    pair_gradient,
-    people_of,
-)
 from likeminds.paper.experiments.published import ROOM, SECONDS_ORIGINAL, SECONDS_OURS, SHARES
-from likeminds.paper.experiments.report_page import ReportPart, ReportPicture
-from likeminds.paper.experiments.result_store import Job
-from likeminds.paper.experiments.scale import SCALES
-from likeminds.paper.experiments.setting import ExperimentSetting
+from likeminds.paper.experiments.report_page import Panel, ReportPart, ReportPicture, draw_panels
+from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, Job
 from likeminds.paper.experiments.timing import in_turns, seconds
-from likeminds.plots.figures import as_png, draw_line, name_axes, new_figure, put_legend_below
 from likeminds.report.page import ReportTable
 from likeminds.solvers import PaperSolver
 
-WAYS = ("pairs", "rows", "statistics")
+# How the loss is evaluated.
+EVALUATIONS = {
+    "pairs": "all pairs",
+    "rows": "Proposition 1, through the rows",
+    "statistics": "sufficient statistics",
+}
 N_ITER = 50
 N_GROUPS = 5
 # lambda1, lambda2, lambda3 of the iterations that are timed.
 PENALTIES = (1.0, 0.1, 0.05)
 
 
+@dataclass(frozen=True)
+class UserRows:
+    """The rows of one person, as a contiguous array, and which are positive."""
+
+    rows: Float
+    positive: Bool
+
+
+def people_of(annotations: Annotations) -> list[UserRows]:
+    """Return the rows of each person."""
+    order, offsets = annotations.user_index()
+    features = annotations.X[order].astype(np.float64, copy=False)
+    labels = annotations.labels[order]
+    return [UserRows(features[begin:end], labels[begin:end]) for begin, end in pairwise(offsets)]
+
+
+@dataclass(frozen=True)
+class ThroughRows(QuadraticLoss):
+    """Proposition 1 as the paper uses it: two products with each person's rows, kept in memory."""
+
+    people: list[UserRows]
+
+    @classmethod
+    def of(cls, loss: QuadraticLoss, people: list[UserRows]) -> "ThroughRows":
+        """Take b and c from a loss that has them, and the rows for all products."""
+        return cls(**vars(loss), people=people)
+
+    def apply(self, W: Float) -> Float:
+        """Return A_i w_i = X_i'L_i X_i w_i for every person."""
+        product = np.empty(self.shape)
+        for i, person in enumerate(self.people):
+            scores, positive = person.rows @ W[i], person.positive
+            n_positive = int(positive.sum())
+            n_negative = len(positive) - n_positive
+            mean_positive = scores[positive].sum() / n_positive
+            mean_negative = (scores.sum() - mean_positive * n_positive) / n_negative
+            liked, disliked = (scores - mean_negative) / n_positive, scores - mean_positive
+            product[i] = np.where(positive, liked, disliked / n_negative) @ person.rows
+        return product
+
+
+def pair_differences(person: UserRows) -> Float:
+    """Return x_p - x_q for every positive p and negative q, shape (n+ n-, d)."""
+    liked, others = person.rows[person.positive], person.rows[~person.positive]
+    return np.asarray((liked[:, None, :] - others[None, :, :]).reshape(-1, liked.shape[1]))
+
+
+def pair_gradient(differences: Float, w: Float) -> tuple[float, Float]:
+    """Return the loss and its gradient as they are defined, pair by pair."""
+    left = 1.0 - differences @ w
+    return 0.5 * float(left @ left) / len(left), -(left @ differences) / len(left)
+
+
 def run(setting: ExperimentSetting) -> ReportPart:
     """Time everything at 20 to 100 % of the data, one job at a time."""
     scale = setting.scale
+    sizes = {"sizes": tuple(scale.pairs), "rounds": scale.rounds, "seed": setting.seed}
     measured = [
-        setting.store.one(
-            Job(
-                f"table2-{share}",
-                measure_share,
-                {
-                    "sizes": scale.pairs.sizes,
-                    "share": share,
-                    "rounds": scale.rounds,
-                    "seed": setting.seed,
-                },
-            )
-        )
+        setting.store.one(Job(f"table2-{share}", measure_share, {"share": share, **sizes}))
         for share in SHARES
     ]
     facts = _facts(measured) | {"paper_size": scale.pairs == SCALES["paper"].pairs}
@@ -74,7 +113,7 @@ def measure_share(sizes: Sequence[int], share: int, rounds: int, seed: int) -> d
 
 
 def share_of_each(annotations: Annotations, share: int) -> Annotations:
-    """Keep a share, in per cent, of everybody's positive and negative rows."""
+    """Select a share, in per cent, of each person's positive and negative rows."""
     keep = np.zeros(len(annotations), dtype=bool)
     stratum = 2 * annotations.user_codes + annotations.labels
     for rows in np.split(np.argsort(stratum, kind="stable"), np.cumsum(np.bincount(stratum))[:-1]):
@@ -83,7 +122,7 @@ def share_of_each(annotations: Annotations, share: int) -> Annotations:
 
 
 def measure(annotations: Annotations, rounds: int) -> dict[str, Any]:
-    """Return seconds per gradient, and of some iterations, by way; and the bytes of all pairs."""
+    """Return seconds per gradient and of some iterations, and the bytes of all pairs."""
     people = people_of(annotations)
     statistics = SquaredAUC().of(Statistics.from_annotations(annotations, "dense"))
     through_rows = ThroughRows.of(statistics, people)
@@ -91,8 +130,8 @@ def measure(annotations: Annotations, rounds: int) -> dict[str, Any]:
     gradient = in_turns(
         {
             "rows": lambda: through_rows.gradient(W),
-            "rows, one thread": lambda: _alone(lambda: through_rows.gradient(W)),
-            "statistics": lambda: _alone(lambda: statistics.gradient(W)),
+            "rows, one thread": lambda: _one_thread(lambda: through_rows.gradient(W)),
+            "statistics": lambda: _one_thread(lambda: statistics.gradient(W)),
         },
         rounds,
     )
@@ -102,41 +141,44 @@ def measure(annotations: Annotations, rounds: int) -> dict[str, Any]:
     n_groups = min(N_GROUPS, *statistics.shape)
     components: list[Component] = [Consensus(lambda1), Group(lambda2, n_groups), Personal(lambda3)]
     iterate = partial(PaperSolver().solve, components=components, tol=0.0, max_iter=N_ITER)
-    settled = iterate(statistics).history
-    n_gradients = 1 + N_ITER + round(np.log2(settled.step_constant[-1]))  # type: ignore[attr-defined]
+    steps = iterate(statistics).history.step_constant  # type: ignore[attr-defined]
+    n_gradients = 1 + N_ITER + round(np.log2(steps[-1]))
     iterations = in_turns(
         {"rows": lambda: iterate(through_rows), "statistics": lambda: iterate(statistics)},
         max(1, rounds // 2),
     )
     iterations["pairs"] = n_gradients * gradient["pairs"]
-    return {"gradient": gradient, "iterations": iterations, "bytes": pair_bytes(people)}
+    pairs = sum(int(each.positive.sum()) * int((~each.positive).sum()) for each in people)
+    n_bytes = 8 * statistics.shape[1] * pairs
+    return {"gradient": gradient, "iterations": iterations, "bytes": n_bytes}
 
 
 def _pairs_seconds(people: list[UserRows], W: Float) -> float:
-    """Return the time of loss and gradient of everybody, their pairs being in memory."""
+    """Return the time of all losses and gradients, with the pairs in memory."""
     total = 0.0
     for person, w in zip(people, W, strict=True):
-        differences = pair_differences(person)
-        work = partial(pair_gradient, differences, w)
-        total += min(seconds(work), seconds(work), seconds(partial(_alone, work)))
+        work = partial(pair_gradient, pair_differences(person), w)
+        total += min(seconds(work), seconds(work), seconds(partial(_one_thread, work)))
     return total
 
 
-def _alone(work: Callable[[], Any]) -> None:
+def _one_thread(work: Callable[[], object]) -> None:
     """Work with one BLAS thread, as the solvers do; on a busy machine several are slower."""
     with one_blas_thread():
         work()
 
 
 def _facts(measured: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    iterations = {way: [m["iterations"][way] for m in measured] for way in WAYS}
+    iterations = {each: [m["iterations"][each] for m in measured] for each in EVALUATIONS}
+    ratios = {
+        each: [p / t for p, t in zip(iterations["pairs"], times, strict=True)]
+        for each, times in iterations.items()
+    }
     return {
         "shares": list(SHARES),
         "iterations": iterations,
-        "speed_up": [p / r for p, r in zip(iterations["pairs"], iterations["rows"], strict=True)],
-        "speed_up_statistics": [
-            p / s for p, s in zip(iterations["pairs"], iterations["statistics"], strict=True)
-        ],
+        "speed_up": ratios["rows"],
+        "speed_up_statistics": ratios["statistics"],
         "bytes": [m["bytes"] for m in measured],
     }
 
@@ -163,7 +205,7 @@ def _table(measured: Sequence[dict[str, Any]]) -> ReportTable:
                 "-" if original is None else f"{original:.2f}",
                 f"{ours:.2f}",
                 "-" if original is None else f"{original / ours:.1f}",
-                *(f"{times[way]:.3g}" for way in WAYS),
+                *(f"{times[each]:.3g}" for each in EVALUATIONS),
                 f"{times['pairs'] / times['rows']:.1f}",
                 f"{times['pairs'] / times['statistics']:,.0f}",
                 f"{size / 2**30:.2f}" + ("" if size <= ROOM else " (over 24)"),
@@ -181,29 +223,24 @@ def _table(measured: Sequence[dict[str, Any]]) -> ReportTable:
 
 
 def _picture(facts: dict[str, Any]) -> ReportPicture:
-    grown = {way: times[-1] / times[0] for way, times in facts["iterations"].items()}
-    figure = new_figure(7, 4, shown=False)
-    axes = figure.subplots()
-    names = ("all pairs", "Proposition 1, through the rows", "sufficient statistics")
-    for place, (way, name) in enumerate(zip(WAYS, names, strict=True)):
-        draw_line(axes, place, facts["shares"], facts["iterations"][way], name)
-    axes.set_yscale("log")
-    axes.set_xticks(SHARES)
-    name_axes(
-        axes,
-        title=f"Five times the data: pairs take {grown['pairs']:.0f} times as long, "
+    times = facts["iterations"]
+    grown = {each: taken[-1] / taken[0] for each, taken in times.items()}
+    panel = Panel(
+        {name: (facts["shares"], times[each]) for each, name in EVALUATIONS.items()},
+        f"Five times the data: pairs take {grown['pairs']:.0f} times as long, "
         f"statistics {grown['statistics']:.1f} times",
-        x="share of the data, per cent",
-        y=f"seconds of {N_ITER} iterations",
+        "share of the data, per cent",
+        f"seconds of {N_ITER} iterations",
+        log="y",
+        ticks=SHARES,
     )
-    put_legend_below(figure, axes)
-    return ReportPicture("table2", as_png(figure), "Running time by share of the data, log scale.")
+    return draw_panels("table2", "Running time by share of the data, log scale.", [panel], (7, 4))
 
 
 def _how(setting: ExperimentSetting) -> str:
     return (
         f"The simulation with {setting.scale.pairs}. Pairs are made one person at a time, outside "
-        "of the clock, because those of everybody need not fit into memory. Their iterations are "
+        "of the clock, because those of all people need not fit into memory. Their iterations are "
         "computed, as seconds of a gradient times the gradients that the same iterations took: "
         "that favours the pairs. Everything else is measured, medians of "
         f"{setting.scale.rounds} rounds in turns, with nothing else running from this program."

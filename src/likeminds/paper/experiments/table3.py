@@ -1,4 +1,4 @@
-"""Table 3: everybody on the attributes of Shoes and SUN, or what stands in for them."""
+"""Table 3 and Figure 5: all rankers on the attributes of Shoes and SUN, or their stand-in."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,30 +9,36 @@ from typing import Any
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.paper.experiments.data_sets import DataSet, crowds
-from likeminds.paper.experiments.rankers import (
-    HONEST,
+from likeminds.paper.experiments.data_sets import DataSet, data_sets
+from likeminds.paper.experiments.report_page import (
+    Piece,
+    ReportPart,
+    ReportPicture,
+    bold_if,
+    percent,
+    plus_minus,
+    points,
+)
+from likeminds.paper.experiments.setting import ExperimentSetting
+from likeminds.paper.experiments.trials import (
+    BASELINES,
     INTERCEPT,
     LEARNED,
     LEAST_SQUARES,
     OURS,
     RAW,
     SHRUNK,
+    Trials,
     both,
+    deviation,
+    run_trials,
 )
-from likeminds.paper.experiments.report_page import (
-    ReportPart,
-    ReportPicture,
-    percent,
-    plus_minus,
-    points,
-)
-from likeminds.paper.experiments.setting import ExperimentSetting
-from likeminds.paper.experiments.trials import Trials, run_trials
+from likeminds.plots import boxplot
+from likeminds.plots.figures import as_png, new_figure
 from likeminds.rankers.registry import COMPETITORS
 from likeminds.report.page import ReportTable
 
-PLAIN = (OURS, SHRUNK, LEARNED, *HONEST)
+_VARIANTS = (RAW, INTERCEPT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,42 +50,40 @@ class CrowdTrials:
 
     @cached_property
     def names(self) -> list[str]:
-        """Everybody who took part on all attributes."""
+        """The rankers that took part on all attributes."""
         first, *others = self.trials.values()
         return [name for name in first.means if all(name in trials.means for trials in others)]
 
     def by_repeat(self, name: str) -> Float:
         """Return a ranker's mean over attributes, by repeat."""
-        values: Float = np.mean([trials.by_repeat[name] for trials in self.trials.values()], axis=0)
-        return values
+        return np.asarray(np.mean([each.by_repeat[name] for each in self.trials.values()], axis=0))
 
     def mean(self, name: str) -> float:
         """Return a ranker's mean over attributes and repeats."""
         return float(self.by_repeat(name).mean())
 
     def facts(self) -> dict[str, Any]:
-        """Return what claims are judged by, and all results."""
+        """Return the figures that claims are judged by, and all results."""
         return {
             "stands_in": self.crowd.stands_in,
             "attributes": {name: trials.facts() for name, trials in self.trials.items()},
             "means": {name: self.mean(name) for name in self.names},
-            "lead": {way: self._leads(way) for way in (RAW, INTERCEPT)},
+            "lead": {variant: self._leads(variant) for variant in _VARIANTS},
             "paper_lead": self._paper_lead(),
             "lead_over_consensus": self._lead_over("Consensus only"),
             "lead_over_learned": self._lead_over(LEARNED),
         }
 
-    def _leads(self, way: str) -> dict[str, Any]:
+    def _leads(self, variant: str) -> dict[str, Any]:
         """Return, by attribute, the best competitor and the lead of the paper's method over it."""
         leads = {}
         for attribute, trials in self.trials.items():
-            best = max(COMPETITORS, key=lambda name: trials.means[both(name, way)])
-            judged = trials.difference(OURS, both(best, way))
-            leads[attribute] = [best, judged.mean, judged.low, judged.high]
+            best = max(COMPETITORS, key=lambda name: trials.means[both(name, variant)])
+            leads[attribute] = [best, *trials.difference(OURS, both(best, variant))[:3]]
         return leads
 
     def _paper_lead(self) -> str:
-        """Say by how much the paper's method led there, on these attributes."""
+        """Return the lead of the paper's method in the paper, on these attributes."""
         paper = self.crowd.paper
         known = [name for name in self.trials if name in paper.get("Ours", {})]
         if not known:
@@ -88,7 +92,7 @@ class CrowdTrials:
             paper["Ours"][name] - max(paper[other][name] for other in COMPETITORS) for name in known
         ]
         mark = " on the original Shoes" if self.crowd.stands_in else ""
-        return f"every attribute, {points(float(np.mean(leads)) / 100)} points on average{mark}"
+        return f"every attribute, {points(mean(leads) / 100)} points on average{mark}"
 
     def _lead_over(self, name: str) -> dict[str, float]:
         return {
@@ -100,34 +104,26 @@ class CrowdTrials:
 
 @lru_cache(maxsize=1)
 def results(setting: ExperimentSetting) -> list[CrowdTrials]:
-    """Return everybody's results on all data sets; kept, so that others may ask again."""
-    scale = setting.scale
+    """Return the results on all data sets; Figure 5 needs them again."""
     return [
         CrowdTrials(
             crowd,
             {
-                attribute: run_trials(
-                    annotations,
-                    scale,
-                    setting.store,
-                    setting.seed,
-                    tuned=scale.tuned_table_3,
-                    share=crowd.share,
-                )
+                attribute: run_trials(annotations, setting, crowd.share)
                 for attribute, annotations in crowd.attributes.items()
             },
         )
-        for crowd in crowds(setting)
+        for crowd in data_sets(setting)
     ]
 
 
 def run(setting: ExperimentSetting) -> ReportPart:
-    """Let everybody take part on every attribute."""
+    """Compare all rankers on every attribute."""
     found = results(setting)
     facts = {each.crowd.name: each.facts() for each in found}
-    pieces: list[str | ReportTable | ReportPicture] = []
+    pieces: list[Piece] = []
     for each in found:
-        pieces += [_description(each), _table(each), *_twins(each)]
+        pieces += [_description(each.crowd), _table(each), *_twins(each)]
         if each.crowd.paper:
             pieces.append(_paper_table(each.crowd))
     pieces.append(_how(setting))
@@ -146,71 +142,66 @@ def ahead(leads: Mapping[str, Sequence[Any]]) -> tuple[int, int]:
 
 
 def _sentence(name: str, facts: Mapping[str, Any]) -> str:
-    n = len(facts["attributes"])
-    counts = {way: ahead(facts["lead"][way]) for way in (RAW, INTERCEPT)}
+    (raw, raw_surely), (fair, surely) = (ahead(facts["lead"][variant]) for variant in _VARIANTS)
+    learned = facts["lead_over_learned"].values()
+    prior = (
+        " The learned prior, with nothing to tune, is "
+        f"{points(-mean(learned))} points from it, on the splits of both."
+        if learned
+        else ""
+    )
     return (
         f"On {name}{' (standing in for Shoes)' if facts['stands_in'] else ''} the paper's method "
-        f"is ahead of all seven competitors run as in the paper on {counts[RAW][0]} of {n} "
-        f"attributes (surely on {counts[RAW][1]}), and of all seven with an intercept on "
-        f"{counts[INTERCEPT][0]} (surely on {counts[INTERCEPT][1]}). On average it reaches "
-        f"{percent(facts['means'][OURS], 1)}.{learned_prior_words(facts)}"
+        f"is ahead of all seven competitors run as in the paper on {raw} of "
+        f"{len(facts['attributes'])} attributes (surely on {raw_surely}), and of all seven with an "
+        f"intercept on {fair} (surely on {surely}), where its distance from the best of them is "
+        f"{points(mean(lead[1] for lead in facts['lead'][INTERCEPT].values()))} points on average; "
+        f"from the consensus alone it is {points(mean(facts['lead_over_consensus'].values()))}. On "
+        f"average it reaches {percent(facts['means'][OURS], 1)}.{prior}"
     )
 
 
-def learned_prior_words(facts: Mapping[str, Any]) -> str:
-    """Say how far the learned prior is from the paper's method, where it took part."""
-    behind = facts["lead_over_learned"]
-    if not behind:
-        return ""
-    return (
-        " The learned prior, with nothing to tune, is "
-        f"{points(-mean(behind.values()))} points from it, on the splits that both saw."
-    )
-
-
-def _description(each: CrowdTrials) -> str:
-    crowd = each.crowd
+def _description(crowd: DataSet) -> str:
     sizes = [
-        f"{annotations.n_users} people, {len(annotations):,} labels, {annotations.n_items:,} items"
-        for annotations in crowd.attributes.values()
+        f"{each.n_users} people, {len(each):,} labels, {each.n_items:,} items"
+        for each in crowd.attributes.values()
     ]
     first, *others = dict.fromkeys(sizes)
-    about = f"{first} for each attribute" if not others else f"{first}, or so, for each attribute"
     features = next(iter(crowd.attributes.values())).n_features
-    kept = (
-        f"; components keep {crowd.share:.0%} of the variance of {features} features and are found "
+    reduced = (
+        f"components keep {crowd.share:.0%} of the variance of {features} features and are found "
         "in the training items of each split"
         if crowd.share is not None
-        else f"; {features} features"
+        else f"{features} features"
     )
     mark = (
         "**Sketch shoes stand in for Shoes**, which we may not bundle: drawn pictures, simulated "
         "people, features from the pixels alone (GIST and colours). The paper's figures are those "
-        "of the original data, so that only the order of the algorithms can be compared. SUN has "
-        "no stand-in: `--sun FOLDER`. "
+        "of the original data, so only the order of the algorithms can be compared. SUN has no "
+        "stand-in: `--sun FOLDER`. "
         if crowd.stands_in
         else ""
     )
-    return f"{mark}{crowd.name}: {about}{kept}."
+    about = f"{first}{', or so,' if others else ''} for each attribute"
+    return f"{mark}{crowd.name}: {about}; {reduced}."
 
 
 def _table(each: CrowdTrials) -> ReportTable:
-    attributes = list(each.trials)
+    """Return AUC by ranker and attribute; the best figure of each attribute is bold."""
+    others = [name for name in (OURS, SHRUNK, LEARNED, *BASELINES) if name in each.names]
+    named = {name: [both(name, v) for v in _VARIANTS] for name in [*COMPETITORS, LEAST_SQUARES]}
+    named |= {f"{name} (Ours)" if name == OURS else name: [name] for name in others}
+    best = {key: percent(max(t.means.values()), 1) for key, t in each.trials.items()}
     rows = []
-    for name in [*COMPETITORS, LEAST_SQUARES]:
-        pairs = [
-            " / ".join(percent(trials.means[both(name, way)], 1) for way in (RAW, INTERCEPT))
-            for trials in each.trials.values()
-        ]
-        means = [_mean_cell(each, both(name, way)) for way in (RAW, INTERCEPT)]
-        rows.append([name, *pairs, " / ".join(means)])
-    for name in [name for name in PLAIN if name in each.names]:
-        cells = [percent(trials.means[name], 1) for trials in each.trials.values()]
-        shown = f"{name} (Ours)" if name == OURS else name
-        rows.append([shown, *cells, _mean_cell(each, name)])
-    _embolden(each, rows)
+    for shown, names in named.items():
+        row = [shown]
+        for attribute, trials in each.trials.items():
+            cells = [percent(trials.means[name], 1) for name in names]
+            row.append(" / ".join(bold_if(cell, cell == best[attribute]) for cell in cells))
+        means = [plus_minus(each.mean(name), deviation(each.by_repeat(name))) for name in names]
+        rows.append([*row, " / ".join(means)])
     return ReportTable(
-        ["algorithm", *attributes, "mean of all"],
+        ["algorithm", *each.trials, "mean of all"],
         rows,
         f"{each.crowd.name}: AUC in per cent, mean over people and repeats; two figures are as in "
         "the paper / with an intercept, the last column has the standard deviation over repeats. "
@@ -219,36 +210,21 @@ def _table(each: CrowdTrials) -> ReportTable:
 
 
 def _twins(each: CrowdTrials) -> list[str]:
-    """Say where the capped trace norm is the trace norm, so that nobody takes it for a mistake."""
+    """Explain where RAMU equals RMTL, which looks like a mistake."""
     same = [
         attribute
         for attribute, trials in each.trials.items()
         if all(
-            np.array_equal(trials.by_repeat[both("RMTL", way)], trials.by_repeat[both("RAMU", way)])
-            for way in (RAW, INTERCEPT)
+            np.array_equal(trials.by_repeat[both("RMTL", v)], trials.by_repeat[both("RAMU", v)])
+            for v in _VARIANTS
         )
     ]
     if not same:
         return []
     return [
         f"RAMU is RMTL on {len(same)} of {len(each.trials)} attributes: the search found best a "
-        "threshold that no singular value reaches, so that nothing is capped."
+        "threshold that no singular value reaches, so nothing is capped."
     ]
-
-
-def _mean_cell(each: CrowdTrials, name: str) -> str:
-    values = each.by_repeat(name)
-    deviation = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-    return plus_minus(float(values.mean()), deviation)
-
-
-def _embolden(each: CrowdTrials, rows: list[list[str]]) -> None:
-    """Make the best figure of each attribute bold."""
-    for column, trials in enumerate(each.trials.values(), start=1):
-        best = percent(max(trials.means.values()), 1)
-        for row in rows:
-            cells = [f"**{cell}**" if cell == best else cell for cell in row[column].split(" / ")]
-            row[column] = " / ".join(cells)
 
 
 def _paper_table(crowd: DataSet) -> ReportTable:
@@ -257,21 +233,64 @@ def _paper_table(crowd: DataSet) -> ReportTable:
         [name, *(f"{figures[attribute]:.2f}" for attribute in attributes)]
         for name, figures in crowd.paper.items()
     ]
-    return ReportTable(
-        ["algorithm", *attributes],
-        rows,
-        "The paper's figures"
-        + (" on the original Shoes: other data than above." if crowd.stands_in else "."),
-    )
+    original = " on the original Shoes: other data than above" if crowd.stands_in else ""
+    return ReportTable(["algorithm", *attributes], rows, f"The paper's figures{original}.")
 
 
 def _how(setting: ExperimentSetting) -> str:
     scale = setting.scale
-    last = setting.seed + scale.repeats - 1
     return (
-        f"15 % of everybody's labels are held out, {scale.repeats} times (seeds {setting.seed} to "
-        f"{last}). {scale.search(scale.tuned_table_3)} People with fewer than 8 labels "
+        f"15 % of everyone's labels are held out, {scale.repeats} times (seeds {setting.seed} to "
+        f"{setting.seed + scale.repeats - 1}). {scale.search} People with fewer than 8 labels "
         "of either kind are left out of Shoes, SUN and sketch shoes, as in the paper. "
-        f'"Surely" means: the 95 % interval of the lead over the repeats, widened for their '
-        f"overlap, lies above 0 ({points(0.0)} points)."
+        '"Surely" means: the 95 % interval of the lead over the repeats, widened for their '
+        "overlap, lies above 0."
+    )
+
+
+def run_figure(setting: ExperimentSetting) -> ReportPart:
+    """Draw Figure 5: a box for each ranker, over the repeats of Table 3."""
+    found = results(setting)
+    facts = {
+        each.crowd.name: {name: each.by_repeat(name).tolist() for name in each.names}
+        for each in found
+    }
+    return ReportPart(
+        key="fig5",
+        title="Figure 5: mean over all attributes, by repeat",
+        found=" ".join(map(_figure_sentence, found)),
+        pieces=[_picture(each) for each in found],
+        facts=facts,
+    )
+
+
+def _figure_sentence(each: CrowdTrials) -> str:
+    best = [max((both(name, v) for name in COMPETITORS), key=each.mean) for v in _VARIANTS]
+    reached = ", ".join(f"{name} {percent(each.mean(name), 1)}" for name in best)
+    return (
+        f"{each.crowd.name}: the paper's method has a mean of {percent(each.mean(OURS), 1)}; the "
+        f"best competitors, {reached}; consensus only, {percent(each.mean('Consensus only'), 1)}."
+    )
+
+
+def _picture(each: CrowdTrials) -> ReportPicture:
+    figure = new_figure(11, 4.6, shown=False)
+    sides = figure.subplots(1, 2, sharex=True)
+    rows = {
+        "a) As in the paper": [both(name, RAW) for name in COMPETITORS],
+        "b) With an intercept, and what the paper leaves out": [
+            *(both(name, INTERCEPT) for name in COMPETITORS),
+            *(name for name in (LEARNED, *BASELINES) if name in each.names),
+        ],
+    }
+    for axes, (title, names) in zip(sides, rows.items(), strict=True):
+        values = {name.split(", ")[0]: each.by_repeat(name) for name in [*names, OURS]}
+        boxplot(values, label="AUC, mean over people and attributes", title=title, ax=axes)
+    name = each.crowd.name
+    figure.suptitle(f"{name}: the same method against competitors without and with an intercept")
+    return ReportPicture(
+        f"fig5-{name.lower().replace(' ', '-')}",
+        as_png(figure),
+        f"{name}: mean AUC over all attributes, a point for each repeat; the highest median is on "
+        "top, in another colour.",
     )

@@ -5,19 +5,26 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TypeVar
 
 from threadpoolctl import threadpool_info
 
+R = TypeVar("R")
 
-def seconds(work: Callable[[], Any]) -> float:
-    """Return how long one call takes."""
+
+def timed(work: Callable[[], R]) -> tuple[R, float]:
+    """Return the result of one call, and its seconds."""
     start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    result = work()
+    return result, time.perf_counter() - start
 
 
-def in_turns(works: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+def seconds(work: Callable[[], object]) -> float:
+    """Return how long one call takes."""
+    return timed(work)[1]
+
+
+def in_turns(works: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
     """Return the median time of each, all measured in every round after one to warm up."""
     for work in works.values():
         work()

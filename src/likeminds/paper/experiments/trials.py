@@ -1,64 +1,200 @@
-"""Repeated splits of one data set: tuned in every repeat, or once for all."""
+"""Repeated splits of one data set, and the rankers compared on them.
+
+They are the paper's eight, each as in the paper and with an intercept, simple baselines, and the
+learned prior.
+"""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 from pyarrow import compute
+from sklearn.base import BaseEstimator, clone
 
 from likeminds._util.array_types import Float
 from likeminds.comparing.comparison import Comparison, compare
 from likeminds.data.annotations import Annotations
 from likeminds.features.reduction import Reduce
 from likeminds.metrics.paired import PairedDifference, over_repeats
-from likeminds.paper.experiments.rankers import LEARNED, compared_rankers, learned_prior
-from likeminds.paper.experiments.result_store import ResultStore
-from likeminds.paper.experiments.scale import ExperimentScale, Tuned
-from likeminds.paper.experiments.trial_rankers import ComparedRanker, as_compared
+from likeminds.paper.experiments.setting import ExperimentSetting, ResultStore, Tuned
+from likeminds.rankers.baselines import ConsensusOnly, LogisticPerUser, OnePerUser, RidgeToConsensus
+from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.registry import COMPETITORS, NamedRankers
+from likeminds.rankers.three_level import usual_alpha_group
+from likeminds.rankers.tuning.search import RankerCV
+from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
 
 # The paper holds out 15 %.
 TEST_SIZE = 0.15
+OURS = "Three levels"  # what the paper calls "Ours"
+SHRUNK = "Three levels, groups shrunk"
+LEARNED = "Learned prior"
+LEAST_SQUARES = "Three levels on least squares"
+RAW, INTERCEPT = "as in the paper", "with an intercept"
+LOSSES = {RAW: "least_squares_raw", INTERCEPT: "least_squares"}
+BASELINES = {
+    "Ridge to the consensus": RidgeToConsensus,
+    "One model per person": OnePerUser,
+    "Logistic regression per person": LogisticPerUser,
+    "Consensus only": ConsensusOnly,
+}
+# Above so many labels, the learned prior takes the AUC loss, whose steps do not visit every label.
+MANY_LABELS = 50_000
+
+# As wide as what the other rankers search: from next to nothing to a level that is zero.
+_GROUP_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0)
+_N_GROUPS = (1, 2, 4)
+_ALPHA_PERSONAL = (10.0, 1.0, 0.1)
+_ALPHA_CONSENSUS = (1e-4, 1e-2)
+
+
+def both(name: str, variant: str) -> str:
+    """Return the name of a ranker run as in the paper, or with an intercept.
+
+    Examples
+    --------
+    >>> both("RMTL", RAW)
+    'RMTL, as in the paper'
+    """
+    return f"{name}, {variant}"
+
+
+def paper_grid(
+    annotations: Annotations, n_features: int | None = None, loss: str = "auc"
+) -> dict[str, list[float]]:
+    """Return candidates for the paper's four parameters, without group shrinkage.
+
+    Penalties are multiples of what suits the number of features per label. The loss without
+    an intercept is a sum over rows, so there they grow with the rows.
+    """
+    labels_each = len(annotations) / annotations.n_users
+    n_features = annotations.n_features if n_features is None else n_features
+    usual = usual_alpha_group(n_features / labels_each)
+    unit = labels_each if loss == "least_squares_raw" else 1.0
+    most = min(annotations.n_users, n_features)
+    return {
+        "alpha_consensus": [alpha * unit for alpha in _ALPHA_CONSENSUS],
+        "alpha_group": [times * usual * unit for times in _GROUP_TIMES],
+        "alpha_personal": [alpha * unit for alpha in _ALPHA_PERSONAL],
+        "n_groups": [n for n in _N_GROUPS if n <= most],
+    }
+
+
+def compared_rankers(
+    annotations: Annotations, n_folds: int, seed: int, n_features: int | None = None
+) -> NamedRankers:
+    """Return all rankers but the learned prior, each of which tunes itself."""
+    # Without folds no ranker searches: each is replaced by its defaults.
+    search: dict[str, Any] = {"n_folds": max(n_folds, 2), "random_state": seed}
+    grids = {loss: paper_grid(annotations, n_features, loss) for loss in ("auc", *LOSSES.values())}
+    return {
+        **{
+            both(name, variant): RankerCV(kind(loss=loss), **search)
+            for name, kind in COMPETITORS.items()
+            for variant, loss in LOSSES.items()
+        },
+        OURS: ThreeLevelRankerCV(grids["auc"], **search),
+        **{
+            both(LEAST_SQUARES, variant): ThreeLevelRankerCV(grids[loss], loss=loss, **search)
+            for variant, loss in LOSSES.items()
+        },
+        SHRUNK: ThreeLevelRankerCV(**search),
+        **{name: RankerCV(kind(), **search) for name, kind in BASELINES.items()},
+    }
+
+
+def learned_prior(n_labels: int) -> HierarchicalRanker:
+    """Return the ranker with nothing to tune, with the loss that suits so many labels."""
+    return HierarchicalRanker(loss="auc" if n_labels > MANY_LABELS else "auto")
+
+
+def loss_of_learned_prior(n_labels: int) -> str:
+    """Return a sentence on its loss, where that is not the ranker's own choice."""
+    if n_labels <= MANY_LABELS:
+        return ""
+    return (
+        f" Above {MANY_LABELS:,} labels the learned prior has the AUC loss: the cost of a step "
+        "does not grow with the labels, as that of the logistic loss does."
+    )
+
+
+class ComparedRanker(BaseEstimator):  # type: ignore[misc]
+    """A ranker as it is: `compare` would search for penalties of the rankers it gets.
+
+    Parameters
+    ----------
+    ranker : ranker
+        Any that takes annotations.
+    share : float, optional
+        The share of the variance that the principal components of the training items keep; by
+        default the ranker sees the features themselves.
+    """
+
+    def __init__(self, ranker: BaseEstimator, share: float | None = None) -> None:
+        self.ranker = ranker
+        self.share = share
+
+    def fit(self, annotations: Annotations) -> Self:
+        """Find the components of the labelled items, and fit the ranker to them."""
+        if self.share is not None:
+            self.reduce_ = Reduce(self.share).fit(annotations)
+        self.ranker_ = clone(self.ranker).fit(self._reduced(annotations))
+        # The parameters that a search chose, and whether the fit was interrupted.
+        for name in {"best_params_", "solution_"} & set(vars(self.ranker_)):
+            setattr(self, name, getattr(self.ranker_, name))
+        return self
+
+    def decision_function(self, annotations: Annotations) -> Float:
+        """Score the rows of annotations."""
+        return np.asarray(self.ranker_.decision_function(self._reduced(annotations)))
+
+    @property
+    def searches(self) -> bool:
+        """Whether it searches for its penalties itself."""
+        return isinstance(self.ranker, RankerCV)
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> "ComparedRanker":
+        """Return the ranker that a search fits with these parameters."""
+        ranker = self.ranker
+        if isinstance(ranker, RankerCV):
+            ranker = ranker.with_parameters(parameters)
+        return ComparedRanker(ranker, self.share)
+
+    def _reduced(self, annotations: Annotations) -> Annotations:
+        if self.share is None:
+            return annotations
+        reduced: Annotations = self.reduce_.transform(annotations)
+        return reduced
+
+
+def as_compared(named: NamedRankers, share: float | None = None) -> dict[str, ComparedRanker]:
+    """Return all of them as compared rankers."""
+    return {name: ComparedRanker(ranker, share) for name, ranker in named.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Mean AUC of every ranker in every repeat.
-
-    Attributes
-    ----------
-    by_repeat : mapping from name to array
-        One value for each repeat that the ranker took part in.
-    parameters : mapping from name to str
-        Those chosen in the first repeat, as JSON.
-    seconds : mapping from name to float
-        Median time of a fit, search included where there was one.
-    """
+    """Mean AUC of every ranker in every repeat."""
 
     by_repeat: Mapping[str, Float]
-    parameters: Mapping[str, str]
-    seconds: Mapping[str, float]
+    parameters: Mapping[str, str]  # chosen in the first repeat, as JSON
+    seconds: Mapping[str, float]  # median time of a fit, with its search
 
     @cached_property
     def means(self) -> dict[str, float]:
         """Means over repeats."""
         return {name: float(values.mean()) for name, values in self.by_repeat.items()}
 
-    def deviation(self, name: str) -> float:
-        """Return the standard deviation over repeats, NaN of one."""
-        values = self.by_repeat[name]
-        return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-
     def difference(self, name: str, against: str) -> PairedDifference:
-        """Judge one ranker against another over the repeats that both took part in."""
+        """Compare two rankers over the repeats that both took part in."""
         first, second = self.by_repeat[name], self.by_repeat[against]
         shared = min(len(first), len(second))
         return over_repeats(first[:shared] - second[:shared], TEST_SIZE)
 
-    def together(self, other: "Trials") -> "Trials":
+    def joined(self, other: "Trials") -> "Trials":
         """Return these and others, of the same splits."""
         return Trials(
             {**self.by_repeat, **other.by_repeat},
@@ -75,36 +211,30 @@ class Trials:
         }
 
 
-def run_trials(
-    annotations: Annotations,
-    scale: ExperimentScale,
-    store: ResultStore,
-    seed: int,
-    *,
-    tuned: Tuned,
-    share: float | None = None,
-) -> Trials:
-    """Let everybody take part on one data set; the learned prior where the scale says so.
+def deviation(values: Float) -> float:
+    """Return the standard deviation over repeats, NaN for one."""
+    return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
 
-    Parameters
-    ----------
-    annotations : Annotations
-        One attribute.
-    scale, store, seed
-        Repeats and folds; where fits are kept; the first split.
-    tuned : {"in every repeat", "in the first repeat"}
-        Whether penalties found in the first repeat's training rows serve for all repeats.
-    share : float, optional
-        Reduce features to components with this share of the variance, in each split anew.
+
+def run_trials(
+    annotations: Annotations, setting: ExperimentSetting, share: float | None = None
+) -> Trials:
+    """Compare all rankers on one attribute.
+
+    With ``share``, features are reduced to components with this share of the variance, in each
+    split anew.
     """
-    n_features = None if share is None else Reduce(share).fit(annotations).n_components_
-    everybody = as_compared(compared_rankers(annotations, scale.n_folds, seed, n_features), share)
+    scale, n_features = setting.scale, None
+    if share is not None:
+        n_features = Reduce(share).fit(annotations).n_components_
+    named = compared_rankers(annotations, scale.n_folds, setting.seed, n_features)
+    rankers = as_compared(named, share)
     if not scale.n_folds:
-        everybody = {name: ranker.settle({}) for name, ranker in everybody.items()}
-    first = run_compared(annotations, everybody, scale.repeats, store, seed, tuned=tuned)
-    alone = as_compared({LEARNED: learned_prior(len(annotations))}, share)
-    second = run_compared(annotations, alone, scale.repeats, store, seed, tuned=tuned)
-    return first.together(second)
+        rankers = {name: ranker.with_parameters({}) for name, ranker in rankers.items()}
+    rankers |= as_compared({LEARNED: learned_prior(len(annotations))}, share)
+    return run_compared(
+        annotations, rankers, scale.repeats, setting.store, setting.seed, tuned=scale.tuned
+    )
 
 
 def run_compared(
@@ -115,40 +245,47 @@ def run_compared(
     seed: int,
     *,
     tuned: Tuned,
-    test_size: float = TEST_SIZE,
 ) -> Trials:
     """Compare some rankers, tuned in every repeat or in the first."""
     options: dict[str, Any] = {
-        "test_size": test_size,
+        "test_size": TEST_SIZE,
         "n_jobs": store.n_jobs,
         "random_state": seed,
-        "folder": store.cells,
+        "folder": store.folder / "fits",
         "progress": store.finished,
     }
     searching = {name: ranker for name, ranker in rankers.items() if ranker.searches}
     if tuned == "in every repeat" or not searching:
         return _trials(compare(annotations, rankers, repeats=repeats, **options))
     search = _trials(compare(annotations, searching, repeats=1, **options))
-    fixed = {
-        name: ranker.settle(json.loads(search.parameters[name])) if name in searching else ranker
+    fixed = {name: json.loads(chosen) for name, chosen in search.parameters.items()}
+    final = {
+        name: ranker.with_parameters(fixed[name]) if name in fixed else ranker
         for name, ranker in rankers.items()
     }
-    found = _trials(compare(annotations, fixed, repeats=repeats, **options))
-    # What was chosen, and what it took to choose it.
-    return Trials(
-        found.by_repeat,
-        {**found.parameters, **search.parameters},
-        {**found.seconds, **search.seconds},
-    )
+    found = _trials(compare(annotations, final, repeats=repeats, **options))
+    # The chosen parameters, and the time of the search.
+    return found.joined(Trials({}, search.parameters, search.seconds))
 
 
 def _trials(comparison: Comparison) -> Trials:
     table = comparison.cells
-    rows: dict[str, pa.Table] = {
-        name: table.filter(compute.equal(table["ranker"], name)) for name in comparison.rankers
-    }
+    rows = {name: table.filter(compute.equal(table["ranker"], name)) for name in comparison.rankers}
     return Trials(
         {name: np.array(part["mean_score"].to_pylist()) for name, part in rows.items()},
         {name: part["parameters"][0].as_py() for name, part in rows.items()},
         {name: float(np.median(part["seconds"].to_numpy())) for name, part in rows.items()},
     )
+
+
+def simulation_parameters(setting: ExperimentSetting, annotations: Annotations) -> dict[str, Any]:
+    """Return the penalties found in the first split of Table 1 (the same fit, if it is stored)."""
+    if not setting.scale.n_folds:
+        return {}
+    ours = compared_rankers(annotations, setting.scale.n_folds, setting.seed)[OURS]
+    named = {OURS: ComparedRanker(ours)}
+    found = run_compared(
+        annotations, named, 1, setting.store, setting.seed, tuned="in every repeat"
+    )
+    chosen: dict[str, Any] = json.loads(found.parameters[OURS])
+    return chosen
