@@ -1,5 +1,6 @@
 """Ranking metrics by person, and tests of paired differences."""
 
+from likeminds.metrics.agreement import Agreement, agreement
 from likeminds.metrics.by_user import auc_by_user, mean_auc, ndcg_at_k, precision_at_k
 from likeminds.metrics.choices import ChoiceScores, score_choices
 from likeminds.metrics.concordance import (
@@ -14,7 +15,9 @@ from likeminds.metrics.soft_labels import (
 )
 
 __all__ = [
+    "Agreement",
     "ChoiceScores",
+    "agreement",
     "auc_by_user",
     "concordance_by_user",
     "kendall_tau_by_user",

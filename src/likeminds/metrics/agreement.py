@@ -1,0 +1,273 @@
+"""Inter-annotator agreement: Krippendorff's alpha, Fleiss' and Cohen's kappa, ICC.
+
+A low alpha has two possible causes: noise, or disagreement that is predictable. The coefficients
+cannot tell them apart. A ranking per user that predicts held-out labels better than one ranking
+for all shows that the disagreement is predictable.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy import sparse
+
+from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.lazy_imports import pa
+from likeminds._util.result_tables import Frames, ResultTable
+from likeminds.data.annotations import Annotations
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Level = Literal["nominal", "ordinal", "interval"]
+LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+# Pairs of users are many: their interval has fewer draws, and none in larger teams.
+_MOST_DRAWS, _MOST_USERS = 200, 200
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A coefficient of agreement with a bootstrap interval over items; NaN where undefined."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement(ResultTable):
+    """How far annotators agree.
+
+    Attributes
+    ----------
+    coefficients : tuple of Coefficient
+        Krippendorff's alpha by level of measurement, Fleiss' kappa, the mean of Cohen's kappa over
+        pairs of users (weighted by their common items), and ICC(1), each with a 95 % interval.
+    users : array of shape (n_users,)
+        The annotators.
+    kappa_by_user : array of shape (n_users,)
+        The mean of Cohen's kappa with the other users, weighted by common items.
+    n_items, n_labels : int
+        Items that two users or more labelled, and their labels.
+    """
+
+    coefficients: tuple[Coefficient, ...]
+    users: IdArray
+    kappa_by_user: Float
+    n_items: int
+    n_labels: int
+    frames: Frames = "pyarrow"
+
+    def __getitem__(self, name: str) -> Coefficient:
+        return next(found for found in self.coefficients if found.name == name)
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """Return one row per coefficient."""
+        return pa.Table.from_pylist([vars(found) for found in self.coefficients])
+
+    def by_user(self) -> "pyarrow.Table":
+        """Return the mean of Cohen's kappa of each user with the others."""
+        return pa.table({"user": self.users, "kappa": self.kappa_by_user})
+
+    def _headline(self) -> str:
+        return f"Agreement on {self.n_items:,} items with {self.n_labels:,} labels"
+
+    def __str__(self) -> str:
+        rows = [
+            f"  {one.name:<28} {one.value:6.3f}  [{one.low:.3f}, {one.high:.3f}]"
+            for one in self.coefficients
+        ]
+        return "\n".join([self._headline(), *rows])
+
+
+def agreement(
+    annotations: Annotations,
+    levels: Sequence[Level] = LEVELS,
+    *,
+    n_bootstrap: int = 1000,
+    random_state: int = 0,
+) -> Agreement:
+    """Return coefficients of inter-annotator agreement, with bootstrap intervals over items.
+
+    Parameters
+    ----------
+    annotations : Annotations
+        Labels or grades. If a user labels an item twice, the later label counts.
+    levels : sequence of {"nominal", "ordinal", "interval"}
+        The levels of measurement for Krippendorff's alpha.
+    n_bootstrap : int, default=1000
+        Resampled sets of items for the intervals; 0 leaves intervals out.
+    random_state : int, default=0
+        Makes the bootstrap reproducible.
+
+    Returns
+    -------
+    Agreement
+
+    Examples
+    --------
+    >>> from likeminds import Annotations
+    >>> crowd = Annotations(
+    ...     users=["ann", "bob", "cid"] * 3, items=["x"] * 3 + ["y"] * 3 + ["z"] * 3,
+    ...     labels=[1, 1, 0, 0, 0, 0, 1, 1, 1],
+    ... )
+    >>> round(agreement(crowd, n_bootstrap=0)["alpha (nominal)"].value, 3)
+    0.6
+    """
+    if not annotations.has_items:
+        raise ValueError("Agreement needs items that several users label: pass items=.")
+    unknown = [level for level in levels if level not in LEVELS]
+    if unknown:
+        raise ValueError(f"levels are {', '.join(LEVELS)}, but got {unknown[0]!r}.")
+    table = _LabelTable.of(annotations)
+    rng = np.random.default_rng(random_state)
+    n_items = len(table.counts)
+    draws = rng.multinomial(n_items, np.full(n_items, 1.0 / n_items), size=n_bootstrap)
+    weights = np.vstack([np.ones((1, n_items)), draws])
+    values = {f"alpha ({level})": _alpha(table, level, weights) for level in levels}
+    values["Fleiss' kappa"] = _fleiss(table, weights)
+    values["ICC(1)"] = _icc(table, weights)
+    kappa, common = _pairwise_kappa(table, weights[0])
+    drawn = weights[1 : 1 + _MOST_DRAWS] if table.n_users <= _MOST_USERS else weights[:0]
+    resampled = [_weighted(*_pairwise_kappa(table, row)) for row in drawn]
+    values["Cohen's kappa, mean of pairs"] = np.array([_weighted(kappa, common), *resampled])
+    return Agreement(
+        tuple(_coefficient(name, found) for name, found in values.items()),
+        annotations.user_ids,
+        np.array([_weighted(k, n) for k, n in zip(kappa, common, strict=True)]),
+        n_items,
+        int(table.counts.sum()),
+        annotations.frames,
+    )
+
+
+def _coefficient(name: str, values: Float) -> Coefficient:
+    low, high = np.nan, np.nan
+    drawn = values[1:][np.isfinite(values[1:])]
+    if len(drawn):
+        low, high = np.quantile(drawn, [0.025, 0.975])
+    return Coefficient(name, float(values[0]), float(low), float(high))
+
+
+def _weighted(values: Float, weights: Float) -> float:
+    known = np.isfinite(values) & (weights > 0)
+    return float(np.average(values[known], weights=weights[known])) if known.any() else np.nan
+
+
+@dataclass(frozen=True)
+class _LabelTable:
+    """Labels of items with two labels or more: codes of users, items and distinct values."""
+
+    user: Index
+    item: Index
+    value: Index
+    levels: Float
+    counts: Float
+    n_users: int
+
+    @classmethod
+    def of(cls, annotations: Annotations) -> "_LabelTable":
+        pairs = annotations.user_codes * annotations.n_items + annotations.item_codes
+        # The last label of a user for an item counts.
+        _, last = np.unique(pairs[::-1], return_index=True)
+        rows = len(pairs) - 1 - last
+        per_item = np.bincount(annotations.item_codes[rows], minlength=annotations.n_items)
+        rows = rows[per_item[annotations.item_codes[rows]] > 1]
+        if not len(rows):
+            raise ValueError(
+                "No item was labelled by two users, so agreement is not defined. Pass labels of "
+                "the same items by several users."
+            )
+        _, item = np.unique(annotations.item_codes[rows], return_inverse=True)
+        levels, value = np.unique(annotations.outcomes[rows].astype(float), return_inverse=True)
+        counts = np.zeros((item.max() + 1, len(levels)))
+        np.add.at(counts, (item, value), 1.0)
+        return cls(annotations.user_codes[rows], item, value, levels, counts, annotations.n_users)
+
+    @property
+    def sizes(self) -> Float:
+        """Return the number of labels of each item."""
+        return np.asarray(self.counts.sum(axis=1))
+
+
+def _alpha(table: _LabelTable, level: Level, weights: Float) -> Float:
+    """Return Krippendorff's alpha for each row of item weights: 1 - D_observed / D_expected."""
+    counts, sizes = table.counts, table.sizes
+    totals = weights @ counts
+    n = totals.sum(axis=1)
+    if level == "interval":
+        first, second = counts @ table.levels, counts @ table.levels**2
+        observed = weights @ (2 * (sizes * second - first**2) / (sizes - 1))
+        expected = 2 * (n * (weights @ second) - (weights @ first) ** 2)
+    elif level == "nominal":
+        observed = weights @ ((sizes**2 - (counts**2).sum(axis=1)) / (sizes - 1))
+        expected = n**2 - (totals**2).sum(axis=1)
+    else:
+        # Ordinal distances depend on how often values between two occur.
+        below = np.cumsum(totals, axis=1) - totals / 2
+        distance = (below[:, :, None] - below[:, None, :]) ** 2
+        pairs = np.einsum("jc,jk->jck", counts / (sizes - 1)[:, None], counts)
+        coincidences = np.tensordot(weights, pairs, axes=1)
+        observed = np.einsum("bck,bck->b", coincidences, distance)
+        expected = np.einsum("bc,bk,bck->b", totals, totals, distance)
+    return _one_minus((n - 1) * observed, expected)
+
+
+def _fleiss(table: _LabelTable, weights: Float) -> Float:
+    """Return Fleiss' kappa; items may have different numbers of labels."""
+    sizes = table.sizes
+    agreeing = ((table.counts**2).sum(axis=1) - sizes) / (sizes * (sizes - 1))
+    observed = weights @ agreeing / weights.sum(axis=1)
+    shares = weights @ table.counts
+    expected = ((shares / shares.sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    return _one_minus(1 - observed, 1 - expected)
+
+
+def _icc(table: _LabelTable, weights: Float) -> Float:
+    """Return the intraclass correlation ICC(1): one-way random effects of items."""
+    sizes = table.sizes
+    first, second = table.counts @ table.levels, table.counts @ table.levels**2
+    n_items, n = weights.sum(axis=1), weights @ sizes
+    within = weights @ (second - first**2 / sizes)
+    between = weights @ (first**2 / sizes) - (weights @ first) ** 2 / n
+    typical = (n - (weights @ sizes**2) / n) / np.maximum(n_items - 1, 1)
+    mean_within = within / np.maximum(n - n_items, 1)
+    mean_between = between / np.maximum(n_items - 1, 1)
+    return _ratio(mean_between - mean_within, mean_between + (typical - 1) * mean_within)
+
+
+def _pairwise_kappa(table: _LabelTable, weights: Float) -> tuple[Float, Float]:
+    """Return Cohen's kappa of all pairs of users, and their common items, by weights of items."""
+    shape = (table.n_users, len(table.counts))
+    by_value = [
+        sparse.csr_matrix(
+            (np.ones(is_it.sum()), (table.user[is_it], table.item[is_it])), shape=shape
+        )
+        for is_it in (table.value == k for k in range(len(table.levels)))
+    ]
+    weighing = sparse.diags_array(weights)
+    labelled = sum(by_value[1:], start=by_value[0])
+    common = np.asarray((labelled @ weighing @ labelled.T).todense(), dtype=np.float64)
+    same, chance = np.zeros_like(common), np.zeros_like(common)
+    for one in by_value:
+        same += (one @ weighing @ one.T).todense()
+        given = np.asarray((one @ weighing @ labelled.T).todense())
+        chance += given * given.T
+    number = np.maximum(common, 1.0)
+    kappa = _one_minus(1 - same / number, 1 - chance / number**2)
+    kappa[common == 0] = np.nan
+    np.fill_diagonal(kappa, np.nan)
+    np.fill_diagonal(common, 0.0)
+    return kappa, common
+
+
+def _one_minus(numerator: Float, denominator: Float) -> Float:
+    return np.asarray(1.0 - _ratio(numerator, denominator))
+
+
+def _ratio(numerator: Float, denominator: Float) -> Float:
+    found = np.full(np.shape(numerator), np.nan)
+    np.divide(numerator, denominator, out=found, where=denominator > 1e-12)
+    return found

@@ -1,0 +1,106 @@
+import krippendorff
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from likeminds import Annotations
+from likeminds.metrics import agreement
+
+
+def ratings(seed, n_users=6, n_items=30, n_values=4, missing=0.3):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_values, size=n_items)
+    table = np.clip(truth + rng.integers(-1, 2, size=(n_users, n_items)), 0, n_values - 1)
+    table = table.astype(float)
+    table[rng.random(table.shape) < missing] = np.nan
+    return table
+
+
+def annotated(table, shuffle=None):
+    users, items = np.nonzero(np.isfinite(table))
+    if shuffle is not None:
+        order = np.random.default_rng(shuffle).permutation(len(users))
+        users, items = users[order], items[order]
+    values = table[users, items]
+    return Annotations([f"u{u}" for u in users], [f"i{i}" for i in items], values, grades=True)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+@pytest.mark.parametrize("seed", range(4))
+def test_alpha_is_that_of_krippendorff(level, seed):
+    table = ratings(seed)
+    found = agreement(annotated(table, shuffle=seed), [level], n_bootstrap=0)
+    expected = krippendorff.alpha(reliability_data=table, level_of_measurement=level)
+    assert found[f"alpha ({level})"].value == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cohens_kappa_is_that_of_scikit_learn(seed):
+    table = ratings(seed)
+    found = agreement(annotated(table), n_bootstrap=0)
+    kappas, weights = {}, {}
+    for one in range(len(table)):
+        for other in range(len(table)):
+            both = np.isfinite(table[one]) & np.isfinite(table[other])
+            if one != other and both.any():
+                kappas[one, other] = cohen_kappa_score(table[one][both], table[other][both])
+                weights[one, other] = both.sum()
+    users = found.users.tolist()
+    for one in range(len(table)):
+        mine = [pair for pair in kappas if pair[0] == one]
+        expected = np.average([kappas[p] for p in mine], weights=[weights[p] for p in mine])
+        assert found.kappa_by_user[users.index(f"u{one}")] == pytest.approx(expected)
+    mean = np.average(list(kappas.values()), weights=list(weights.values()))
+    assert found["Cohen's kappa, mean of pairs"].value == pytest.approx(mean)
+
+
+def test_fleiss_kappa_and_icc_by_their_definitions():
+    table = ratings(0, missing=0.0)
+    found = agreement(annotated(table), n_bootstrap=0)
+    n_users = len(table)
+    counts = np.array([[np.sum(column == k) for k in range(4)] for column in table.T])
+    observed = ((counts**2).sum(axis=1) - n_users) / (n_users * (n_users - 1))
+    expected = ((counts.sum(axis=0) / counts.sum()) ** 2).sum()
+    kappa = (observed.mean() - expected) / (1 - expected)
+    assert found["Fleiss' kappa"].value == pytest.approx(kappa)
+    between = n_users * table.mean(axis=0).var(ddof=1)
+    within = table.var(axis=0, ddof=1).mean()
+    icc = (between - within) / (between + (n_users - 1) * within)
+    assert found["ICC(1)"].value == pytest.approx(icc)
+
+
+def test_intervals_hold_the_value_and_shrink_with_more_items():
+    few, many = (agreement(annotated(ratings(1, n_items=n)), ["nominal"]) for n in (20, 400))
+    for found in (few, many):
+        for one in found.coefficients:
+            assert one.low < one.value < one.high
+    widths = [one["alpha (nominal)"].high - one["alpha (nominal)"].low for one in (few, many)]
+    assert widths[1] < 0.5 * widths[0]
+
+
+def test_perfect_agreement_is_one_and_constant_answers_are_undefined():
+    table = np.tile(np.arange(10.0) % 3, (4, 1))
+    found = agreement(annotated(table), n_bootstrap=0)
+    assert all(one.value == pytest.approx(1.0) for one in found.coefficients)
+    labels = Annotations(["a", "b"] * 3, ["x"] * 2 + ["y"] * 2 + ["z"] * 2, [1, 1, 1, 1, 1, 0])
+    assert np.isfinite(agreement(labels, n_bootstrap=0)["alpha (nominal)"].value)
+
+
+def test_the_later_label_of_a_user_counts():
+    once = Annotations(["a", "b", "a", "b"], ["x", "x", "y", "y"], [1, 1, 0, 1])
+    twice = Annotations(["a", "a", "b", "a", "b"], ["x", "x", "x", "y", "y"], [0, 1, 1, 0, 1])
+    first, second = (agreement(one, n_bootstrap=0).to_arrow()["value"] for one in (once, twice))
+    np.testing.assert_allclose(first, second)
+
+
+def test_tables_and_errors():
+    found = agreement(annotated(ratings(2)), n_bootstrap=50)
+    assert found.to_pandas()["name"].tolist()[0] == "alpha (nominal)"
+    assert found.by_user().num_rows == 6
+    assert "Agreement on 30 items" in str(found) + found._repr_html_()
+    with pytest.raises(ValueError, match="two users"):
+        agreement(Annotations(["a", "b"], ["x", "y"], [1, 0]))
+    with pytest.raises(ValueError, match="items"):
+        agreement(Annotations(["a", "b"], None, [1, 0], [[1.0], [2.0]]))
+    with pytest.raises(ValueError, match="ratio"):
+        agreement(annotated(ratings(0)), ["ratio"])
