@@ -9,7 +9,7 @@ from rich.text import Text
 
 import likeminds
 from commands import run
-from likeminds._util import progress
+from likeminds._util import console
 from likeminds._util.console import SafeConsole
 from likeminds._util.text_format import visible
 from likeminds.cli._tables import rich_table
@@ -72,11 +72,11 @@ class TestControlCharacters:
         monkeypatch.setenv("TERM", "xterm")
         shown = io.StringIO()
         monkeypatch.setattr(
-            progress,
+            console,
             "SafeConsole",
             lambda stderr: SafeConsole(file=shown, force_terminal=True, width=120),
         )
-        with progress.progress_bar(shown=True) as bar:
+        with console.progress_bar(shown=True) as bar:
             bar.add_task(f"[/b]{HOSTILE}", total=1)
         assert f"[/b]{SHOWN[:12]}" in re.sub("\x1b\\[[0-9;]*m", "", shown.getvalue())
 

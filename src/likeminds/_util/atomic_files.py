@@ -48,21 +48,9 @@ def write_whole(
 
     An existing file's mode is kept, and its owner where that is allowed; a symbolic link stays,
     and its target is written. Where the file system can, the scratch file has no name until it
-    is complete (O_TMPFILE): then nothing is left of it however the process ends.
-
-    Parameters
-    ----------
-    target : Path
-        Where to.
-    content : bytes, or pieces of them
-        Content that is too large to hold twice comes in pieces.
-    replacing : FileVersion, optional
-        The version that must be replaced; with any other there, a FileChangedError is raised.
-
-    Returns
-    -------
-    FileVersion
-        The version written.
+    is complete (O_TMPFILE): then nothing is left of it however the process ends. Large content
+    comes in pieces. If the version there is not the one that is ``replacing``, FileChangedError is
+    raised. The version written is returned.
     """
     place = _follow_links(target)
     pieces = [content] if isinstance(content, bytes) else content
@@ -93,14 +81,8 @@ def write_whole(
 def file_lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold an exclusive lock on a file, from reading it to replacing it.
 
-    Where the system has no locks, `write_whole` still notices what others have replaced.
-
-    Parameters
-    ----------
-    path : Path
-        An existing file.
-    waiting : callable
-        Called when another process holds the lock.
+    ``waiting`` is called when another process holds the lock. Where the system has no locks,
+    `write_whole` still notices what others have replaced.
     """
     descriptor = None if fcntl is None else _lock_file(path, waiting)
     try:
@@ -111,14 +93,9 @@ def file_lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def readable(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a regular file or a folder; anything else would block, or never end.
+    """Return the path of a regular file or a folder; refuse pipes, sockets and devices.
 
-    Raises
-    ------
-    FileNotFoundError
-        If nothing is there.
-    ValueError
-        If it is a pipe (such as ``<(...)`` of a shell), a socket or a device.
+    They would block, or never end.
     """
     found = Path(path)
     try:
@@ -198,11 +175,10 @@ def _refuse_unwritable(folder: Path, what: str) -> None:
 def _refuse_another(
     target: Path, found: os.stat_result | None, replacing: FileVersion | None
 ) -> None:
-    if replacing is None or (found is not None and FileVersion.of(found) == replacing):
-        return
-    raise FileChangedError(
-        f"{target} was changed by somebody else since it was read; it is left as it is now."
-    )
+    if replacing is not None and (found is None or FileVersion.of(found) != replacing):
+        raise FileChangedError(
+            f"{target} was changed by somebody else since it was read; it is left as it is now."
+        )
 
 
 def _lock_file(path: Path, waiting: Callable[[], None]) -> int | None:

@@ -1,8 +1,9 @@
 """Checks of input, with errors that say what is wrong, where, and what to do."""
 
 from collections import Counter
-from collections.abc import Sequence, Sized
-from typing import Any
+from collections.abc import Iterable, Sequence, Sized
+from difflib import SequenceMatcher
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from likeminds._util.array_types import FloatArray, Index
 from likeminds._util.text_format import visible
 from likeminds._util.threads import in_threads
+
+V = TypeVar("V")
 
 # Products of squares of larger numbers may overflow.
 LARGEST = 1e100
@@ -20,9 +23,15 @@ _HEAVIEST, _LIGHTEST = 1e12, 1e-100
 _BLOCK = 1 << 19
 # How many bad values a message names before it says "and N more".
 _NAMED = 5
+# How alike two names must be, from 0 to 1, and how much less than the most alike one.
+_LEAST_ALIKE, _LESS_ALIKE = 0.6, 0.12
+_MOST_MATCHES = 3
+# Among more names than these, only those that begin alike or share a word are looked at closely.
+_LOOKED_AT = 5_000
+_LETTERS_IN_A_WORD = 3
 
 
-def listing(values: Sequence[Any] | NDArray[Any]) -> str:
+def listing(values: Sequence[object] | NDArray[Any]) -> str:
     """Name the first few values, and count the rest.
 
     Examples
@@ -33,6 +42,51 @@ def listing(values: Sequence[Any] | NDArray[Any]) -> str:
     named = ", ".join(visible(str(value), keep="") for value in values[:_NAMED])
     rest = len(values) - _NAMED
     return f"{named} and {rest} more" if rest > 0 else named
+
+
+def close_matches(wrong: object, known: Iterable[object]) -> list[str]:
+    """Return the names most like one that is wrong, the most alike first.
+
+    Examples
+    --------
+    >>> close_matches("Matrix (1999)", ["Heat (1995)", "Matrix, The (1999)"])
+    ['Matrix, The (1999)']
+    >>> close_matches("anne", ["Ann", "bob"])
+    ['Ann']
+    """
+    text = str(wrong).lower()
+    names = [str(name) for name in known]
+    if len(names) > _LOOKED_AT:
+        plain = "".join(letter if letter.isalnum() else " " for letter in text)
+        words = [word for word in plain.split() if len(word) >= _LETTERS_IN_A_WORD]
+        names = [
+            name
+            for name in names
+            if (low := name.lower()).startswith(text[:2]) or any(word in low for word in words)
+        ][:_LOOKED_AT]
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(text)
+    found = []
+    for place, name in enumerate(names):
+        matcher.set_seq1(name.lower())
+        # The cheap bounds come first: most names are nothing like it.
+        bounds = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+        if all(bound() >= _LEAST_ALIKE for bound in bounds):
+            found.append((-matcher.ratio(), place, name))
+    found.sort()
+    return [name for less, _, name in found[:_MOST_MATCHES] if less <= found[0][0] + _LESS_ALIKE]
+
+
+def did_you_mean(wrong: object, known: Iterable[object]) -> str:
+    """Return a question that names what may have been meant; empty if nothing is like it.
+
+    Examples
+    --------
+    >>> did_you_mean("prize", ["price", "local company"])
+    ' Did you mean price?'
+    """
+    found = [visible(name, keep="") for name in close_matches(wrong, known)]
+    return f" Did you mean {' or '.join(found)}?" if found else ""
 
 
 def as_matrix(values: ArrayLike, name: str) -> FloatArray:
@@ -67,10 +121,7 @@ def as_vector(values: ArrayLike, name: str, *, length: int | None = None) -> Flo
 def as_weights(
     values: ArrayLike | None, length: int, name: str = "weights", *, all_zero: bool = False
 ) -> FloatArray | None:
-    """Return non-negative finite weights, one per row, or None for "all alike".
-
-    Those of a part of the rows may be ``all_zero``.
-    """
+    """Return non-negative finite weights, one per row, or None; a part's may be ``all_zero``."""
     if values is None:
         return None
     array = as_vector(values, name, length=length).astype(np.float64, copy=False)
@@ -111,9 +162,8 @@ def both_or_neither(first: object, second: object, name: str) -> bool:
     return first is not None
 
 
-def read_only(value: Any) -> Any:
-    """Return a read-only view of an array, and anything else as it is."""
-    # A view, so that an array that is somebody else's stays writeable for them.
+def read_only(value: V) -> V:
+    """Return a read-only view of an array (the caller's stays writeable), or another object."""
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value.view()
         value.flags.writeable = False
@@ -186,25 +236,23 @@ def refuse_not_finite(array: FloatArray, name: str) -> None:
     if float(array.min()) >= -LARGEST and float(array.max()) <= LARGEST:
         return
     bad = ~np.isfinite(array)
-    if bad.any():
-        rows = np.flatnonzero(bad.any(axis=1) if array.ndim == 2 else bad)
+    is_finite = not bad.any()
+    if is_finite:
+        bad = np.abs(array) > LARGEST
+    rows = listing(np.flatnonzero(bad.any(axis=1) if array.ndim == 2 else bad))
+    if not is_finite:
         raise ValueError(
-            f"{name} contains NaN or infinity in row(s) {listing(rows)}. "
+            f"{name} contains NaN or infinity in row(s) {rows}. "
             "Drop these rows or impute the values first."
         )
-    bad = np.abs(array) > LARGEST
-    rows = np.flatnonzero(bad.any(axis=1) if array.ndim == 2 else bad)
     raise ValueError(
-        f"{name} contains numbers beyond {LARGEST:g} in row(s) {listing(rows)}: their squares "
+        f"{name} contains numbers beyond {LARGEST:g} in row(s) {rows}: their squares "
         "cannot be computed with. Measure in a larger unit, or leave out what is no number."
     )
 
 
 def _has_small_squares(array: FloatArray) -> bool:
-    """Say whether sums of squares show that all is well: one pass over a large array, by threads.
-
-    False says nothing: the array is small, or has gaps, or squares do not tell.
-    """
+    """Check sums of squares in one pass over a large array, by threads; False says nothing."""
     if array.size <= _BLOCK or not array.flags.c_contiguous:
         return False
     flat = array.reshape(-1)

@@ -1,31 +1,28 @@
-"""The console of all output to a terminal: control characters are escaped."""
+"""Output to a terminal: escaped control characters, and progress of long jobs on stderr."""
 
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.segment import Segment
 from rich.text import Text
 
 from likeminds._util.text_format import visible
 
+# Called with what is done, a description, and the share of the work, if that is not done / total.
+Tell = Callable[..., None]
+
 
 class SafeConsole(Console):
-    """A console that shows control characters as escapes.
-
-    Tables and progress bars, too, render their cells as `rich.text.Text`, which is where
-    characters are escaped. With ``NO_COLOR`` set, no styles are written.
-
-    Parameters
-    ----------
-    **options
-        Those of `rich.console.Console`.
-    """
+    """A console of rich that shows control characters as escapes, and obeys ``NO_COLOR``."""
 
     def __init__(self, **options: Any) -> None:
         if os.environ.get("NO_COLOR"):
@@ -35,7 +32,7 @@ class SafeConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Render a text with its control characters escaped, and anything else as it is."""
+        """Escape texts; cells of tables and progress bars, too, are rendered as texts."""
         if isinstance(renderable, Text):
             safe = visible(renderable.plain)
             if safe != renderable.plain:
@@ -44,9 +41,7 @@ class SafeConsole(Console):
 
 
 def program() -> str:
-    """Return how this command was called, as a shell would call it again from this folder.
-
-    That is likeminds where the shell finds this very program by its name, else its path.
+    """Return how a shell in this folder would call this program again: by its name, or its path.
 
     Examples
     --------
@@ -62,3 +57,99 @@ def program() -> str:
         return name
     path = os.path.relpath(called)
     return shlex.quote(str(called) if path.startswith("..") else path)
+
+
+class _Bar(Progress):
+    """A bar that expects all work to take as long per share as the work done, since the start.
+
+    rich extrapolates the last 30 seconds, which misleads where some fits take seconds and some
+    minutes.
+    """
+
+    def update(self, task_id: Any, *, share: float | None = None, **change: Any) -> None:
+        task = self._tasks[task_id]
+        if change.get("completed", task.completed) < task.completed:  # the next phase of the job
+            self.reset(task_id)
+        if change.get("total", 0) is None:  # which rich takes for "as before"
+            task.total = None
+        super().update(task_id, **change)
+        if share is None:
+            share = task.completed / task.total if task.total else 0.0
+        if share > 0 and share != task.fields.get("share"):
+            super().update(task_id, share=share, lasts=(task.elapsed or 0.0) / share)
+
+
+class _Clock(ProgressColumn):
+    """The time left; the time taken where the end is unknown."""
+
+    def render(self, task: Task) -> Text:
+        taken = task.elapsed or 0.0
+        if task.total is None:
+            return Text(in_words(taken))
+        if "lasts" not in task.fields:
+            return Text("")
+        return Text(f"about {in_words(max(task.fields['lasts'] - taken, 0.0))} left")
+
+
+def in_words(seconds: float) -> str:
+    """Return a duration in seconds, minutes or hours.
+
+    Examples
+    --------
+    >>> in_words(42.3), in_words(600), in_words(10_000)
+    ('42 s', '10 min', '2.8 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def progress_bar(
+    shown: bool, clock: Callable[[], float] = perf_counter, console: Console | None = None
+) -> Progress:
+    """Return a bar, on stderr or a console, that is removed when done; if not shown, it is free."""
+    return _Bar(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Clock(),
+        console=console or SafeConsole(stderr=True),
+        disable=not shown,
+        transient=True,
+        get_time=clock,
+    )
+
+
+@contextmanager
+def report_progress(
+    shown: bool,
+    what: str,
+    total: int | None = None,
+    clock: Callable[[], float] = perf_counter,
+    console: Console | None = None,
+) -> Iterator[Tell]:
+    """Yield ``tell(done, description, share=None)``, which draws a bar, or writes lines to a pipe.
+
+    ``what`` is counted, as in "3 of 8 fits". Without a total, lines come once a second at most.
+    """
+    piped, start = shown and not sys.stderr.isatty(), clock()
+    with progress_bar(shown and not piped, clock, console) as bar:
+        task = bar.add_task(what, total=total)
+        last = -1.0
+
+        def tell(done: int, description: str, share: float | None = None) -> None:
+            nonlocal last
+            bar.update(task, completed=done, description=description, share=share)
+            taken = clock() - start
+            if not piped or (total is None and last >= 0 and taken < last + 1):
+                return
+            last = taken
+            if total is None:
+                line = f"{what} {done}: {description}, {in_words(taken)}"
+            else:
+                left = taken / (share or done / total) - taken
+                line = f"{done} of {total} {what} ({description}), about {in_words(left)} left"
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
+
+        yield tell

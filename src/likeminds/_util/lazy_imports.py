@@ -1,4 +1,4 @@
-"""Modules that take long to load, and that most programs never come to use."""
+"""Modules that are loaded at first use, because loading them takes long."""
 
 import sys
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Arrays whose rows are read when somebody asks for them: people of a model in many files."""
+"""Arrays whose rows are read at first use: users of a model in many files."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
@@ -10,20 +10,12 @@ from numpy.typing import NDArray
 
 from likeminds._util.array_types import Index
 
-# Rows that are read at a time by whoever goes through all of them.
+# Rows that an iteration reads at a time.
 _ROWS_AT_ONCE = 1 << 14
 
 
 class LazyRows(NDArrayOperatorsMixin, ABC):
-    """An array of rows that are elsewhere: an index reads some of them, NumPy's functions all.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        As that of an array.
-    dtype : dtype
-        As that of an array.
-    """
+    """An array whose rows are in files: an index reads some of them, NumPy's functions all."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -85,7 +77,7 @@ class LazyRows(NDArrayOperatorsMixin, ABC):
         return getattr(ufunc, method)(*plain, **named)
 
     def __reduce__(self) -> Any:
-        # Whoever takes it to another process takes the rows, which may not be there.
+        # Another process may not have the files.
         return np.asarray, (np.asarray(self),)
 
     def tolist(self) -> list[Any]:
@@ -95,7 +87,7 @@ class LazyRows(NDArrayOperatorsMixin, ABC):
 
 
 class LazyIds(LazyRows):
-    """Distinct ids that are elsewhere, and where each of them is."""
+    """Distinct ids that are in files, and where each of them is."""
 
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self), _ROWS_AT_ONCE):
@@ -108,7 +100,7 @@ class LazyIds(LazyRows):
 
     @abstractmethod
     def sample(self, n: int) -> Index:
-        """Return the places of so many, drawn as if by chance, the same each time."""
+        """Return the places of n of them, drawn at random, the same each time."""
 
     @abstractmethod
     def types(self) -> set[type]:

@@ -59,21 +59,12 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def visible(text: str, keep: str = "\n\t") -> str:
-    r"""Return a text with control characters and lone surrogates written as escapes.
-
-    Parameters
-    ----------
-    text : str
-        The text to escape.
-    keep : str
-        Characters that stay.
+    r"""Return a text with control characters and lone surrogates, but those to keep, as escapes.
 
     Examples
     --------
-    >>> print(visible("ann\x1b[2J"))
-    ann\x1b[2J
-    >>> print(visible("two\nlines", keep=""))
-    two\nlines
+    >>> print(visible("ann\x1b[2J"), visible("two\nlines", keep=""))
+    ann\x1b[2J two\nlines
     """
     return _UNSEEN.sub(
         lambda found: found[0] if found[0] in keep else found[0].encode("unicode_escape").decode(),

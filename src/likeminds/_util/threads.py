@@ -1,4 +1,4 @@
-"""Threads over blocks of people, made once, with one BLAS thread each."""
+"""Threads over blocks of users, made once, with one BLAS thread each."""
 
 import math
 import os
@@ -19,19 +19,15 @@ from likeminds._util.array_types import Float
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Results that may wait for their turn, for each thread: slow blocks hold nobody up, and what has
-# been computed does not pile up.
+# Results that may wait for their turn, for each thread: slow blocks delay no others, and results
+# do not pile up.
 _AHEAD = 8
 
 _own = threading.local()
 
 
 class _Limit:
-    """The one limit of BLAS threads that all of this process's threads are under.
-
-    The libraries have one for the whole process: who comes first sets it, who is last restores
-    what was there.
-    """
+    """The limit of BLAS threads, one per process: set by the first thread, reset by the last."""
 
     def __init__(self) -> None:
         self.forget()
@@ -63,9 +59,8 @@ _limit = _Limit()
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread, and restore the limit afterwards.
 
-    The matrices of a person are small. Several threads gain little on them even on an idle
-    machine; on a busy one they wait for each other, and the same work takes fifty times as
-    long.
+    Several threads gain little on the small matrices of a user; on a busy machine they wait for
+    each other, and the same work takes fifty times as long.
     """
     _limit.enter()
     try:
@@ -77,9 +72,8 @@ def one_blas_thread() -> Iterator[None]:
 def in_threads(work: Callable[[T], R], blocks: Iterable[T]) -> Iterator[R]:
     """Yield the result of each block in order, computed by as many threads as there are cores.
 
-    NumPy releases the global interpreter lock while it computes, so that threads suffice. They
-    are made once for the process. Each has one BLAS thread, and the order makes sums the same
-    whatever their number. Work that is done in a thread and asks for threads itself has that one.
+    The order makes sums the same whatever the number of threads. Work that is done in a thread
+    and asks for threads itself has that one.
     """
     blocks = iter(blocks)
     first = list(islice(blocks, 2))
@@ -110,7 +104,7 @@ def _in_pool(pool: ThreadPoolExecutor, work: Callable[[T], R], blocks: Iterable[
 
 @contextmanager
 def in_this_thread() -> Iterator[None]:
-    """Do in this thread what others would help with: they have people of their own to visit."""
+    """Do all work in this thread: the others have blocks of their own."""
     before = getattr(_own, "is_of_pool", False)
     _own.is_of_pool = True
     try:
@@ -120,9 +114,9 @@ def in_this_thread() -> Iterator[None]:
 
 
 def scratch(shape: tuple[int, ...]) -> Float:
-    """Return this thread's scratch array in the shape asked for, its values undefined.
+    """Return this thread's scratch array in a shape, its values undefined.
 
-    Allocating memory costs the system more than filling it: large temporaries are reused.
+    Allocating large temporaries costs more than filling them.
     """
     size = math.prod(shape)
     if not hasattr(_own, "array") or _own.array.size < size:
@@ -140,11 +134,9 @@ def n_cores() -> int:
 
 @lru_cache(maxsize=1)
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(n_cores(), "likeminds", initializer=_belong_to_pool)
-
-
-def _belong_to_pool() -> None:
-    _own.is_of_pool = True
+    return ThreadPoolExecutor(
+        n_cores(), "likeminds", initializer=lambda: setattr(_own, "is_of_pool", True)
+    )
 
 
 @lru_cache(maxsize=1)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
-from likeminds._util.checks import listing
-from likeminds._util.did_you_mean import did_you_mean
+from likeminds._util.checks import did_you_mean, listing
 from likeminds.choice_models.importance_sampling import SimulationProblem
 from likeminds.data.alternatives import null_space
 from likeminds.mixed_model.design import Design

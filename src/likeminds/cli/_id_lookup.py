@@ -26,8 +26,7 @@ def find_names(table: Any, key: str, column: str | None) -> str | None:
 
     By default it is the only one that is called title or name.
     """
-    from likeminds._util.checks import listing
-    from likeminds._util.did_you_mean import did_you_mean
+    from likeminds._util.checks import did_you_mean, listing
 
     columns = [name for name in table.column_names if name != key]
     if column is None:
@@ -86,8 +85,7 @@ def read_texts(source: str, column: str = "item") -> dict[Any, str]:
 
 def as_known(text: str, known: "IdArray", what: str) -> Any:
     """Return the id that somebody means, who can write nothing but text."""
-    from likeminds._util.checks import listing
-    from likeminds._util.did_you_mean import did_you_mean
+    from likeminds._util.checks import did_you_mean, listing
     from likeminds.data.id_coercion import write_as_known
     from likeminds.data.identifiers import lookup
 
@@ -100,8 +98,7 @@ def as_known(text: str, known: "IdArray", what: str) -> Any:
 
 def item_key(features: Any, column: str = "item", what: str = "features") -> str:
     """Return the column of a table (``what`` it holds) that names the items."""
-    from likeminds._util.checks import listing
-    from likeminds._util.did_you_mean import did_you_mean
+    from likeminds._util.checks import did_you_mean, listing
     from likeminds.data.column_roles import COLUMN_NAMES, usual_columns
 
     matches = usual_columns("item", features.column_names)

@@ -253,8 +253,7 @@ def _as_numbers(
 
 
 def _known_columns(features: Any, known: Sequence[str], where: str) -> list[str]:
-    from likeminds._util.checks import listing
-    from likeminds._util.did_you_mean import did_you_mean
+    from likeminds._util.checks import did_you_mean, listing
 
     there = set(features.column_names)
     missing = [name for name in known if name not in there]

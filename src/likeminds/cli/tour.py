@@ -9,8 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from likeminds._util.console import SafeConsole, program
-from likeminds._util.progress import progress_bar
+from likeminds._util.console import SafeConsole, program, progress_bar
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_users
 from likeminds.datasets.exports import electricity_by_offer

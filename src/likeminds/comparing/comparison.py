@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from likeminds._util.array_types import Float, IdArray
 from likeminds._util.atomic_files import make_folder
+from likeminds._util.console import report_progress
 from likeminds._util.per_user_arrays import nan_mean
-from likeminds._util.progress import expected_information
 from likeminds._util.result_tables import Frames, ResultTable, Rows, as_kind
 from likeminds._util.text_format import counted
 from likeminds.comparing.runs import ComparisonRun, Key, RunResult, all_cells, work_on
@@ -409,7 +409,7 @@ def _run(
         many = [one for one in work if len(parts[one[0]]) > MANY_LABELS]
         ahead.measure(parts, {(part, cell.name): cell.ranker for part, cell in many})
     done, start = itertools.count(1), perf_counter()
-    with expected_information(progress is True, "fits", len(work)) as tell:
+    with report_progress(progress is True, "fits", len(work)) as tell:
 
         def finished(found: tuple[str, tuple[Key, RunResult]]) -> None:
             part, ((name, repeat), result) = found

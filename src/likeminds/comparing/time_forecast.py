@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 
-from likeminds._util.progress import in_words
+from likeminds._util.console import in_words
 from likeminds.data.annotations import Annotations
 
 # Comparisons of fewer labels take about as long as a forecast.

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from likeminds._util import checks
 from likeminds._util.array_types import Bool, FloatArray, IdArray, Index
-from likeminds._util.checks import listing
-from likeminds._util.did_you_mean import did_you_mean
+from likeminds._util.checks import did_you_mean, listing
 from likeminds._util.per_user_arrays import order_by
 from likeminds._util.result_tables import Frames, html_page, html_table
 from likeminds._util.text_format import counted

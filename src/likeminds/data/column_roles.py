@@ -6,8 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from likeminds._util.array_types import IdArray
-from likeminds._util.checks import listing
-from likeminds._util.did_you_mean import close_matches, did_you_mean
+from likeminds._util.checks import close_matches, did_you_mean, listing
 from likeminds._util.lazy_imports import nw, pa
 from likeminds._util.text_format import visible
 from likeminds.data.identifiers import IntegerCodes

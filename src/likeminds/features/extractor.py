@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from likeminds._util.progress import progress_bar
+from likeminds._util.console import progress_bar
 from likeminds.features.feature_cache import (
     FeatureCache,
     Rows,

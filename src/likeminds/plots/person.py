@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds._util.did_you_mean import did_you_mean
+from likeminds._util.checks import did_you_mean
 from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from likeminds._util.progress import expected_information
+from likeminds._util.console import report_progress
 from likeminds.solvers.solver import Callback
 
 try:
@@ -31,7 +31,7 @@ def with_callbacks(method: Method) -> Method:
 def both_callbacks(estimator: Any, plain: Callback | None) -> Iterator[Callback | None]:
     """Yield one function that calls the plain callback, ``verbose``'s and scikit-learn's own."""
     shown = getattr(estimator, "verbose", False) and not getattr(estimator, "_is_trial", False)
-    with expected_information(shown, f"{type(estimator).__name__}, step") as tell:
+    with report_progress(shown, f"{type(estimator).__name__}, step") as tell:
 
         def aloud(number: int, objective: float, residual: float) -> bool:
             tell(number, f"objective {objective:.6g}")

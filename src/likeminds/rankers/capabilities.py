@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeminds._util.array_types import FloatArray, IdArray
 from likeminds._util.atomic_files import FileVersion
-from likeminds._util.checks import listing
-from likeminds._util.did_you_mean import did_you_mean
+from likeminds._util.checks import did_you_mean, listing
 from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array, lookup

@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
-from likeminds._util.checks import listing
-from likeminds._util.did_you_mean import did_you_mean
+from likeminds._util.checks import did_you_mean, listing
 from likeminds._util.result_tables import Frames, html_page, html_table
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations

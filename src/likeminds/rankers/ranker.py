@@ -10,8 +10,8 @@ from sklearn.utils import ClassifierTags, Tags
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.checks import as_weights
+from likeminds._util.console import report_progress
 from likeminds._util.map_reduce import of_rows
-from likeminds._util.progress import expected_information
 from likeminds.data.annotations import Annotations
 from likeminds.data.label_parsing import LabelReading
 from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
@@ -111,7 +111,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         self
         """
         self._validate_params()
-        with expected_information(
+        with report_progress(
             self.verbose and not self._has_steps, f"{type(self).__name__}, step"
         ) as tell:
             if isinstance(X, array_validation.RemoteAnnotations):

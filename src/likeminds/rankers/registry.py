@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from likeminds._util.checks import listing
-from likeminds._util.did_you_mean import did_you_mean
+from likeminds._util.checks import did_you_mean, listing
 from likeminds.data.annotations import Annotations
 from likeminds.rankers.baselines import (
     CMTL,

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
-from likeminds._util.did_you_mean import did_you_mean
+from likeminds._util.checks import did_you_mean
 from likeminds._util.result_tables import Frames, ResultTable, Rows, as_kind
 from likeminds._util.text_format import counted
 from likeminds._util.verbs import LIKE, Verb

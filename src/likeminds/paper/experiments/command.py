@@ -14,8 +14,7 @@ from rich.console import Console
 
 from likeminds._util.atomic_files import make_folder, write_whole
 from likeminds._util.checks import listing
-from likeminds._util.console import SafeConsole
-from likeminds._util.progress import expected_information, in_words
+from likeminds._util.console import SafeConsole, in_words, report_progress
 from likeminds._version import __version__
 from likeminds.paper.experiments.claims import judge_claims, lead
 from likeminds.paper.experiments.report_page import Report, ReportPart
@@ -87,7 +86,7 @@ def reproduce(
     ahead = _Ahead(chosen, SCALES[scale])
     screen = SafeConsole(stderr=True) if console is None else console
     screen.print(_expected(chosen, SCALES[scale]))
-    with expected_information(progress, "% of the work", 100, console=screen) as tell:
+    with report_progress(progress, "% of the work", 100, console=screen) as tell:
         shown = 0
 
         def finished(name: str) -> None:

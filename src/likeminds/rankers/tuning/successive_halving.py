@@ -7,8 +7,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from likeminds._util.array_types import Float, Index
+from likeminds._util.console import report_progress
 from likeminds._util.per_user_arrays import nan_mean
-from likeminds._util.progress import expected_information
 from likeminds.rankers.candidates.folds import Candidate, Fold
 
 # The share of candidates that stays after each of the first folds, and the least number.
@@ -34,7 +34,7 @@ def race(
     for stage in stages:
         total, left = total + left * len(stage), min(left, _n_kept(left))
     done = 0
-    with expected_information(verbose, "fits of the search", total) as tell:
+    with report_progress(verbose, "fits of the search", total) as tell:
         for stage in stages:
             todo = [(k, path) for k in stage for path in paths(candidates, alive)]
             found = Parallel(n_jobs=n_jobs, return_as="generator")(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from likeminds._util.progress import expected_information, in_words, progress_bar
+from likeminds._util.console import in_words, progress_bar, report_progress
 
 
 class Clock:
@@ -16,7 +16,7 @@ class Clock:
 
 def test_lines_have_the_time_left_by_the_share_of_the_work(capsys):
     clock = Clock()
-    with expected_information(True, "fits", 4, clock) as tell:
+    with report_progress(True, "fits", 4, clock) as tell:
         clock.now = 10.0
         tell(1, "quick", 0.1)
         clock.now = 100.0
@@ -28,7 +28,7 @@ def test_lines_have_the_time_left_by_the_share_of_the_work(capsys):
 
 def test_steps_without_an_end_come_once_in_a_second(capsys):
     clock = Clock()
-    with expected_information(True, "step", None, clock) as tell:
+    with report_progress(True, "step", None, clock) as tell:
         for number in range(40):
             clock.now = number / 10
             tell(number, "objective 1")
@@ -36,7 +36,7 @@ def test_steps_without_an_end_come_once_in_a_second(capsys):
 
 
 def test_nothing_is_written_unless_asked(capsys):
-    with expected_information(False, "fits", 2) as tell:
+    with report_progress(False, "fits", 2) as tell:
         tell(1, "one")
     assert capsys.readouterr() == ("", "")
 
