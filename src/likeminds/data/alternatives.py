@@ -1,10 +1,11 @@
 """Choice experiments in long tables: alternatives, availability, alternative-specific constants."""
 
 import logging
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
@@ -69,7 +70,7 @@ def available_rows(
     return table.filter(there.tolist())
 
 
-def as_available(values: Any, column: str) -> Bool:
+def as_available(values: ArrayLike, column: str) -> Bool:
     """Return a column of zeros and ones (or true and false) as booleans."""
     given = np.asarray(values)
     if given.dtype.kind not in "biuf" or not np.isin(given, [0, 1]).all():
@@ -163,11 +164,11 @@ def _base_of(distinct: IdArray, base: Hashable | None, column: str) -> int:
     return same[0]
 
 
-def _matrix(features: Any) -> FloatArray:
+def _matrix(features: object) -> FloatArray:
     return np.asarray(getattr(features, "matrix", features))
 
 
-def sets_of(users: Any, choice_sets: Any) -> Index:
+def sets_of(users: Iterable[Hashable], choice_sets: Iterable[Hashable]) -> Index:
     """Return the number of each row's choice set: a group of one user."""
     who, _ = encode(users, "users")
     which, _ = encode(choice_sets, "choice_sets")

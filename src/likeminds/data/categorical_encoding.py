@@ -24,7 +24,7 @@ class EncodedItems:
     left_out: tuple[str, ...]
 
 
-def encode_items(table: Any, key: str, known: Sequence[str] | None = None) -> EncodedItems:
+def encode_items(table: "pa.Table", key: str, known: Sequence[str] | None = None) -> EncodedItems:
     """Turn texts in a table of items into numbers, where they are lists or categories."""
     columns: dict[str, Any] = {}
     left_out = []
@@ -41,7 +41,7 @@ def encode_items(table: Any, key: str, known: Sequence[str] | None = None) -> En
     return EncodedItems(pa.table(columns), tuple(left_out))
 
 
-def _is_text(column: Any) -> bool:
+def _is_text(column: "pa.ChunkedArray") -> bool:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 

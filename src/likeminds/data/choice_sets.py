@@ -37,7 +37,7 @@ def item_arguments(
     items: IdArray,
     none: Hashable | None = None,
     *,
-    features: Any = None,
+    features: object = None,
     item_ids: Iterable[Hashable] | None = None,
     feature_names: Sequence[str] | None = None,
     user_features: object = None,
@@ -55,7 +55,7 @@ def item_arguments(
 
 
 def _item_table(
-    features: Any,
+    features: object,
     items: IdArray,
     item_ids: Iterable[Hashable] | None,
     names: Sequence[str] | None,

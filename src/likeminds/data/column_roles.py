@@ -1,7 +1,7 @@
 """Find the columns of a table by role (user, item, label, ...), and read their values."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from likeminds._util.lazy_imports import nw, pa
 from likeminds._util.text_format import visible
 from likeminds.data.identifiers import IntegerCodes
 from likeminds.data.sources import Texts
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
 
 # A frame of any library, as narwhals sees it.
 Frame: TypeAlias = "nw.DataFrame[Any]"
@@ -73,16 +76,26 @@ def default_verb(*names: object) -> str | None:
     return next(filter(None, known), None)
 
 
-def as_frame(frame: Any) -> Frame:
+def as_frame(frame: object) -> Frame:
     """Return any data frame as one of narwhals; lazy ones are collected."""
     try:
-        table = nw.from_native(frame)
+        table = nw.from_native(cast("IntoFrame", frame))
     except TypeError as error:
         raise TypeError(
             "Expected a data frame (pandas, polars, pyarrow or another that narwhals reads), "
             f"but got {type(frame).__name__}. Files are read by from_csv and from_parquet."
         ) from error
     return table.collect() if isinstance(table, nw.LazyFrame) else table
+
+
+def with_index(frame: object, name: str | None = None) -> Frame:
+    """Return a frame with its index (pandas) as a column: one with a name, or called ``name``."""
+    table = as_frame(frame)
+    index = nw.maybe_get_index(table)
+    if index is None or (index.name is None and type(index).__name__ == "RangeIndex"):
+        return table
+    called = name if index.name is None else index.name
+    return table if called is None else as_frame(table.to_native().reset_index(names=called))
 
 
 def find_columns(
@@ -217,7 +230,7 @@ def read_coded(table: Frame, name: str, *, as_ids: bool = False) -> IdArray | In
     return read_values(table, name, as_ids=as_ids) if coded is None else coded
 
 
-def dictionary_codes(column: Any) -> IntegerCodes | None:
+def dictionary_codes(column: "pa.ChunkedArray | pa.Array") -> IntegerCodes | None:
     """Return the codes of an Arrow column of texts; None where some are missing or empty."""
     if column.null_count or not len(column):
         return None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing, read_only, refuse_not_finite, same_length
-from likeminds.data.column_roles import as_frame, find_column, is_usual, not_found, read_values
+from likeminds.data.column_roles import find_column, is_usual, not_found, read_values, with_index
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import as_distinct, is_missing, join_ids, lookup
 from likeminds.data.sources import read_table
@@ -48,7 +48,7 @@ class Covariates:
     columns: tuple[NDArray[Any], ...]
 
     @classmethod
-    def read(cls, user_features: Any, user: str | None = None) -> "Covariates":
+    def read(cls, user_features: object, user: str | None = None) -> "Covariates":
         """Read a mapping from person to a mapping by name, a data frame, or a file.
 
         In frames and files one column is the person's: the one called ``user``, or else one
@@ -62,9 +62,7 @@ class Covariates:
             return cls._of_mapping(user_features)
         if isinstance(user_features, str | PathLike):
             user_features = read_table(user_features, lambda columns: _user_columns(columns, user))
-        if getattr(getattr(user_features, "index", None), "name", None) is not None:
-            user_features = user_features.reset_index()
-        table = as_frame(user_features)
+        table = with_index(user_features)
         key = _user_column(table.columns, user)
         if key is None:
             raise not_found("user", table)
@@ -142,7 +140,12 @@ class Covariates:
                 )
 
     def _joined(
-        self, name: str, ours: NDArray[Any], theirs: NDArray[Any], ids: IdArray, new: Any
+        self,
+        name: str,
+        ours: NDArray[Any],
+        theirs: NDArray[Any],
+        ids: IdArray,
+        new: NDArray[np.bool_],
     ) -> NDArray[Any]:
         places = lookup(ids[~new], self.ids, "people") if not new.all() else np.empty(0, np.intp)
         told, before = theirs[~new], ours[places]

@@ -144,7 +144,7 @@ def refuse_mixture(ours: bool, theirs: bool) -> None:
         )
 
 
-def _order(values: Any) -> Sequence[Hashable] | None:
+def _order(values: object) -> Sequence[Hashable] | None:
     """Return the order that a categorical comes with (of pandas, or its like)."""
     kind: Any = getattr(values, "dtype", None)
     if not getattr(kind, "ordered", False):
@@ -152,7 +152,7 @@ def _order(values: Any) -> Sequence[Hashable] | None:
     return list(kind.categories)
 
 
-def _listed(grades: Any) -> Sequence[Hashable] | None:
+def _listed(grades: object) -> Sequence[Hashable] | None:
     """Return the order somebody gave; None where it is just that of numbers."""
     if isinstance(grades, bool):
         return None

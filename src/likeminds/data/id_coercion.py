@@ -68,7 +68,7 @@ class _Candidates:
             if number in numbers:
                 self.by_number[number].append(value)
 
-    def meant_by(self, value: Any, name: str) -> Any:
+    def meant_by(self, value: Hashable, name: str) -> Any:
         number = _number(value)
         alike = [] if number is None else self.by_number.get(number, [])
         for form in _forms(value):
@@ -98,7 +98,7 @@ def _kinds(ids: IdArray) -> set[str]:
 _KINDS = {str: "text", int: "number", float: "number", Decimal: "number"}
 
 
-def _kind(value: Any) -> str:
+def _kind(value: Hashable) -> str:
     return _KINDS.get(type(value), "other")
 
 
@@ -110,7 +110,7 @@ def _types_of(ids: IdArray) -> set[type]:
     return ids.types() if isinstance(ids, LazyIds) else _types(ids.tolist())
 
 
-def _forms(value: Any) -> list[str]:
+def _forms(value: Hashable) -> list[str]:
     """Return how an id is written, the usual way last."""
     if isinstance(value, str):
         return [value]
@@ -119,7 +119,7 @@ def _forms(value: Any) -> list[str]:
     return [str(value)] if _kind(value) == "number" else []
 
 
-def _number(value: Any) -> Any:
+def _number(value: Hashable) -> Any:
     """Return the number that an id is, or is written as; None where it is none."""
     if isinstance(value, str):
         return Decimal(value.strip()) if _NUMBER.fullmatch(value) else None

@@ -8,6 +8,7 @@ from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from likeminds._util.array_types import IdArray, Index
 from likeminds._util.checks import listing
@@ -27,7 +28,7 @@ class IntegerCodes:
     def __iter__(self) -> Iterator[Hashable]:
         return iter(np.asarray(self).tolist())
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> IdArray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> IdArray:
         return np.array(self.distinct[self.codes], dtype=dtype, copy=copy)
 
 

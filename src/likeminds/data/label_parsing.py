@@ -243,17 +243,18 @@ def _negative_of(found: Sequence[Hashable], positive: Hashable) -> Hashable | No
     return others[0] if others else None
 
 
-def same_label(first: Any, second: Any) -> bool:
+def same_label(first: object, second: object) -> bool:
     """Say whether two labels are one, perhaps as a number here and as a text there."""
     return first == second or (None not in (first, second) and _text(first) == _text(second))
 
 
-def _text(value: Any) -> str:
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole or isinstance(value, bool) else value).lower()
+def _text(value: object) -> str:
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
+    return str(value).lower()
 
 
-def as_plain(value: Any) -> Any:
+def as_plain(value: object) -> Any:
     """Return a label as a file can hold it."""
     value = value.item() if isinstance(value, np.generic) else value
     plain = value is None or isinstance(value, bool | int | float | str)

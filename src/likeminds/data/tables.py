@@ -5,9 +5,10 @@ import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likeminds._util.array_types import FloatArray, IdArray, Index
 from likeminds._util.checks import as_matrix, as_names, listing, same_length
@@ -34,6 +35,7 @@ from likeminds.data.column_roles import (
     read_coded,
     read_values,
     refuse_unknown,
+    with_index,
 )
 from likeminds.data.covariates import Covariates
 from likeminds.data.feature_columns import (
@@ -64,14 +66,14 @@ class FrameOptions(TypedDict, total=False):
     availability: str | None
     constants: bool
     base: Hashable | None
-    features: Any
+    features: object
     item_column: str | None
     positive: Hashable | None
     threshold: float | str | None
     grades: bool | Sequence[Hashable] | None
     reading: LabelReading | None
     duplicates: str
-    user_features: Any
+    user_features: object
     verb: str | None
 
 
@@ -88,7 +90,7 @@ class LinkedFeatures(NamedTuple):
 
 
 def link_features(
-    features: Any,
+    features: object,
     items: tuple[Index, IdArray] | None,
     n_rows: int,
     *,
@@ -148,14 +150,14 @@ def is_frame(features: object) -> bool:
     return isinstance(nw.from_native(features, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 
-def read_matrix(features: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
+def read_matrix(features: object) -> tuple[FloatArray, tuple[str, ...] | None]:
     """Return an array or a data frame as a matrix, and the names of its columns, if it has any."""
     if isinstance(features, FiniteRows):
         return features.matrix, None
     if is_frame(features):
         frame = as_frame(features)
         return feature_matrix(frame, frame.columns), tuple(map(str, frame.columns))
-    return as_matrix(features, "features"), None
+    return as_matrix(cast("ArrayLike", features), "features"), None
 
 
 def _positions(distinct: IdArray, known: IdArray) -> Index:
@@ -300,7 +302,7 @@ def _alternatives(
 
 
 def find_roles(
-    table: Frame, names: Mapping[str, str | None], features: Any
+    table: Frame, names: Mapping[str, str | None], features: object
 ) -> tuple[dict[str, str | None], list[str] | None]:
     """Return the column of each role, and those of features; None where they are elsewhere."""
     listed = list(features) if isinstance(features, list | tuple) else None
@@ -351,11 +353,13 @@ def _remaining_numeric(table: Frame, found: Mapping[str, str | None]) -> list[st
     return columns
 
 
-def read_items(features: Any, item: str, item_column: str | None) -> dict[str, Any]:
+def read_items(features: object, item: str, item_column: str | None) -> dict[str, Any]:
     """Read a table of one row per item; return its features, their names, and the items."""
     if isinstance(features, str | PathLike):
         features = read_table(features, item_texts(item_column, item))
-    table = as_frame(_with_index(features, item_column or item))
+    table = as_frame(features)
+    if find_item_column(table.columns, item_column or item) is None:
+        table = with_index(features, item_column or item)
     if item_column is not None:
         refuse_unknown(table, [item_column], "item_column")
     item_column = find_item_column(table.columns, item_column, item)
@@ -367,15 +371,3 @@ def read_items(features: Any, item: str, item_column: str | None) -> dict[str, A
         "feature_names": columns,
         "item_ids": read_values(table, item_column, as_ids=True),
     }
-
-
-def _with_index(features: Any, item: str) -> Any:
-    """Return a table of items whose index names them (pandas) with the index as a column."""
-    if not hasattr(features, "reset_index"):
-        return features
-    if find_item_column([str(name) for name in features.columns], item) is not None:
-        return features
-    called = features.index.name
-    if called is None and type(features.index).__name__ == "RangeIndex":
-        return features
-    return features.reset_index(names=item if called is None else called)

@@ -23,7 +23,7 @@ from likeminds.data.identifiers import encode
 
 
 def wide_to_long(
-    frame: Any,
+    frame: object,
     *,
     alternatives: Sequence[Hashable] | Mapping[Hashable, Hashable],
     choice: str,

@@ -238,7 +238,7 @@ def _as_attributes(given: Sequence[Any], kind: FolderKind, where: Path | str) ->
     return [calls[_plain(name)] for name in given]
 
 
-def _plain(name: Any) -> str:
+def _plain(name: object) -> str:
     return " ".join(str(name).lower().replace("_", " ").replace("-", " ").split())
 
 

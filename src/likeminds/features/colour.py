@@ -10,7 +10,7 @@ import numpy as np
 from likeminds._util.array_types import Float, Index
 from likeminds.features.extractor import ImageExtractor, one_of, positive_integer
 from likeminds.features.feature_cache import Rows
-from likeminds.features.images import Picture, read_image
+from likeminds.features.images import Image, Picture, read_image
 
 SPACES = {
     "rgb": ("red", "green", "blue"),
@@ -77,7 +77,7 @@ class ColourHistogram(ImageExtractor):
     def _extractor(self) -> Callable[[Sequence[Any]], Rows]:
         return lambda images: np.stack([self._histogram(image) for image in images])
 
-    def _histogram(self, image: Any) -> Rows:
+    def _histogram(self, image: Image) -> Rows:
         pixels = read_image(image, self.size).reshape(-1, 3)
         parts = range(0, len(pixels), _AT_ONCE)
         counts = sum(self._counts(pixels[start : start + _AT_ONCE]) for start in parts)

@@ -2,7 +2,7 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -40,13 +40,13 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     cache: str | os.PathLike[str] | None = None
     progress: bool = False
 
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:  # noqa: ARG002 - scikit-learn
+    def fit(self, X: Iterable[Any], y: ArrayLike | None = None) -> Self:  # noqa: ARG002 - scikit-learn
         """Check the parameters and what is to be transformed; there is nothing to learn."""
         self._as_things(X)
         self._check()
         return self
 
-    def transform(self, X: Any) -> Rows:
+    def transform(self, X: Iterable[Any]) -> Rows:
         """Return one row of features for each thing, in single precision.
 
         With a ``cache``, things that were transformed before with the same parameters are
@@ -56,7 +56,7 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check()
         if self.cache is None:
             return np.vstack([rows for _, rows in self._batches(things)])
-        keys = [self._digest(thing) for thing in things]
+        keys = self._digests(things)
         with FeatureCache(Path(self.cache), self._recipe()) as cache:
             missing = {k: t for k, t in zip(keys, things, strict=True) if k not in cache}
             new = list(missing)
@@ -64,7 +64,7 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 cache.add(new[part], rows)
         return cache.rows(keys)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Names:  # noqa: ARG002
+    def get_feature_names_out(self, input_features: object = None) -> Names:  # noqa: ARG002
         """Return the names of the columns."""
         return np.array(self._names(), dtype=object)
 
@@ -75,7 +75,7 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     @abstractmethod
-    def _as_things(self, X: Any) -> list[Any]:
+    def _as_things(self, X: Iterable[Any]) -> list[Any]:
         """Return what was given as a list, or say what is wrong with it."""
 
     @abstractmethod
@@ -83,8 +83,8 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return a function from one batch of things to their rows."""
 
     @abstractmethod
-    def _digest(self, thing: Any) -> bytes:
-        """Return the digest of one thing's content."""
+    def _digests(self, things: list[Any]) -> list[bytes]:
+        """Return the digest of the content of each thing."""
 
     @abstractmethod
     def _names(self) -> list[str]:
@@ -112,22 +112,27 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class ImageExtractor(Extractor):
     """An extractor of features of pictures: paths of files, arrays, or some of both."""
 
-    def _as_things(self, X: Any) -> list[Any]:
+    def _as_things(self, X: Iterable[Any]) -> list[Any]:
         return as_images(X)
 
-    def _digest(self, thing: Any) -> bytes:
-        own = digest_of_array(thing) if isinstance(thing, np.ndarray) else digest_of_file(thing)
-        limit = scaled_down_to(thing)  # part of what the features are features of
-        return own if limit is None else digest(own, str(limit).encode())
+    def _digests(self, things: list[Any]) -> list[bytes]:
+        return list(map(digest_of_image, things))
 
 
-def positive_integer(value: Any, name: str) -> None:
+def digest_of_image(image: Path | NDArray[Any]) -> bytes:
+    """Return the digest of a picture; it depends on how far the picture is scaled down."""
+    own = digest_of_array(image) if isinstance(image, np.ndarray) else digest_of_file(image)
+    limit = scaled_down_to(image)
+    return own if limit is None else digest(own, str(limit).encode())
+
+
+def positive_integer(value: object, name: str) -> None:
     """Refuse what is no whole number from 1 on."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f"{name} must be a whole number from 1 on, but is {value!r}.")
 
 
-def one_of(value: Any, name: str, choices: Sequence[str]) -> None:
+def one_of(value: object, name: str, choices: Sequence[str]) -> None:
     """Refuse what is not among the choices, and name them."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, but is {value!r}.")

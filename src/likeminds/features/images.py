@@ -2,17 +2,22 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likeminds._util.lazy_imports import require
 
+if TYPE_CHECKING:
+    import PIL.Image
+
 Picture = NDArray[np.uint8]
+# A file, or an array of a picture.
+Image: TypeAlias = str | os.PathLike[str] | ArrayLike
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 # What these endings stand for. Pillow knows more, among them formats that start other programs.
@@ -44,7 +49,7 @@ def list_images(folder: str | os.PathLike[str]) -> list[Path]:
     return paths
 
 
-def as_images(images: Any) -> list[Any]:
+def as_images(images: Iterable[Image]) -> list[Any]:
     """Return pictures as a list of paths and arrays, each of them checked."""
     if isinstance(images, str | os.PathLike):
         raise TypeError(
@@ -62,7 +67,7 @@ def as_images(images: Any) -> list[Any]:
     return listed
 
 
-def _as_image(image: Any, position: int) -> Any:
+def _as_image(image: Image, position: int) -> Any:
     if isinstance(image, str | os.PathLike):
         path = Path(image)
         if not path.is_file():
@@ -91,7 +96,7 @@ def _range(array: NDArray[Any]) -> str:
     return f" from {array.min()} to {array.max()}" if array.dtype.kind in "iuf" else ""
 
 
-def read_image(image: Any, size: int | None = None, crop: float = 1.0) -> Picture:
+def read_image(image: Image, size: int | None = None, crop: float = 1.0) -> Picture:
     """Return one picture as bytes of shape (height, width, 3), in RGB and upright.
 
     What is transparent becomes white, and grey becomes equal parts of red, green and blue. A
@@ -121,7 +126,7 @@ def read_image(image: Any, size: int | None = None, crop: float = 1.0) -> Pictur
     return pixels if size is None else _resize(pixels, size, crop)
 
 
-def scaled_down_to(image: Any) -> int | None:
+def scaled_down_to(image: Path | NDArray[Any]) -> int | None:
     """Return to how many pixels at most a checked picture is scaled down, None if it is not."""
     if isinstance(image, np.ndarray):
         height, width = image.shape[:2]
@@ -227,7 +232,7 @@ def _upright(pixels: Picture, orientation: int) -> Picture:
     return np.ascontiguousarray(pixels)
 
 
-def _pixels(opened: Any) -> Picture:
+def _pixels(opened: "PIL.Image.Image") -> Picture:
     if opened.mode.startswith("I;16"):  # sixteen bits of grey, which Pillow would cut off at 255
         return _from_array((np.asarray(opened) >> 8).astype(np.uint8))
     transparent = opened.mode in {"RGBA", "LA", "PA"} or "transparency" in opened.info

@@ -86,7 +86,7 @@ class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         restored: FloatArray = np.asarray(X) @ self.components_ + self.mean_
         return restored
 
-    def get_feature_names_out(self, input_features: Any = None) -> Names:  # noqa: ARG002
+    def get_feature_names_out(self, input_features: object = None) -> Names:  # noqa: ARG002
         """Return the names of the components."""
         check_is_fitted(self)
         return np.array(self._names(), dtype=object)

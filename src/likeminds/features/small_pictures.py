@@ -1,14 +1,17 @@
 """Small pictures of items, from whatever the items' pictures are kept in."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
-from likeminds.features.images import Picture, block_means, read_image
+from likeminds.features.images import Image, Picture, block_means, read_image
+
+# Pictures by item id, or in the order of the items.
+Pictures: TypeAlias = Mapping[Hashable, Image] | Sequence[Image]
 
 
-def picture_of(images: Any, item: object, row: int) -> Any:
+def picture_of(images: Pictures | None, item: Hashable, row: int) -> Image | None:
     """Return the picture of an item, or None where there is none."""
     if images is None:
         return None
@@ -22,7 +25,7 @@ def picture_of(images: Any, item: object, row: int) -> Any:
     return images[row]
 
 
-def thumbnail(image: Any, size: int = 96) -> Picture:
+def thumbnail(image: Image, size: int = 96) -> Picture:
     """Return a picture shrunk to at most ``size`` pixels, its shape kept.
 
     Shrinking is the mean of whole blocks of pixels, so that arrays need no library for it.

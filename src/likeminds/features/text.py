@@ -1,7 +1,7 @@
 """Features of texts: latent semantic analysis, or embeddings of a language network."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -46,7 +46,7 @@ _SMALL_WORDS = ENGLISH_STOP_WORDS | {
 }
 
 
-def as_texts(texts: Any) -> list[str]:
+def as_texts(texts: Iterable[str]) -> list[str]:
     """Return texts as a list, or say which are none."""
     if isinstance(texts, str):
         raise TypeError("Pass a list of texts, not one text: [text].")
@@ -124,12 +124,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.characters = characters
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+    def fit(self, X: Iterable[str], y: ArrayLike | None = None) -> Self:
         """Learn the vocabulary and the singular vectors."""
         self.fit_transform(X, y)
         return self
 
-    def fit_transform(self, X: Any, y: ArrayLike | None = None) -> NDArray[Any]:  # noqa: ARG002
+    def fit_transform(self, X: Iterable[str], y: ArrayLike | None = None) -> NDArray[Any]:  # noqa: ARG002
         """Learn from texts, and return their features: each text is read once."""
         texts = as_texts(X)
         positive_integer(self.n_components, "n_components")
@@ -163,12 +163,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_texts_ = len(texts)
         return _of_length_one(counts @ self.components_.T)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Iterable[str]) -> NDArray[Any]:
         """Return the features of texts; words that are new count for nothing."""
         check_is_fitted(self)
         return _of_length_one(self._counts(as_texts(X)) @ self.components_.T)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Names:  # noqa: ARG002
+    def get_feature_names_out(self, input_features: object = None) -> Names:  # noqa: ARG002
         """Return the names of the columns: the words that each component has most of."""
         check_is_fitted(self)
         words = self.vectorizer_.get_feature_names_out()
@@ -256,11 +256,11 @@ class SentenceEmbeddings(Extractor):
     output: str | None = None
     n_threads: int | None = None
 
-    def _as_things(self, X: Any) -> list[Any]:
+    def _as_things(self, X: Iterable[str]) -> list[Any]:
         return as_texts(X)
 
-    def _digest(self, thing: Any) -> bytes:
-        return digest(thing.encode())
+    def _digests(self, things: list[Any]) -> list[bytes]:
+        return [digest(text.encode()) for text in things]
 
     def _check(self) -> None:
         super()._check()
@@ -330,7 +330,9 @@ def _of_length_one(rows: NDArray[Any]) -> NDArray[Any]:
     return scaled
 
 
-def _singular_vectors(counts: Any, n_components: int, random_state: int | None) -> NDArray[Any]:
+def _singular_vectors(
+    counts: sparse.csr_matrix, n_components: int, random_state: int | None
+) -> NDArray[Any]:
     """Return the leading right singular vectors; for few texts, exactly."""
     n_components = min(n_components, *counts.shape)
     if counts.shape[0] > _EXACTLY:

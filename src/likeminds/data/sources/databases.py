@@ -71,7 +71,7 @@ def refuse_foreign(source: str) -> None:
         )
 
 
-def read_query(source: str) -> Any:
+def read_query(source: str) -> "pa.Table":
     """Return what a query finds, as a pyarrow.Table."""
     address = split(source)
     return _READERS[address.scheme](address)
@@ -97,7 +97,7 @@ def split(source: str) -> Address:
     return address
 
 
-def _read_sqlite(address: Address) -> Any:
+def _read_sqlite(address: Address) -> "pa.Table":
     sqlite3 = require("sqlite3", "Reading an SQLite database", "sqlite")
     path = _existing(address)
     # The module runs one statement only; what it may do is asked step by step, so that no
@@ -120,7 +120,7 @@ def _read_sqlite(address: Address) -> Any:
         raise _refused(address, error) from error
 
 
-def _read_duckdb(address: Address) -> Any:
+def _read_duckdb(address: Address) -> "pa.Table":
     duckdb = require("duckdb", "Reading a DuckDB database", "duckdb")
     path = _existing(address)
     # No other file, no network, and nobody can change that.
@@ -136,7 +136,7 @@ def _read_duckdb(address: Address) -> Any:
         raise _refused(address, error) from error
 
 
-def _read_postgres(address: Address) -> Any:
+def _read_postgres(address: Address) -> "pa.Table":
     psycopg = require("psycopg", "Reading from PostgreSQL", "postgres")
     try:
         with closing(psycopg.connect(address.url)) as connection:
@@ -179,7 +179,7 @@ def _more_than_a_question() -> ValueError:
     return ValueError("A database is only asked: write one statement that starts with SELECT.")
 
 
-def _as_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
+def _as_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> "pa.Table":
     if not names:
         raise _more_than_a_question()
     if len(set(names)) < len(names):
@@ -196,7 +196,7 @@ def _as_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
     return pa.table(found)
 
 
-def _value(value: Any) -> Any:
+def _value(value: object) -> object:
     """Return numbers as numbers; what Arrow does not know (an id of its own kind) as text."""
     if isinstance(value, Decimal):
         return float(value)
@@ -204,7 +204,7 @@ def _value(value: Any) -> Any:
     return value if known or hasattr(value, "isoformat") else str(value)
 
 
-def _plain(table: Any) -> Any:
+def _plain(table: "pa.Table") -> "pa.Table":
     """Return decimals as floating-point numbers."""
     fields = [
         field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike, fspath
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeAlias, cast
 
 from likeminds._util.atomic_files import readable
 from likeminds._util.lazy_imports import LazyModule, pa
@@ -20,6 +20,9 @@ parquet: Any = LazyModule("pyarrow.parquet")
 
 # Says, by the names of all columns, which of them hold texts even where these look like numbers.
 Texts = Callable[[Sequence[str]], Collection[str]]
+
+# A path, or what was read from a pipe.
+CsvSource: TypeAlias = str | PathLike[str] | bytes
 
 # What stands, without quotes, for no value at all.
 MISSING = frozenset(
@@ -42,18 +45,17 @@ def no_texts(columns: Sequence[str]) -> Collection[str]:
     return ()
 
 
-def read_csv(source: Any, texts: Texts = no_texts) -> Any:
+def read_csv(source: CsvSource | IO[bytes], texts: Texts = no_texts) -> Any:
     """Read CSV with a header, from a path or a file that is open for bytes.
 
     pandas' row index, a column without name, is left out, unless it holds texts: then it is called
     index. Empty cells are missing, as are NA, null and the like, unless they stand in quotes.
     """
-    if not isinstance(source, str | PathLike):
-        source = source.read()
-    return read_with(lambda given: _read_csv(given, texts), source)
+    given = source if isinstance(source, str | PathLike | bytes) else source.read()
+    return read_with(lambda name: _read_csv(name, texts), given)
 
 
-def _read_csv(source: Any, texts: Texts) -> Any:
+def _read_csv(source: CsvSource, texts: Texts) -> Any:
     header, first, widest = _first_lines(source)
     types = dict.fromkeys(texts(header), pa.string())
     likely = _likely_numbers(header, first) if len(header) >= _WIDE else []
@@ -78,7 +80,7 @@ def _read_csv(source: Any, texts: Texts) -> Any:
     return _numbers_with_gaps(table, types)
 
 
-def _parse(source: Any, options: Any, types: Mapping[str, Any]) -> Any:
+def _parse(source: CsvSource, options: "csv.ReadOptions", types: Mapping[str, Any]) -> Any:
     convert = _convert(types)
     parse = csv.ParseOptions(newlines_in_values=True)
 
@@ -93,11 +95,11 @@ def _parse(source: Any, options: Any, types: Mapping[str, Any]) -> Any:
     return csv.read_csv(file(), options, parse, convert)
 
 
-def _size(source: Any) -> int:
+def _size(source: CsvSource) -> int:
     return len(source) if isinstance(source, bytes) else Path(source).stat().st_size
 
 
-def _first_lines(source: Any) -> tuple[list[str], list[str], int]:
+def _first_lines(source: CsvSource) -> tuple[list[str], list[str], int]:
     """Return the names of the columns, the first row, and how long these lines are."""
     with _open(source) as file:
         raw = file.readline()
@@ -109,7 +111,7 @@ def _first_lines(source: Any) -> tuple[list[str], list[str], int]:
     return _fields(raw, source), _fields(row, source), max(len(raw), len(row))
 
 
-def _fields(line: bytes, source: Any) -> list[str]:
+def _fields(line: bytes, source: CsvSource) -> list[str]:
     try:
         text = line.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -128,7 +130,7 @@ def _likely_numbers(header: Sequence[str], first: Sequence[str]) -> list[str]:
     return [name for name, value in pairs if decimal.fullmatch(value)]
 
 
-def _open(source: Any) -> IO[bytes]:
+def _open(source: CsvSource) -> IO[bytes]:
     if isinstance(source, bytes):
         return io.BytesIO(source)
     if fspath(source).lower().endswith(".gz"):
@@ -136,7 +138,7 @@ def _open(source: Any) -> IO[bytes]:
     return Path(source).open("rb")
 
 
-def _refuse_other_encodings(source: Any) -> None:
+def _refuse_other_encodings(source: CsvSource) -> None:
     """Say where a file is no UTF-8, if it is not."""
     name = _name_of(source)
     with _open(source) as file:
@@ -155,7 +157,7 @@ def _refuse_other_encodings(source: Any) -> None:
             before += len(line)
 
 
-def _numbers_with_gaps(table: Any, texts: Collection[str]) -> Any:
+def _numbers_with_gaps(table: "pa.Table", texts: Collection[str]) -> Any:
     """Return columns of numbers as such though empty cells, too, stand in quotes."""
     missing = pa.array(sorted(MISSING))
     for place, field in enumerate(table.schema):
@@ -248,7 +250,7 @@ def give_back() -> None:
         pyarrow.default_memory_pool().release_unused()
 
 
-def read_with(reader: Callable[[Any], Any], source: Any) -> Any:
+def read_with(reader: Callable[[Any], Any], source: CsvSource) -> Any:
     """Let a reader read; say in one sentence what is wrong with the file."""
     name = _name_of(source)
     if not isinstance(source, bytes):
@@ -266,5 +268,5 @@ def read_with(reader: Callable[[Any], Any], source: Any) -> Any:
     return table.drop_columns(index)
 
 
-def _name_of(source: Any) -> str:
+def _name_of(source: CsvSource) -> str:
     return "standard input" if isinstance(source, bytes) else fspath(source)

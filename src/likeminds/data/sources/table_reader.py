@@ -79,7 +79,7 @@ def _standard_input() -> Any:
     return sys.stdin.buffer
 
 
-def spread(table: Any) -> Any:
+def spread(table: "pa.Table") -> "pa.Table":
     """Return a table with its columns of lists of numbers spread out."""
     kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     if not any(is_kind(field.type) for field in table.schema for is_kind in kinds):

@@ -21,7 +21,7 @@ parquet: Any = LazyModule("pyarrow.parquet")
 _TO_QUOTE = re.compile(r'[",\r\n]|^\s|\s$')
 
 
-def write_table(table: Any, target: str | PathLike[str]) -> str:
+def write_table(table: "pa.Table", target: str | PathLike[str]) -> str:
     """Write a pyarrow.Table as CSV, Parquet, Arrow or JSON, by the ending of the name.
 
     Parameters
@@ -58,7 +58,7 @@ def as_written(target: str | PathLike[str]) -> Path:
     return place_for(path, "the table")
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Return what JSON can hold: no NaN, no infinity, nothing of NumPy's."""
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
@@ -72,7 +72,7 @@ def plain(value: Any) -> Any:
     return value if known else str(value)
 
 
-def _csv(table: Any) -> bytes:
+def _csv(table: "pa.Table") -> bytes:
     # Not pyarrow's writer, which puts every text in quotes; nor Python's, which leaves carriage
     # returns without, and texts that read as missing.
     lines = [_line(table.column_names)]
@@ -86,7 +86,7 @@ def _line(values: Iterable[Any]) -> str:
     return ",".join(map(_field, values)) + "\n"
 
 
-def _field(value: Any) -> str:
+def _field(value: object) -> str:
     if value is None:
         return ""
     text = str(value)
@@ -95,25 +95,25 @@ def _field(value: Any) -> str:
     return text
 
 
-def _parquet(table: Any) -> bytes:
+def _parquet(table: "pa.Table") -> bytes:
     buffer = io.BytesIO()
     parquet.write_table(table, buffer)
     return buffer.getvalue()
 
 
-def _arrow(table: Any) -> bytes:
+def _arrow(table: "pa.Table") -> bytes:
     buffer = io.BytesIO()
     with pa.ipc.new_file(buffer, table.schema) as writer:
         writer.write_table(table)
     return buffer.getvalue()
 
 
-def _json(table: Any) -> bytes:
+def _json(table: "pa.Table") -> bytes:
     return (json.dumps(plain(table.to_pylist()), indent=1) + "\n").encode()
 
 
-def _jsonl(table: Any) -> bytes:
-    return "".join(json.dumps(row) + "\n" for row in plain(table.to_pylist())).encode()
+def _jsonl(table: "pa.Table") -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in map(plain, table.to_pylist())).encode()
 
 
 _WRITERS: dict[str, Callable[[Any], bytes]] = {
