@@ -7,13 +7,8 @@ import numpy as np
 from likeminds._util.array_types import Float, Index
 from likeminds._util.per_user_arrays import order_by
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.likelihoods import VARIANCE_SCALES, damping
+from likeminds.mixed_model.likelihoods import SAFE_EXPONENT, VARIANCE_SCALES, damping
 from likeminds.mixed_model.posterior import Posterior
-
-# The largest share of what is known about a difference that its own choice may have told.
-_MOST_TOLD = 0.9
-# Differences of scores beyond this are certain.
-_LONGEST = 500.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,7 @@ class SetDifferences:
     def chances(self, scale: Float | float, n_rows: int) -> Float:
         """Return the probability of each row, before those of a set are made to sum to one."""
         apart = self.mean / damping(scale * self.variance)
-        terms = np.exp(np.minimum(apart, _LONGEST))
+        terms = np.exp(np.minimum(apart, SAFE_EXPONENT))
         return np.asarray(1.0 / (1.0 + np.bincount(self.row, weights=terms, minlength=n_rows)))
 
 
@@ -90,10 +85,11 @@ def calibrate_choices(
     chosen = said.chosen[apart.row]
     row, other = apart.row[chosen], apart.other[chosen]
     mean, variance = apart.mean[chosen], apart.variance[chosen]
-    terms = np.bincount(row, weights=np.exp(np.minimum(mean, _LONGEST)), minlength=len(said))
+    terms = np.bincount(row, weights=np.exp(np.minimum(mean, SAFE_EXPONENT)), minlength=len(said))
     first = 1.0 / (1.0 + terms[row])
-    second = first * np.exp(np.minimum(mean, _LONGEST))
-    told = np.minimum(first * second / (first + second) * variance, _MOST_TOLD)
+    second = first * np.exp(np.minimum(mean, SAFE_EXPONENT))
+    # The largest share of what is known about a difference that its own choice may have told.
+    told = np.minimum(first * second / (first + second) * variance, 0.9)
     variance = variance / (1.0 - told)
     left = SetDifferences(row, other, mean + variance * second, variance)
     weights = None if said.weights is None else said.weights[said.chosen]

@@ -6,16 +6,10 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
+from likeminds.mixed_model.numerics import LEAST_SHARE
 
-# Directions with less than this share of the strongest one's variance are rounding: labels
-# carry no information about them.
-_IDLE = 1e-10
-# Numbers that differ by less than this share of their size are equal but for rounding.
-_ROUNDING = 2 * float(np.finfo(np.float64).eps)
-# Rows of the table that are turned into double precision at a time; of rows longer than so many
-# numbers, as many numbers as stay in the processor's cache.
-_ROWS_AT_ONCE = 1 << 14
-_LONG, _FEW_NUMBERS = 256, 1 << 17
+# Numbers that stay in the processor's cache: tables are read by so many at a time.
+_FEW_NUMBERS = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -193,7 +187,9 @@ class _Centred:
         low = np.min([table[part].min(axis=0) for part in parts], axis=0).astype(np.float64)
         high = np.max([table[part].max(axis=0) for part in parts], axis=0).astype(np.float64)
         middle, unit = low + (high - low) / 2, (high - low) / 2
-        unit[unit <= _ROUNDING * np.maximum(np.abs(low), np.abs(high))] = 0.0
+        # Numbers that differ by less than this share of their size are equal but for rounding.
+        rounding = 2.0 * float(np.finfo(np.float64).eps)
+        unit[unit <= rounding * np.maximum(np.abs(low), np.abs(high))] = 0.0
         rough = cls(table, share, middle, unit, np.zeros(len(unit)))
         shift = sum(np.sqrt(share[part]) @ rough.rows(part) for part in parts)
         return cls(table, share, middle, unit, np.asarray(shift))
@@ -271,10 +267,12 @@ def _gram(rows: Float) -> Float:
 
 
 def _active(strength: Float) -> Bool:
-    return np.asarray(strength > _IDLE * max(strength.max(), np.finfo(np.float64).tiny))
+    return np.asarray(strength > LEAST_SHARE * max(strength.max(), np.finfo(np.float64).tiny))
 
 
 def _parts(share: Float, width: int) -> list[Index]:
     used = np.flatnonzero(share)
-    at_once = _ROWS_AT_ONCE if width <= _LONG else max(1, _FEW_NUMBERS // width)
+    # Rows of the table that are turned into double precision at a time; of rows longer than so many
+    # numbers, as many numbers as stay in the processor's cache.
+    at_once = 1 << 14 if width <= 256 else max(1, _FEW_NUMBERS // width)
     return [used[start : start + at_once] for start in range(0, len(used), at_once)]

@@ -30,8 +30,6 @@ from likeminds.mixed_model.optimisers import EXACTER, PriorFit, descend, first_m
 from likeminds.mixed_model.responses import ResponseBlock, Responses, sample
 from likeminds.solvers.solver import Callback
 
-# How exactly modes are found while the form is chosen: see `modes.find_mode`.
-_ROUGHLY = 1e-2
 # Larger crowds find their directions, and where to start, on this many of the people.
 _SAMPLE = 1000
 
@@ -60,7 +58,8 @@ def learn(
     start = MarginalLikelihood(
         few, n_weights, model, model.prior.residual, shifts=shifts, nearly=nearly
     )
-    rough = replace(start, enough=max(start.enough, _ROUGHLY))
+    # How exactly modes are found while the form is chosen: see `modes.find_mode`.
+    rough = replace(start, enough=max(start.enough, 1e-2))
     with one_blas_thread():  # the matrices are small, even where there are many of them
         if earlier and not anew:
             form = structure_of(earlier)
@@ -89,12 +88,8 @@ def learn(
     )
 
 
-# What a sample, and the people who correct it, may cost, in units of the tolerance.
-_ROUGH, _EXACT = 100.0, 10.0
 # The least sample; and the share of the crowd that a sample may be: larger ones save no time.
 _FEWEST, _LARGEST = 2000, 0.25
-# Corrected steps, and steps on the sample's objective for each of them, at most.
-_CORRECTIONS, _STEPS = 10, 30
 
 
 @dataclass(frozen=True)
@@ -141,8 +136,9 @@ class SubsamplePlan:
         n_labels = max(sum(counts) / start.tasks.n_users, 1e-3)
         # Per label, J is of the size of one: a share of it is as much per label.
         needed = n_numbers / (2.0 * n_labels * max(tol, 1e-300))
-        n_learned = max(_FEWEST, int(min(needed / _ROUGH, tasks.n_users)))
-        n_asked = max(_FEWEST, int(min(needed / _EXACT, tasks.n_users)))
+        # What a sample, and the people who correct it, may cost, in units of the tolerance.
+        n_learned = max(_FEWEST, int(min(needed / 100.0, tasks.n_users)))
+        n_asked = max(_FEWEST, int(min(needed / 10.0, tasks.n_users)))
         if n_learned > _LARGEST * tasks.n_users:
             return None
         n_asked = tasks.n_users if 2 * n_asked > tasks.n_users else n_asked
@@ -214,7 +210,8 @@ class _SampleCorrection:
         """Take steps until one promises too little; J of those who are asked never rises."""
         trace, converged, stopped = [self._value], False, self._found.interrupted
         try:
-            while not (converged or stopped) and len(trace) <= _CORRECTIONS:
+            # Corrected steps, and steps on the sample's objective for each of them, at most.
+            while not (converged or stopped) and len(trace) <= 10:
                 model, promised = self._propose()
                 self.sampling = replace(self.sampling, excess=promised / self._n_labels)
                 converged = promised <= self._tol * abs(self._value)
@@ -249,7 +246,7 @@ class _SampleCorrection:
         own = here.slope(self._model, here.visit(self._model))
         theirs = self._many.slope(self._model, self.seen)
         tilt: Float = (theirs - own) / here.n_users
-        found = descend(here, tol=0.1 * self._tol, max_iter=_STEPS, tilt=tilt)
+        found = descend(here, tol=0.1 * self._tol, max_iter=30, tilt=tilt)
         return found.model, found.trace[0] - found.trace[-1]
 
     def _note(self, promised: float, gained: float) -> None:

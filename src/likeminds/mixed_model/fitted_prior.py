@@ -13,9 +13,6 @@ from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import Likelihood, LogisticLikelihood
 
-# How far people's log-odds of liking the average item may be from the crowd's.
-_INTERCEPT_SPREAD = 2.0
-
 
 @dataclass(frozen=True)
 class FittedPrior:
@@ -106,12 +103,13 @@ class FittedPrior:
         """
         odds = float(np.log(positive_share / (1.0 - positive_share)))
         at = self.coordinates.size
+        # How far people's log-odds of liking the average item may be from the crowd's.
         return replace(
             self,
             coordinates=replace(self.coordinates, intercept=True),
-            prior=self.prior.with_coordinate(odds, _INTERCEPT_SPREAD, at),
-            wider=self._own.with_coordinate(odds, _INTERCEPT_SPREAD, at),
+            prior=self.prior.with_coordinate(odds, 2.0, at),
+            wider=self._own.with_coordinate(odds, 2.0, at),
             likelihood=LogisticLikelihood(),
             signs=None if self.signs is None else np.append(self.signs, 0.0),
-            logs=None if self.logs is None else self.logs.with_coordinate(odds, _INTERCEPT_SPREAD),
+            logs=None if self.logs is None else self.logs.with_coordinate(odds, 2.0),
         )

@@ -18,9 +18,6 @@ from likeminds._util.array_types import Float, Index
 from likeminds._util.per_user_arrays import times
 from likeminds.mixed_model.numerics import LEAST_SHARE
 
-# So few coordinates are multiplied by the whole root: fewer passes over rows count for more.
-_NARROW = 32
-
 
 @dataclass(frozen=True)
 class MeanShifts:
@@ -184,7 +181,9 @@ class GaussianPrior:
 
     def whitened_columns(self, columns: Float) -> Float:
         """Return columns, shape (b, p, n), times root from the left, each in one piece."""
-        if 2 * self.rank > len(self.mean) or len(self.mean) <= _NARROW:
+        # So few coordinates are multiplied by the whole root: fewer passes over rows count for
+        # more.
+        if 2 * self.rank > len(self.mean) or len(self.mean) <= 32:
             return np.asarray(self.root.T @ columns)
         rows = self.whitened(columns.transpose(0, 2, 1))
         return np.ascontiguousarray(rows.transpose(0, 2, 1))

@@ -8,9 +8,6 @@ import numpy as np
 from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds.data.grades import MOST_GRADES
 
-# People with fewer grades than this say nothing about how spreads differ.
-_ENOUGH_GRADES = 4
-
 
 @dataclass(frozen=True)
 class GradeCounts:
@@ -93,7 +90,8 @@ class GradeScale:
         codes = np.searchsorted(edges, said.values)
         total = np.bincount(codes, weights=said.values * said.counts)
         levels = total / np.bincount(codes, weights=said.counts)
-        able = (said.n >= _ENOUGH_GRADES) & (said.variances > 0)
+        # People with fewer grades than this say nothing about how spreads differ.
+        able = (said.n >= 4) & (said.variances > 0)
         if not able.any():
             return cls(edges, levels, said.deviation or 1.0, 0.0, said.mean)
         logs, chance = 0.5 * np.log(said.variances[able]), 0.5 / (said.n[able] - 1.0)

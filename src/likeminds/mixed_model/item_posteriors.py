@@ -17,10 +17,6 @@ from likeminds.mixed_model.numerics import LEAST_KNOWN, LONGEST_LOG_STEP
 # tau has a prior of its own, a gamma distribution of shape 1 + OFF_ZERO and no scale: like that of
 # the residuals in `objective`, it keeps the maximum off zero, where intervals would be too narrow.
 OFF_ZERO = 1.0
-# Standard errors below its mean that something is larger with a probability of 95 %.
-_SURELY = 1.645
-# tau^2 is never nothing.
-_LEAST_VARIANCE = 1e-8
 
 
 def update_tau2(variance: float, squares: Float, doubt: Float, share: float = 1.0) -> float:
@@ -32,7 +28,8 @@ def update_tau2(variance: float, squares: Float, doubt: Float, share: float = 1.
     information = float((known**2).sum()) + LEAST_KNOWN * len(doubt) + OFF_ZERO
     growth = share * (float((squares / variance - 1.0).sum()) + OFF_ZERO) / information
     growth = float(np.clip(growth, -LONGEST_LOG_STEP, LONGEST_LOG_STEP))
-    return max(variance * float(np.exp(growth)), _LEAST_VARIANCE)
+    # tau^2 is never nothing.
+    return max(variance * float(np.exp(growth)), 1e-8)
 
 
 def refuse_new_items(ids: IdArray | None, known: IdArray) -> None:
@@ -107,7 +104,8 @@ class ItemPosteriors:
         Of thousands that one or two people judged, some were lucky, and would come before what
         hundreds like.
         """
-        return np.asarray(scores - _SURELY * np.sqrt(self.doubt))
+        # Standard errors below its mean that something is larger with a probability of 95 %.
+        return np.asarray(scores - 1.645 * np.sqrt(self.doubt))
 
     def drawn(self, v: Float, rng: Generator) -> Float:
         """Draw what items add to scores beyond f'v, shape (m, draws), given v, (r, draws)."""
@@ -287,11 +285,6 @@ class PointwiseChoiceLoss(PointwiseLoss):
         return self.sign * (self.chosen - chance), chance * (1.0 - chance)
 
 
-# Steps of Newton's method, and what they may leave to go.
-_STEPS = 100
-_ENOUGH = 1e-8
-
-
 def fold_in(
     unknown: ItemPosteriors,
     item: Index,
@@ -312,7 +305,8 @@ def fold_in(
     order = np.argsort(item, kind="stable")
     starts = np.searchsorted(item[order], np.arange(n_items))
     held = np.diag(prior)
-    for _ in range(_STEPS):
+    # Steps of Newton's method, and what they may leave to go.
+    for _ in range(100):
         scores = eta.copy()
         scores[new] += np.einsum("na,na->n", rows, state[item])
         pull, h = (part[new] for part in told.at(scores))
@@ -326,7 +320,7 @@ def fold_in(
         # Steps longer than a few units overshoot where labels are all alike.
         longest = np.abs(step).max(axis=1, keepdims=True)
         state = state + step / np.maximum(longest / 2.0, 1.0)
-        if float(longest.max()) < _ENOUGH:
+        if float(longest.max()) < 1e-8:
             break
     covariance = np.linalg.inv(information + held)
     return replace(

@@ -17,12 +17,7 @@ T = TypeVar("T")
 
 # The gain at which Newton's method stops (see `find_mode`); steps and halvings are limited.
 EXACT = 1e-9
-_LEFT = 1e-2
 NEWTON_STEPS = 100
-_HALVINGS = 40
-# Where no more than this share of a block still moves, it goes on by itself; not if the block is
-# so small that calls cost more than what they compute.
-_FEW, _SMALL = 0.5, 32
 
 
 @dataclass(frozen=True)
@@ -136,7 +131,8 @@ def _newton(mode: PosteriorMode, likelihood: Likelihood, enough: float) -> Poste
             matrices = system.matrices(said.curvature)
             mode = replace(mode, matrices=matrices)
         whole, promised = system.newton(mode.state, mode.eta, said.pull, said.curvature, matrices)
-        moves &= promised > enough * min(enough, _LEFT)
+        # What a step promises is about the square of what it leaves.
+        moves &= promised > enough * min(enough, 1e-2)
         if not moves.any():
             break
         if _are_few(moves):
@@ -155,7 +151,9 @@ def _newton(mode: PosteriorMode, likelihood: Likelihood, enough: float) -> Poste
 def _are_few(moves: Bool) -> bool:
     """Say whether those who still move go on by themselves."""
     n_moving = np.count_nonzero(moves)
-    return bool(n_moving < len(moves) >= _SMALL and n_moving <= _FEW * len(moves))
+    # Where no more than this share of a block still moves, it goes on by itself; not if the block
+    # is so small that calls cost more than what they compute.
+    return bool(n_moving < len(moves) >= 32 and n_moving <= 0.5 * len(moves))
 
 
 def _step(
@@ -180,7 +178,7 @@ def damped_step(
     ``scale``, do not count. Users who do not move keep their state.
     """
     share = moves.astype(np.float64)
-    for _ in range(_HALVINGS):
+    for _ in range(40):
         new, gain = at(state + share[:, None] * step)
         rises = gain < -1e-9 * scale
         if not rises.any():

@@ -18,7 +18,7 @@ from likeminds._util.per_user_arrays import row_dots
 from likeminds.mixed_model.responses import PaddedRows
 
 # Exponentials of scores no farther from zero than this are far from overflow, and from nothing.
-_SAFE = 100.0
+SAFE_EXPONENT = 100.0
 
 
 class Curvature(Protocol):
@@ -234,7 +234,7 @@ class ChoiceLikelihood(LogisticLikelihood):
         size = task.set_size
         chance = (eta + task.log_count).reshape(-1, size)
         highest: Float | float = 0.0
-        if np.abs(eta).max(initial=0.0) > _SAFE:
+        if np.abs(eta).max(initial=0.0) > SAFE_EXPONENT:
             highest = reduce(np.maximum, chance.T)
             chance -= highest[:, None]
         np.exp(chance, out=chance)
@@ -250,7 +250,7 @@ class ChoiceLikelihood(LogisticLikelihood):
         """Return the log-odds of each row to be chosen in its set."""
         scores = (eta + task.log_count).reshape(-1, task.set_size)
         others = np.stack([np.delete(scores, row, axis=1) for row in range(task.set_size)], axis=1)
-        odds = np.clip(scores - logsumexp(others, axis=2), -_FAR, _FAR)
+        odds = np.clip(scores - logsumexp(others, axis=2), -SAFE_EXPONENT, SAFE_EXPONENT)
         return np.asarray(odds.reshape(eta.shape))
 
     def response_losses(self, eta: Float, task: PaddedRows) -> Float:
@@ -291,8 +291,6 @@ class GaussianLikelihood:
 
 # Scales of the predictive variance among which calibration chooses.
 VARIANCE_SCALES = np.linspace(0.0, 2.0, 41)
-# Beyond this, a logistic distribution has nothing left.
-_FAR = 700.0
 
 
 def label_probability(log_odds: Float, deviation: Float) -> Float:
@@ -336,7 +334,7 @@ def mean_between(location: Float, low: Float, high: Float) -> Float:
 
 def _integral(bound: Float) -> Float:
     """Return the integral of t F'(t) up to a bound."""
-    t = -np.minimum(np.abs(bound), _FAR)
+    t = -np.minimum(np.abs(bound), SAFE_EXPONENT)
     return np.asarray(t * expit(t) - np.log1p(np.exp(t)))
 
 

@@ -29,8 +29,6 @@ from likeminds.mixed_model.responses import Responses
 # separated perfectly, and the likelihood has no maximum.
 FAR = 10.0
 OFF_ZERO = 2.0
-# What is known less than this share of what is known best is not known at all.
-_ROUNDING = 1e-15
 # Pseudo-people who shrink the whole of Omega (see `scoring`), as a share of the people.
 _PSEUDO = 0.1
 
@@ -205,7 +203,8 @@ class MarginalLikelihood:
         held, free = self.information_about_mean(model, found), self.n_free
         covariance = np.zeros_like(held)
         values, axes = np.linalg.eigh(held[:free, :free])
-        known = np.abs(values) > _ROUNDING * np.abs(values).max(initial=0.0)
+        # What is known less than this share of what is known best is not known at all.
+        known = np.abs(values) > 1e-15 * np.abs(values).max(initial=0.0)
         covariance[:free, :free] = (axes[:, known] / values[known]) @ axes[:, known].T
         return covariance
 

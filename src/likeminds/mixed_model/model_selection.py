@@ -34,16 +34,9 @@ from likeminds.mixed_model.responses import sample
 # With fewer users, cross-validation over users is too noisy to choose anything.
 FEWEST_USERS = 40
 # The gain per label that changes how users rank items: a hundredth of a bit.
-_NOTICED = 0.01 * float(np.log(2.0))
-# Shares of pseudo-users that shrink correlations, tried in turn as long as more are better.
-_SHARES = (0.1, 0.3, 1.0)
-# All of Omega needs this many labels per parameter, and users per coordinate.
-_LABELS_PER_PARAMETER = 10.0
-_USERS_PER_COORDINATE = 4.0
-# Users of both folds, and their labels, at most: beyond these the choice rarely changes.
-_MOST_USERS, _MOST_LABELS = 1000, 20_000
-# Relative tolerance of a fold's fit, and its steps: all of Omega, then a few directions.
-_FOLD_TOL, _FOLD_STEPS, _FOLD_STEPS_LOW_RANK = 2e-3, 8, 3
+NOTICED = 0.01 * float(np.log(2.0))
+# Relative tolerance of a fold's fit.
+_FOLD_TOL = 2e-3
 
 
 def is_lower(losses: Float, others: Float, *, n_errors: float = 1.0, noticed: float = 0.0) -> bool:
@@ -131,11 +124,11 @@ def choose_rank(start: MarginalLikelihood, at: EvaluatedModel) -> StructureStart
     """Return the leading directions of Omega that lower the criterion.
 
     Each has p parameters, which Akaike's criterion counts once. As the strongest of all
-    directions, one of pure noise gains up to p, too; and a gain below `_NOTICED` per label hardly
+    directions, one of pure noise gains up to p, too; and a gain below `NOTICED` per label hardly
     changes rankings. The smaller of the two is counted on top. Two worse ranks end the search.
     """
     size = len(start.unit)
-    cost = size + min(size, _NOTICED * at.found.comparisons)
+    cost = size + min(size, NOTICED * at.found.comparisons)
     criterion: list[float] = []
     for rank in range(start.n_weights + 1):
         value = start.cost(_truncate(start, at, rank))
@@ -162,12 +155,13 @@ def _with_less_shrinkage(
 def enough_for_full(start: MarginalLikelihood, n_labels: float, n_users: float) -> bool:
     """Return whether there are labels and users enough to learn all of Omega."""
     size = len(start.unit)
-    enough = _LABELS_PER_PARAMETER * 0.5 * size * (size + 1)
+    # Ten labels per parameter.
+    enough = 10.0 * 0.5 * size * (size + 1)
     return n_labels >= enough and n_users >= _users_for_full(start)
 
 
 def _users_for_full(start: MarginalLikelihood) -> float:
-    return max(_USERS_PER_COORDINATE * len(start.unit), FEWEST_USERS)
+    return max(4.0 * len(start.unit), FEWEST_USERS)  # four users per coordinate
 
 
 def _cross_validate(
@@ -175,7 +169,8 @@ def _cross_validate(
 ) -> CovarianceStructure:
     """Return the structure with the lowest held-out loss; ``with_few`` tries the low rank, too."""
     labels_each = max(at.found.comparisons / at.found.n_users, 1.0)
-    most = int(min(max(_MOST_LABELS / labels_each, _users_for_full(start)), _MOST_USERS))
+    # Users of both folds, and their labels, at most: beyond these the choice rarely changes.
+    most = int(min(max(20_000 / labels_each, _users_for_full(start)), 1000))
     # Mean and variances hardly depend on the structure; each fold learns correlations anew.
     some = replace(start, tasks=sample(start.tasks, most), model=_uncorrelated(at.model))
     even = np.arange(some.tasks.n_users) % 2 == 0
@@ -191,7 +186,8 @@ def _cross_validate(
         # A margin of one unit of log-likelihood in favour of the smaller model.
         costs[LOW_RANK] = sum(fold.cost_of_few(n_groups) for fold in folds) - 1.0
     before = np.inf
-    for share in _SHARES:
+    # Shares of pseudo-users that shrink correlations, tried in turn as long as more are better.
+    for share in (0.1, 0.3, 1.0):
         shape = CovarianceStructure(pseudo=share, own=True)
         costs[shape] = sum(fold.cost(shape) for fold in folds)
         if costs[shape] > before:
@@ -211,14 +207,14 @@ class _Fold:
     def cost(self, shape: CovarianceStructure) -> float:
         """Learn all of Omega, and return the held-out loss."""
         start = replace(self.train, shape=shape)
-        self.at = learn_roughly(start, _FOLD_STEPS, _FOLD_TOL, self.at)
+        self.at = learn_roughly(start, 8, _FOLD_TOL, self.at)
         return self.held_out.cost(self.at.model)
 
     def cost_of_few(self, n_groups: int) -> float:
         """Learn that many directions, and return the held-out loss."""
         assert self.at is not None
         start = replace(self.train, model=_truncate(self.train, self.at, n_groups))
-        found = descend(start, tol=_FOLD_TOL, max_iter=_FOLD_STEPS_LOW_RANK)
+        found = descend(start, tol=_FOLD_TOL, max_iter=3)
         return self.held_out.cost(found.model)
 
 

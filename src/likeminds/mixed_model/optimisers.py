@@ -37,11 +37,6 @@ from likeminds.mixed_model.marginal_likelihood import (
 from likeminds.mixed_model.numerics import LEAST_KNOWN, LONGEST_LOG_STEP, SHORTER, SHORTEST
 from likeminds.solvers.solver import Callback
 
-# A regression's precision grows or shrinks by at most exp(1) in a step.
-_LONGEST_PRECISION = 1.0
-# Steps are at first stretched to at most so many; twice as many if that lowers J, else half.
-_STRETCH, _LEAST_STRETCH = 4.0, 1.5
-
 
 @dataclass(frozen=True)
 class EvaluatedModel:
@@ -84,7 +79,9 @@ class StepLength:
     2.0
     """
 
-    def __init__(self, longest: float = _STRETCH) -> None:
+    def __init__(self, longest: float = 4.0) -> None:
+        # Steps are at first stretched to at most so many; twice as many if that lowers J, else
+        # half.
         self._gains: list[float] = []
         self._longest = longest
         self.is_even = True
@@ -109,7 +106,7 @@ class StepLength:
             self._gains.append(gain)
             return
         self._gains = []
-        self._longest = max(self._longest * (2.0 if share > 1.0 else 0.5), _LEAST_STRETCH)
+        self._longest = max(self._longest * (2.0 if share > 1.0 else 0.5), 1.5)
 
 
 def step(
@@ -177,7 +174,8 @@ class ScoringStep:
             prior = prior.without_correlations()
         likelihood = model.likelihood
         if isinstance(likelihood, GaussianLikelihood):
-            sharper = np.clip(share * self._sharper, -_LONGEST_PRECISION, _LONGEST_PRECISION)
+            # A regression's precision grows or shrinks by at most exp(1) in a step.
+            sharper = np.clip(share * self._sharper, -1.0, 1.0)
             likelihood = GaussianLikelihood(likelihood.precision * float(np.exp(sharper)))
         return replace(model, prior=prior, likelihood=likelihood)
 
@@ -211,10 +209,6 @@ ROUGH_STEPS = 15
 # Modes are found so much more exactly than the objective is minimised (what Newton's method
 # leaves is about the square of what it gained last).
 EXACTER = 100.0
-# Logarithms of standard deviations and of the precision stay within these bounds.
-_SMALLEST, _LARGEST = -9.0, 7.0
-# Steps the quasi-Newton method remembers.
-_MEMORY = 20
 
 
 @dataclass(frozen=True)
@@ -305,8 +299,10 @@ def descend(
     """
     watch = _StepRecorder(objective, callback, tilt)
     n_free = len(watch.best) - objective.n_logs
-    bounds = [(None, None)] * n_free + [(_SMALLEST, _LARGEST)] * objective.n_logs
+    # Logarithms of standard deviations and of the precision stay within these bounds.
+    bounds = [(None, None)] * n_free + [(-9.0, 7.0)] * objective.n_logs
     try:
+        # Steps the quasi-Newton method remembers.
         found = optimize.minimize(
             watch.evaluate,
             watch.best,
@@ -314,7 +310,7 @@ def descend(
             method="L-BFGS-B",
             bounds=bounds,
             callback=watch.step,
-            options={"maxiter": max_iter, "ftol": tol, "gtol": tol, "maxcor": _MEMORY},
+            options={"maxiter": max_iter, "ftol": tol, "gtol": tol, "maxcor": 20},
         )
         # A line search that finds nothing lower has converged to within rounding.
         converged = not watch.stopped and found.nit < max_iter

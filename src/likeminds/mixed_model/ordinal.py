@@ -31,11 +31,6 @@ optimize: Any = LazyModule("scipy.optimize")
 
 # Nodes over which posteriors of scores are averaged.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
-# Newton's steps to people's shifts, the longest of them, and the least variance of shifts. Far from
-# all cuts the likelihood is nearly flat: an unlimited step leads farther away still.
-_SHIFT_STEPS = 8
-_LONGEST_SHIFT = 1.0
-_LEAST_VARIANCE = 1e-6
 # The least distance between two cuts.
 _LEAST_STEP = 1e-3
 
@@ -144,15 +139,18 @@ class CumulativeLogit(RowLikelihood):
         """
         n_users = len(self.use)
         shifts = np.zeros(n_users) if self.shifts is None else self.shifts
-        held = max(1.0 if variance is None else variance, _LEAST_VARIANCE)
-        for _ in range(_SHIFT_STEPS):
+        held = max(1.0 if variance is None else variance, 1e-6)
+        # Newton's steps to people's shifts, the longest of them, and the least variance of shifts.
+        # Far from all cuts the likelihood is nearly flat: an unlimited step leads farther away
+        # still.
+        for _ in range(8):
             slope, h = self.slopes(eta + shifts[people], codes, self.use[people])
             pull = np.bincount(people, weights=slope, minlength=n_users)
             known = np.bincount(people, weights=h, minlength=n_users) + 1.0 / held
             step = (pull - shifts / held) / known
-            shifts = shifts + np.clip(step, -_LONGEST_SHIFT, _LONGEST_SHIFT)
+            shifts = shifts + np.clip(step, -1.0, 1.0)
             if variance is None:
-                held = max(float((shifts**2 + 1.0 / known).mean()), _LEAST_VARIANCE)
+                held = max(float((shifts**2 + 1.0 / known).mean()), 1e-6)
         return replace(self, shifts=shifts)
 
     def refined(
@@ -293,11 +291,9 @@ class StandardNormal(RowLikelihood):
         """
         typical = 1.0 / max(float(squares.sum() / n.sum()), 1e-6)
         # As many observations of the typical noise as make up for chance in most people.
-        precision = (n + _HELD) / (squares + _HELD / typical)
+        # Observations of the typical noise that everybody's own is shrunk by.
+        precision = (n + 8.0) / (squares + 8.0 / typical)
         return replace(self, precision=precision, typical=typical)
 
-
-# Observations of the typical noise that everybody's own is shrunk by.
-_HELD = 8.0
 
 Graded = CumulativeLogit | StandardNormal

@@ -102,12 +102,6 @@ class PointwiseGradeLoss(PointwiseLoss):
         return self.grading.slopes(scores + self.added, self.codes, self.use)
 
 
-# Variances are no larger than this: where a label tells nothing, they are not known.
-_MOST_VARIANCE = 10.0
-# Cuts are learned from about so many grades.
-_MOST_ROWS = 20_000
-
-
 def refine_likelihood(
     tasks: Responses, learned: PriorFit, n_labels: int, shifts: Float | None = None
 ) -> Graded:
@@ -125,7 +119,8 @@ def refine_likelihood(
         if isinstance(likelihood, StandardNormal):
             found, _ = tasks.map_reduce(_errors, terms, learned.pulls.own)
             return likelihood.refined(*found.in_order())
-        share = _MOST_ROWS / max(n_labels, 1)
+        # Cuts are learned from about so many grades.
+        share = 20_000 / max(n_labels, 1)
         found, _ = tasks.map_reduce(_some_scores, (terms, share), learned.pulls.own)
     codes, use, eta, variance = found.in_order()
     return likelihood.refined(codes, use, eta, variance, free_slope=False)
@@ -176,4 +171,5 @@ def _seen(block: ResponseBlock, terms: EStepParams, kept: WarmStart | None) -> t
     assert isinstance(curvature, DiagonalCurvature)
     known = np.maximum(curvature.root**2, 1e-12)
     variance = mode.spread.variance / known
-    return mode.system.eta(mode.state), np.minimum(variance, _MOST_VARIANCE)
+    # Variances are no larger than this: where a label tells nothing, they are not known.
+    return mode.system.eta(mode.state), np.minimum(variance, 10.0)

@@ -33,10 +33,8 @@ from likeminds.mixed_model.ordinal_responses import (
     ResponseStyle,
 )
 
-# Rankings drawn from a posterior for the credible intervals of ranks.
+# Draws from a posterior, for ranks and for expected gains.
 _DRAWS = 2000
-# Rows whose uncertainty is computed at a time: nobody's is copied for all rows.
-_ROWS_AT_ONCE = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +197,8 @@ class Posterior:
             known = np.where(owner >= 0, row_dots(told, told), 0.0)
             return np.asarray(row_dots(whitened, whitened) - known)
 
-        variance = of_rows(vary, len(seen), _ROWS_AT_ONCE)
+        # Rows whose uncertainty is computed at a time: nobody's is copied for all rows.
+        variance = of_rows(vary, len(seen), 1 << 12)
         variance = np.maximum(variance, 0.0) + self._of_items(seen, people)
         variance += self._beyond(seen, less)
         if less is not None:

@@ -29,9 +29,6 @@ from likeminds.mixed_model.gaussian_prior import GaussianPrior, UserPenalty
 from likeminds.mixed_model.likelihoods import Curvature, DiagonalCurvature
 from likeminds.mixed_model.responses import PaddedRows
 
-# What a step that is nearly solved for leaves of it: it gains this squared less than it might.
-_LEFT = 0.03
-
 
 @dataclass(frozen=True)
 class PosteriorCovariance:
@@ -220,7 +217,9 @@ class Dual:
             return np.asarray(vectors + curvature.times_root_back(seen))
 
         right = curvature.times_root_back(times(self.gram, pull - state))
-        solved = solve_nearly(times_inner, right, _LEFT)
+        # What a step that is nearly solved for leaves of it: it gains this squared less than it
+        # might.
+        solved = solve_nearly(times_inner, right, 0.03)
         return np.asarray(pull - state - curvature.times_root(solved))
 
     def z(self, state: Float) -> Float:

@@ -22,9 +22,6 @@ _KEPT_BYTES = 1 << 28
 # Less than this is worked on by one thread, in few blocks even if that takes more padding: calls
 # then cost more than what they compute.
 _SMALL_BYTES = 1 << 22
-_SMALL_PADDING = 2.0
-# So are the coordinates of a table of items, if it is that small or is shared by the people.
-_SHARED = 2
 
 
 @dataclass(frozen=True)
@@ -368,7 +365,7 @@ def plan_blocks(
     is there: they have blocks of their own.
     """
     if n_bytes < _SMALL_BYTES:
-        return list(rows.plan(_SMALL_PADDING, row_bytes, apart))
+        return list(rows.plan(2.0, row_bytes, apart))
     return list(rows.plan(row_bytes=row_bytes, apart=apart))
 
 
@@ -376,7 +373,8 @@ def is_cheap_table(table: FloatArray, n_labels: int, coordinates: Design) -> boo
     """Say whether to make the coordinates of a table of items once, for so many labels."""
     if coordinates.beyond:  # what lies beyond them is needed, too
         return False
-    shared = _SHARED * len(table) <= n_labels
+    # So are the coordinates of a table of items, if it is that small or is shared by the people.
+    shared = 2 * len(table) <= n_labels
     return shared or 8 * len(table) * coordinates.size <= _KEPT_BYTES
 
 

@@ -32,13 +32,6 @@ from likeminds.mixed_model.responses import PaddedRows, ResponseBlock, Responses
 
 Single = NDArray[np.float32]
 
-# With so many times more rows than are kept, eigenvectors are not worth their time; subspaces are
-# turned so often instead.
-_MANY = 2
-_ROUNDS = 1
-# What keeps nearly dependent columns apart, in single precision.
-_LIFT = 3e-5
-
 
 def posterior_of(
     tasks: Responses,
@@ -138,7 +131,8 @@ def find_user_posteriors(
     found = prior.means(people) + mode.system.z(mode.state) @ prior.root.T
     if finder.signs is not None:
         found = keep_signs(found, mode.task, prior, finder.terms.likelihood, finder.signs)
-    few = finder.rank * _MANY <= mode.task.rows.shape[1] < len(prior.mean)
+    # With twice as many rows as are kept, subspace iteration is faster than eigenvectors.
+    few = finder.rank * 2 <= mode.task.rows.shape[1] < len(prior.mean)
     if finder.quick and few and finder.rank > 0 and mode.task.held is None:
         return people, found, _nearly_known(mode, predictive, finder.rank)
     system = mode.system if predictive is prior else system_of(mode.task, predictive)
@@ -205,9 +199,7 @@ def _nearly_known(mode: PosteriorMode, prior: GaussianPrior, most: int) -> Singl
     back = Z.transpose(0, 2, 1)
     lot = np.random.default_rng(0).standard_normal((Z.shape[1], most)).astype(np.float32)
     Q = Z @ (back @ lot)
-    for _ in range(_ROUNDS):
-        Q = Z @ (back @ _orthonormal(Q))
-    Q = _orthonormal(Q)
+    Q = _orthonormal(Z @ (back @ _orthonormal(Q)))
     across = Q.transpose(0, 2, 1)
     seen = across @ Z
     factor = np.linalg.cholesky(_lifted(across @ Q + seen @ seen.transpose(0, 2, 1)))
@@ -224,7 +216,8 @@ def _orthonormal(Q: Single) -> Single:
 def _lifted(gram: Single) -> Single:
     """Return matrices that are positive definite in spite of rounding; K says less for it."""
     diagonal = np.einsum("bmm->bm", gram)
-    diagonal += np.float32(_LIFT) * (np.float32(1.0) + diagonal)
+    # What keeps nearly dependent columns apart, in single precision.
+    diagonal += np.float32(3e-5) * (np.float32(1.0) + diagonal)
     return gram
 
 

@@ -31,17 +31,6 @@ from likeminds.mixed_model.numerics import LEAST_SHARE, SHORTER, SHORTEST
 from likeminds.mixed_model.optimisers import PriorFit, first_guess
 from likeminds.mixed_model.responses import ResponseBlock, Responses
 
-# Rounds in which the ridges, and the form of the prior, are learned anew.
-_FREE_ROUNDS = 2
-# Rounds with the ridges as they are, at most.
-_MOST_ROUNDS = 20
-# Steps of the fixed point at most, how little it may still move, and bounds of the ridges.
-_FIXED_POINT = 500
-_STILL = 1e-3
-_WEAKEST, _STRONGEST = 1e-3, 1e8
-# How exactly modes are found.
-_EXACT = 1e-7
-
 
 @dataclass(frozen=True)
 class CovariateEffects:
@@ -136,7 +125,8 @@ def ask(
 ) -> CovariateDerivatives:
     """Find everybody's mode around their own mean, and sum."""
     prior = model.prior
-    terms = EStepParams(prior.shifted(regressors.shifts(slopes)), model.likelihood, _EXACT)
+    # How exactly modes are found.
+    terms = EStepParams(prior.shifted(regressors.shifts(slopes)), model.likelihood, 1e-7)
     found, pulls.own = tasks.map_reduce(_say, (terms, regressors), pulls.own)
     value, first, spread, known_of_items = found
     if isinstance(tasks, ItemEffects):
@@ -194,13 +184,14 @@ class CovariateQuadratic:
 
     def settled(self, ridges: Float) -> Slopes:
         """Return the best Gamma with the ridges that make it most likely."""
-        for _ in range(_FIXED_POINT):
+        # Steps of the fixed point at most, how little it may still move, and bounds of the ridges.
+        for _ in range(500):
             best, known = self.minimum(ridges)
             squares = self._by_covariate((best**2).sum(axis=0), len(ridges))
-            new = np.clip(known / np.maximum(squares, 1e-300), _WEAKEST, _STRONGEST)
+            new = np.clip(known / np.maximum(squares, 1e-300), 1e-3, 1e8)
             moved = np.abs(np.log(new / ridges)).max()
             ridges = new
-            if moved < _STILL:
+            if moved < 1e-3:
                 break
         return Slopes(self.minimum(ridges)[0], ridges)
 
@@ -232,14 +223,16 @@ def learn_traits(
     """Learn the prior and Gamma in alternation."""
     slopes = regressors.nothing()
     first = learned = learn()
-    for _ in range(_FREE_ROUNDS):
+    # Rounds in which the ridges, and the form of the prior, are learned anew.
+    for _ in range(2):
         if learned.interrupted:
             break
         slopes = _quadratic(tasks, learned, regressors, slopes).settled(slopes.ridges)
         learned = learn(shifts=regressors.shifts(slopes), earlier=learned, anew=True)
     cost = regressors.penalty(slopes)
     trace = [value + cost for value in learned.trace]
-    for _ in range(_MOST_ROUNDS):
+    # Rounds with the ridges as they are, at most.
+    for _ in range(20):
         if learned.interrupted:
             break
         slopes = _stepped(tasks, learned, regressors, slopes)

@@ -20,14 +20,11 @@ from likeminds._util.lazy_imports import LazyModule
 from likeminds._util.per_user_arrays import row_dots, times, times_back
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.laplace import EXACT, NEWTON_STEPS, damped_step
-from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
+from likeminds.mixed_model.likelihoods import SAFE_EXPONENT, Likelihood, LossDerivatives
 from likeminds.mixed_model.numerics import ROUNDING
 from likeminds.mixed_model.responses import PaddedRows, of_each_user
 
 optimize: Any = LazyModule("scipy.optimize")
-
-# What a weight is at least, in standard deviations: zero, and on the right side of it for sure.
-_LEAST = 1e-9
 
 
 def keep_signs(
@@ -76,18 +73,13 @@ def _bounded(
         return value, (precision @ away - pulled) * unit
 
     known = signs[varies]
-    bounds = [(_LEAST if s > 0 else None, -_LEAST if s < 0 else None) for s in known]
-    start = np.where(known * point[varies] < 0.0, known * _LEAST, point[varies] / unit)
+    # What a weight is at least, in standard deviations: zero, and on the right side of it for sure.
+    bounds = [(1e-9 if s > 0 else None, -1e-9 if s < 0 else None) for s in known]
+    start = np.where(known * point[varies] < 0.0, known * 1e-9, point[varies] / unit)
     found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
     bounded = mean.copy()
     bounded[varies] = found.x * unit
     return bounded
-
-
-# Logarithms beyond this would overflow sooner or later; no weight is that large.
-_MOST = 100.0
-# The least curvature, in units of the prior's: where labels make the posterior wider than that.
-_FLATTEST = 0.25
 
 
 @dataclass(frozen=True)
@@ -123,7 +115,7 @@ def weights_of_logs(logs: Float, signs: Float) -> Float:
     """
     if not signs.any():
         return logs
-    return np.where(signs != 0, signs * np.exp(np.minimum(logs, _MOST)), logs)
+    return np.where(signs != 0, signs * np.exp(np.minimum(logs, SAFE_EXPONENT)), logs)
 
 
 def moments_of_weights(mean: Float, covariance: Float, signs: Float) -> tuple[Float, Float]:
@@ -209,9 +201,10 @@ def curvature_of_logs(
     bent = np.where(signs != 0, steep * times_back(task.rows, said.pull), 0.0)
     precision -= root.T @ (bent[:, :, None] * root)
     values, vectors = np.linalg.eigh(precision)
-    if values.min() >= _FLATTEST:
+    # The least curvature, in units of the prior's: where labels make the posterior wider than that.
+    if values.min() >= 0.25:
         return np.asarray(precision)
-    lifted = vectors * np.maximum(values, _FLATTEST)[:, None]
+    lifted = vectors * np.maximum(values, 0.25)[:, None]
     return np.asarray(lifted @ vectors.transpose(0, 2, 1))
 
 

@@ -27,6 +27,7 @@ from likeminds.mixed_model.marginal_likelihood import (
     PriorModel,
 )
 from likeminds.mixed_model.model_selection import (
+    NOTICED,
     choose_rank,
     enough_for_full,
     is_lower,
@@ -47,8 +48,6 @@ _FIRST_VARIANCE = 0.1
 FIRST_UNIT = 0.5
 # Weights with less variance than this are nothing: they change log-odds by less than a tenth.
 NOTHING = 0.01
-# Added to the curvature of a label, by whose root its residual is divided.
-_LEAST_CURVATURE = 0.05
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,8 @@ def _times_square(
     assert places is not None
     pull = np.zeros(weight.shape) if kept is None else kept.pull
     miss = np.abs(pull) / np.maximum(weight, 1e-300)
-    residual = pull / np.sqrt(np.maximum(miss * (1.0 - miss), 0.0) + _LEAST_CURVATURE)
+    # Added to the curvature of a label, by whose root its residual is divided.
+    residual = pull / np.sqrt(np.maximum(miss * (1.0 - miss), 0.0) + 0.05)
     residual = tasks.row_items.signed(residual, places)
     by_user = of_block.sums_of_items(residual, vectors[of_block.items])
     squared = of_block.sums_of_users(residual, by_user)
@@ -166,15 +166,11 @@ _RUNGS = (1, 2, 4, 8, 16, 32)
 # The share of factors' uncertainty that is penalised: with less, spurious factors are found, and
 # with more, real ones are lost.
 _SHARE = 0.6
-# A factor has a parameter per user and item: with fewer labels for each, none would be found.
-_LABELS_PER_PARAMETER = 5
-# The share of labels held out.
-_HELD_OUT_SHARE = 0.15
 # Where labels are few for all of Omega, as many pseudo-users as users shrink the weights.
 _SHRUNK = CovarianceStructure(pseudo=1.0)
 # The gain per label that counts, a thousandth of a bit: vanishing factors gain less, but for
 # almost every user, so a standard error alone would accept them.
-_NOTICED = 0.001 * float(np.log(2.0))
+_NOTICED = 0.1 * NOTICED
 
 
 @dataclass(frozen=True)
@@ -259,9 +255,11 @@ def _with_any_factors(start: MarginalLikelihood) -> FitState:
     """Return a state with factors if held-out labels are predicted better; it is of all labels."""
     tasks = start.tasks
     assert isinstance(tasks, ItemEffects)
-    held_out = tasks.holding_out(_HELD_OUT_SHARE)
+    # The share of labels held out.
+    held_out = tasks.holding_out(0.15)
     numbers, n_labels = tasks.n_users + int(tasks.labelled.sum()), int(tasks.counts.sum())
-    if held_out.counts.sum() == n_labels or n_labels < _LABELS_PER_PARAMETER * numbers:
+    # A factor has a parameter per user and item: with fewer labels for each, none would be found.
+    if held_out.counts.sum() == n_labels or n_labels < 5 * numbers:
         return FitState.first(start, start.model)
     some = replace(start, tasks=held_out, pulls=WarmStarts())
     state = none = fit_roughly(FitState.first(some, some.model))

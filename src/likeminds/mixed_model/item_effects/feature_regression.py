@@ -42,21 +42,8 @@ from likeminds.mixed_model.optimisers import PriorFit
 
 optimize: Any = LazyModule("scipy.optimize")
 
-# Logarithms of s^2 and tau^2 stay within these bounds, and are searched for from these starts.
-_BOUNDS = ((-16.0, 8.0), (-16.0, 8.0))
-_STARTS = ((-6.0, 0.0), (-2.0, -1.0))
-# a and c are N(0, 10^2): next to nothing is known about them.
-_VAGUE = 0.01
 # More features than this are left as they were learned: each trial solves with a matrix of them.
 MOST_FEATURES = 512
-# The standard deviation of weights that people were not asked for.
-_HARDLY = 1e-3
-# Items whose factor is known less than this, in units of the prior, say nothing about it.
-_LEAST_KNOWN = 0.05
-# What the likelihood has to gain for one more number, s: Akaike's criterion.
-_PAYS = 1.0
-# A direction is one more where this share of its length, or more, is across all others.
-_NO_MIXTURE = 0.5
 
 
 def regress_items_on_features(
@@ -78,11 +65,12 @@ def regress_items_on_features(
 def with_weights(learned: PriorFit, n_weights: int) -> PriorFit:
     """Return what was learned without features, with weights of them that hardly differ."""
     model = learned.model
+    # The standard deviation of weights that people were not asked for.
     prior = replace(
         model.prior,
         mean=np.pad(model.prior.mean, (n_weights, 0)),
         loadings=np.pad(model.prior.loadings, ((n_weights, 0), (0, 0))),
-        residual=np.pad(model.prior.residual, (n_weights, 0), constant_values=_HARDLY),
+        residual=np.pad(model.prior.residual, (n_weights, 0), constant_values=1e-3),
     )
     unsure = np.pad(learned.unsure, (n_weights, 0))
     known = replace(learned, model=replace(model, prior=prior), unsure=unsure, pulls=WarmStarts())
@@ -141,7 +129,8 @@ def _n_directions(leading: Float, slopes: list[Float]) -> int:
     """Return how many directions lead: those that did, and slopes that are no mixture of them."""
     for slope in slopes:
         rest = slope - leading @ (leading.T @ slope)
-        if np.linalg.norm(rest) > _NO_MIXTURE * np.linalg.norm(slope):
+        # A direction is one more where this share of its length, or more, is across all others.
+        if np.linalg.norm(rest) > 0.5 * np.linalg.norm(slope):
             leading = np.column_stack([leading, rest / np.linalg.norm(rest)])
     return int(leading.shape[1])
 
@@ -151,13 +140,15 @@ def _factor_told(
 ) -> "ItemFeatureRegression | None":
     """Return what features tell of a factor, if it is likelier with than without them."""
     known = 1.0 / items.unsure[:, factor, factor] - 1.0
-    enough = known > _LEAST_KNOWN
+    # Items whose factor is known less than this, in units of the prior, say nothing about it.
+    enough = known > 0.05
     if enough.sum() <= 2:
         return None
     known = known[enough]
     said = items.factors[enough, factor] * (1.0 + 1.0 / known)
     found = ItemFeatureRegression.of(X[enough], said, 1.0 / known, alone[enough])
-    return found if found.gain > _PAYS else None
+    # What the likelihood has to gain for one more number, s: Akaike's criterion.
+    return found if found.gain > 1.0 else None
 
 
 def _left_of_factors(items: ItemPosteriors, predicted: Float, unit: Float) -> ItemPosteriors:
@@ -237,9 +228,13 @@ class ItemObservations:
 
     def likeliest(self) -> tuple[Float, float]:
         """Return the logarithms of s^2 and tau^2 of least cost, and that cost but for s's prior."""
+        # Logarithms of s^2 and tau^2 stay within these bounds, and are searched for from these
+        # starts.
         trials = [
-            optimize.minimize(self.cost, start, jac=True, method="L-BFGS-B", bounds=_BOUNDS)
-            for start in _STARTS
+            optimize.minimize(
+                self.cost, start, jac=True, method="L-BFGS-B", bounds=((-16.0, 8.0), (-16.0, 8.0))
+            )
+            for start in ((-6.0, 0.0), (-2.0, -1.0))
         ]
         best = min(trials, key=lambda trial: float(trial.fun))
         return best.x, float(best.fun) + 0.5 * OFF_ZERO * float(best.x[0])
@@ -267,7 +262,8 @@ class ItemObservations:
         """Return the precision of theta, a and c, and what it is multiplied with to be solved."""
         scaled = self.wide / (variance + self.noise)[:, None]
         precision = scaled.T @ self.wide
-        held = np.full(len(precision), _VAGUE)
+        # a and c are N(0, 10^2): next to nothing is known about them.
+        held = np.full(len(precision), 0.01)
         held[: self.n_features] = 1.0 / spread
         precision[np.diag_indices(len(precision))] += held
         return np.asarray(precision), np.asarray(scaled.T @ self.y)

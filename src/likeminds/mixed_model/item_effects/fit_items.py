@@ -64,9 +64,6 @@ from likeminds.mixed_model.optimisers import (
 )
 from likeminds.solvers.solver import Callback
 
-# Steps of the quasi-Newton method between two of the items' steps.
-_AT_ONCE = 8
-
 
 def learn_crossed(
     tasks: ItemEffects,
@@ -223,6 +220,7 @@ def _by_directions(objective: MarginalLikelihood, model: PriorModel) -> Evaluate
 def _descend_a_little(
     objective: MarginalLikelihood, at: EvaluatedModel, tol: float
 ) -> EvaluatedModel:
-    found = descend(replace(objective, model=at.model), tol=tol, max_iter=_AT_ONCE)
+    # Steps of the quasi-Newton method between two of the items' steps.
+    found = descend(replace(objective, model=at.model), tol=tol, max_iter=8)
     new = _by_directions(objective, found.model)
     return new if new.value <= at.value else at

@@ -26,14 +26,6 @@ from likeminds.mixed_model.optimisers import (
     visit_crowd,
 )
 
-# Eigenvalues less than this share of the largest are rounding.
-_LEAST = 1e-9
-# Weights whose mean is more than this share of their mean square, along it, are almost all of one
-# sign; what less is due to the mean is noise. Centred, they keep at least this share of them.
-_ONE_SIGN, _LEAST_LEFT = 0.5, 0.05
-# Items take part in each step of learning: their steps are given up earlier than others.
-_SHORTEST = 1e-2
-
 Measure = Callable[[MarginalLikelihood, PriorModel], EvaluatedModel]
 
 
@@ -43,7 +35,8 @@ def step_items(
     """Move items and the mean of people; J, as it is measured, does not rise."""
     move = _ItemStep(objective, at)
     share = 1.0
-    while share > _SHORTEST:
+    # Items take part in each step of learning: their steps are given up earlier than others.
+    while share > 1e-2:
         items, model = move.to(share)
         moved = with_items(objective, items)
         new = measure(moved, model)
@@ -99,7 +92,8 @@ class _ItemStep:
         values, axes = np.linalg.eigh(
             objective.information_about_mean(at.model, found)[:free, :free]
         )
-        values = np.maximum(values, _LEAST * values.max(initial=1.0))
+        # Eigenvalues less than this share of the largest are rounding.
+        values = np.maximum(values, 1e-9 * values.max(initial=1.0))
         self._shift = np.zeros(len(prior.mean))
         self._shift[:free] = axes @ ((axes.T @ of_mean) / values)
         self._growth = (slope - crossed @ self._shift[:free]) / known
@@ -165,7 +159,10 @@ def with_centred_factors(
     average = (prior.root @ at.found.first)[-n_factors:] / at.found.n_users
     # The largest share of the mean in any mixture of the weights, whichever way factors are turned.
     spread = prior.covariance[-n_factors:, -n_factors:]
-    if average @ np.linalg.solve(spread, average) <= _ONE_SIGN:
+    # Weights whose mean is more than this share of their mean square, along it, are almost all of
+    # one sign; what less is due to the mean is noise. Centred, they keep at least this share of
+    # them.
+    if average @ np.linalg.solve(spread, average) <= 0.5:
         return objective, at.model
     known = 1.0 / items.doubt - 1.0 / items.variance
     variance = items.variance + float(average @ average)
@@ -186,7 +183,7 @@ def _centred(prior: GaussianPrior, average: Float, *, is_whole: bool) -> Gaussia
     """
     mean = np.pad(average, (len(prior.mean) - len(average), 0))
     whitened = prior.inverse_root @ mean
-    share = min(1.0, (1.0 - _LEAST_LEFT) / float(whitened @ whitened))
+    share = min(1.0, (1.0 - 0.05) / float(whitened @ whitened))
     covariance = prior.covariance
     left = covariance - share * np.outer(mean, mean)
     if is_whole:

@@ -33,15 +33,6 @@ from likeminds.mixed_model.responses import ResponseBlock
 
 # Where L_j is computed: so many standard deviations from the mean.
 _POINTS = 1.25 * np.arange(-4.0, 5.0)
-# Where tau^2 becomes so many times larger or smaller, points are chosen anew, at most so often.
-_FAR, _VISITS = 1.25, 3
-# In all, it becomes at most so many times larger or smaller: where labels can be separated
-# perfectly, it would grow for ever.
-_FARTHEST = 4.0
-# Steps to tau^2, and what they may leave of it.
-_STEPS, _ENOUGH = 100, 1e-10
-# Of what a score is known by, the least share that is not from its own label.
-_LEAST_OTHERS = 1e-6
 
 
 def integrate_effects(
@@ -51,8 +42,11 @@ def integrate_effects(
     tasks = objective.tasks
     assert isinstance(tasks, ItemEffects)
     has_intercept = objective.n_free > objective.n_weights
-    bounds = tasks.items.variance / _FARTHEST, tasks.items.variance * _FARTHEST
-    for _ in range(_VISITS):
+    # In all, it becomes at most so many times larger or smaller: where labels can be separated
+    # perfectly, it would grow for ever.
+    bounds = tasks.items.variance / 4.0, tasks.items.variance * 4.0
+    # Where tau^2 becomes so many times larger or smaller, points are chosen anew, at most so often.
+    for _ in range(3):
         before, likely = tasks.items, likely_effects(replace(objective, tasks=tasks), model)
         items, centre = integrated(before, likely, tasks.labelled, bounds)
         if has_intercept:  # without one, what all items have in common does not matter
@@ -60,7 +54,7 @@ def integrate_effects(
             mean[objective.n_weights] += centre
             model = replace(model, prior=replace(model.prior, mean=mean))
         tasks = tasks.with_items(items)
-        if 1.0 / _FAR < items.variance / before.variance < _FAR:
+        if 1.0 / 1.25 < items.variance / before.variance < 1.25:
             break
     return items, model
 
@@ -81,11 +75,12 @@ def integrated(
     """
     b, likely, variance = points_of(items)[labelled], likely[labelled], items.variance
     mean, doubt = _moments(b, likely, variance)
-    for _ in range(_STEPS):
+    # Steps to tau^2, and what they may leave of it.
+    for _ in range(100):
         before, variance = variance, update_tau2(variance, mean**2 + doubt, doubt)
         variance = float(np.clip(variance, *bounds))
         mean, doubt = _moments(b, likely, variance)
-        if abs(variance - before) <= _ENOUGH * before:
+        if abs(variance - before) <= 1e-10 * before:
             break
     centre = float(mean.mean())
     effects, doubts = np.zeros(len(labelled)), np.full(len(labelled), variance)
@@ -119,7 +114,8 @@ def _of_block(
     curvature, task, of_block = mode.said.curvature, mode.task, tasks.of_block(block.number)
     h = np.maximum(curvature.diagonal, ROUNDING)
     left = information_left(mode.system, mode.spread, curvature)
-    told = np.where(h > ROUNDING, np.minimum(1.0 - left / h, 1.0 - _LEAST_OTHERS), 0.0)
+    # Of what a score is known by, the least share that is not from its own label.
+    told = np.where(h > ROUNDING, np.minimum(1.0 - left / h, 1.0 - 1e-6), 0.0)
     variance = told / h / (1.0 - told)
     others = likelihood.row_scores(mode.eta, task) - variance * mode.said.pull
     unit = np.append(np.sqrt(tasks.items.doubt), 0.0)[of_block.item]

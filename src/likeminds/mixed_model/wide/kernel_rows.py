@@ -19,11 +19,6 @@ from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.losses import PriorLoss
 from likeminds.mixed_model.responses import InMemoryResponses, PaddedRows, of_each_user, task_of
 
-# What is gathered at a time to multiply a person's rows with each other.
-_GATHERED_BYTES = 1 << 21
-# The inner products of a block's rows take no more than this.
-_BLOCK_BYTES = 1 << 20
-
 
 @dataclass(frozen=True)
 class KernelBlock:
@@ -152,7 +147,8 @@ class _ItemKernelBlock:
     def pieces(self) -> Iterator["_ItemKernelBlock"]:
         """Yield smaller blocks, such that inner products stay in the cache."""
         n_users, n_rows, _ = self.items.shape
-        at_once = max(1, _BLOCK_BYTES // (8 * n_rows**2))
+        # The inner products of a block's rows take no more than this.
+        at_once = max(1, (1 << 20) // (8 * n_rows**2))
         for start in range(0, n_users, at_once):
             own = slice(start, start + at_once)
             task = of_each_user(self.task, itemgetter(own))
@@ -169,7 +165,8 @@ class _ItemKernelBlock:
         """Return the inner products of everybody's rows: (b, n, n)."""
         n_users, n_rows, each = self.items.shape
         gram = np.empty((n_users, n_rows, n_rows))
-        at_once = max(1, _GATHERED_BYTES // (n_rows * table.itemsize * table.shape[1]))
+        # What is gathered at a time to multiply a person's rows with each other.
+        at_once = max(1, (1 << 21) // (n_rows * table.itemsize * table.shape[1]))
         for start in range(0, n_users, at_once):
             piece = slice(start, start + at_once)
             signs = self.signs[piece].astype(table.dtype)[..., None]

@@ -38,10 +38,6 @@ from likeminds.mixed_model.wide.wide_marginal_likelihood import (
 )
 from likeminds.solvers.solver import Callback
 
-# Random vectors, and products with each. Sums over d eigenvalues are then within a few per cent
-# of 1 / sqrt(d); fewer features than that many vectors are all asked.
-_VECTORS, _PRODUCTS = 8, 16
-
 
 @dataclass(frozen=True)
 class InformationSpectrum:
@@ -63,11 +59,13 @@ class InformationSpectrum:
         >>> float(round(spectrum.well_known(1.0), 6))    # 1/2 + 2/3 + 3/4 + 4/5
         2.716667
         """
-        if n_features <= _VECTORS:
+        # Random vectors, and products with each. Sums over d eigenvalues are then within a few per
+        # cent of 1 / sqrt(d); fewer features than that many vectors are all asked.
+        if n_features <= 8:
             start = np.eye(n_features)
         else:
             rng = np.random.default_rng(0)
-            start = rng.choice([-1.0, 1.0], size=(n_features, _VECTORS))
+            start = rng.choice([-1.0, 1.0], size=(n_features, 8))
             start /= np.sqrt(n_features)
         diagonals, beside = _lanczos(matrix, start)
         each = n_features / start.shape[1]
@@ -99,7 +97,7 @@ def _lanczos(matrix: RowMatrices, start: Float) -> tuple[Float, Float]:
     Vectors are made orthogonal to all earlier ones, lest an eigenvalue be counted twice.
     """
     n_features, n_vectors = start.shape
-    n_steps = min(_PRODUCTS, n_features)
+    n_steps = min(16, n_features)
     basis = np.zeros((n_steps, n_features, n_vectors))
     diagonals, beside = np.zeros((n_steps, n_vectors)), np.zeros((n_steps, n_vectors))
     vector = start
@@ -117,16 +115,13 @@ def _lanczos(matrix: RowMatrices, start: Float) -> tuple[Float, Float]:
     return diagonals, beside[:-1]
 
 
-# Directions looked at beyond those asked for, and products with all of them.
-_MORE, _KRYLOV_STEPS = 6, 3
-
-
 def lowest(matrix: RowMatrices, n_features: int, n: int) -> tuple[Float, Float]:
     """Return the least eigenvalues and their eigenvectors, shape (d, n), by block Krylov steps."""
-    n_tried = min(n + _MORE, n_features)
+    # Directions looked at beyond those asked for, and products with all of them.
+    n_tried = min(n + 6, n_features)
     start = np.random.default_rng(0).standard_normal((n_features, n_tried))
     blocks = [np.linalg.qr(start)[0]]
-    for _ in range(_KRYLOV_STEPS):
+    for _ in range(3):
         if len(blocks) * n_tried < n_features:
             blocks.append(np.linalg.qr(matrix.times(blocks[-1]))[0])
     basis = np.linalg.qr(np.hstack(blocks)[:, :n_features])[0]
@@ -152,13 +147,12 @@ def _n_other(found: RowMoments) -> int:
 
 # Coordinates that are kept.
 KEPT = 128
-# Items that say which they are, at most.
-_ITEMS = 4096
 
 
 def few_coordinates(learned: PriorFit, rows: KernelRows, coordinates: Design) -> Design:
     """Return coordinates that hold the mean, the leading directions, and most of the items."""
-    every = max(1, len(rows.table) // _ITEMS)
+    # Items that say which they are, at most.
+    every = max(1, len(rows.table) // 4096)
     items = rows.table[::every]
     n_weights = coordinates.n_weights
     if n_weights <= KEPT:
@@ -210,17 +204,6 @@ def with_doubt(
 def _covariance(items: FloatArray) -> Float:
     centred = np.asarray(items - items.mean(axis=0), dtype=np.float64)
     return np.asarray(centred.T @ centred / len(centred))
-
-
-# Numbers of directions tried, as long as each lowers the held-out loss by two standard errors.
-_TRIED = (0, 1, 2, 4, 8)
-# Users of both folds, at most.
-_MOST_USERS = 600
-# Rounds in which ridges are learned, and steps in each.
-_ROUNDS, _STEPS = 4, 20
-_ROUNDS_OF_HALF = 2
-# Ridges that move by less than this share are learned.
-_SETTLED = 0.05
 
 
 @dataclass(frozen=True)
@@ -300,14 +283,15 @@ def learn_in_rows(
 def settle(
     objective: WideMarginalLikelihood,
     spectrum: InformationSpectrum | None = None,
-    n_rounds: int = _ROUNDS,
+    n_rounds: int = 4,
 ) -> FittedWideModel:
     """Learn a model roughly, with its ridges.
 
     The spectrum of the information hardly changes from round to round: it is found once.
     """
+    # Rounds in which ridges are learned, and steps in each.
     for _ in range(n_rounds):
-        model = descend(objective, tol=ROUGH, max_iter=_STEPS).model
+        model = descend(objective, tol=ROUGH, max_iter=20).model
         objective = replace(objective, model=model)
         found = objective.look(model)
         if spectrum is None:
@@ -315,7 +299,8 @@ def settle(
         new = _with_ridges(objective, found, spectrum)
         moved = np.abs(np.log(_ridges(new) / _ridges(objective))).max()
         objective = new
-        if moved < _SETTLED:
+        # Ridges that move by less than this share are learned.
+        if moved < 0.05:
             break
     assert spectrum is not None
     return FittedWideModel(objective, found, spectrum)
@@ -360,14 +345,16 @@ def count_directions(at: FittedWideModel) -> tuple[int, list[float]]:
         return 0, []
     # At random: the order of users may go with their tastes.
     place = np.random.default_rng(0).permutation(rows.n_users)
-    most = min(_MOST_USERS, rows.n_users)
+    # Users of both folds, at most.
+    most = min(600, rows.n_users)
     one, other = place < most // 2, (place >= most // 2) & (place < most)
     folds = [_WideFold.of(at, *halves) for halves in ((one, other), (other, one))]
 
     def losses_of(n: int) -> Float:
         return np.concatenate([fold.cost(n) for fold in folds])
 
-    tried = [n for n in _TRIED if n <= at.objective.n_weights]
+    # Numbers of directions tried, as long as each lowers the held-out loss by two standard errors.
+    tried = [n for n in (0, 1, 2, 4, 8) if n <= at.objective.n_weights]
     return grow_while_lower(tried, losses_of, n_errors=2.0)
 
 
@@ -388,7 +375,7 @@ class _WideFold:
         """Return the held-out losses by user, with this many directions."""
         if not n:
             return self.other.look(self.at.model).objectives
-        own = settle(with_directions(self.at, n), self.at.spectrum, _ROUNDS_OF_HALF)
+        own = settle(with_directions(self.at, n), self.at.spectrum, 2)
         return self.other.look(own.model).objectives
 
 
