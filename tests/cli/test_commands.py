@@ -488,16 +488,14 @@ def test_pictures_need_a_model_that_was_taught_with_them(crowd, shoes):
 
 def test_doctor_says_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")  # nothing is cut in two
-    from likeminds.cli import doctor
+    from likeminds.cli import check
 
-    monkeypatch.setattr(
-        doctor, "_version", lambda package: None if package == "duckdb" else "1.2.3"
-    )
+    monkeypatch.setattr(check, "_version", lambda package: None if package == "duckdb" else "1.2.3")
     done = run(tmp_path, "doctor")
     assert done.code == 0
     assert "missing: pip install 'likeminds[duckdb]'" in done.out
     assert "all is well" in done.out
-    monkeypatch.setattr(doctor, "_LEAST_AUC", 1.0)
+    monkeypatch.setattr(check, "_LEAST_AUC", 1.0)
     done = run(tmp_path, "doctor", "--json")
     assert done.code == 1
     assert json.loads(done.out)["self_check"]["passed"] is False

@@ -93,7 +93,7 @@ def test_a_signal_ends_a_fit_and_keeps_the_model(  # noqa: PLR0917
 ):
     before = (copy / "m.likeminds").read_bytes()
     number = signal.Signals[name]
-    monkeypatch.setattr(Output, "bar", lambda talk: _Bell(number))
+    monkeypatch.setattr(Output, "bar", lambda output: _Bell(number))
     # Who runs the tests may ignore signals (nohup does), and what is ignored stays so.
     handler = signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
     inherited = signal.signal(number, handler)
@@ -191,7 +191,7 @@ def test_what_somebody_wants_ignored_is_ignored(copy, monkeypatch):
     before = (copy / "m.likeminds").read_bytes()
     handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     try:
-        monkeypatch.setattr(Output, "bar", lambda talk: _Bell(signal.SIGHUP))
+        monkeypatch.setattr(Output, "bar", lambda output: _Bell(signal.SIGHUP))
         assert run(copy, *UPDATE).code == 0
     finally:
         signal.signal(signal.SIGHUP, handler)

@@ -34,7 +34,7 @@ def films(tmp_path_factory):
 
 def test_one_command_makes_the_model(films):
     folder, done = films
-    assert "title: what items are called, and no feature." in done.out
+    assert "Using column 'title' as item names, not as a feature." in done.out
     card = told(folder, "explain", "films.likeminds")
     assert "'wish': 'no Crime'" in str(card)
     assert "timestamp" not in str(card)

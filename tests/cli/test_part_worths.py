@@ -39,7 +39,7 @@ def test_table_in_words_and_for_programs(folder):
 
 def test_what_is_missing_is_said(folder):
     asked = {
-        "bare": (("--table",), "fit it with --keep-data"),
+        "bare": (("--table",), "with --keep-data"),
         "other": (("--table",), "has no table of part-worths"),
         "kept": (("--table", "--user", "p001"), "Give one of"),
     }

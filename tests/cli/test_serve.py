@@ -21,7 +21,7 @@ def test_a_model_is_tried_out_without_serving(folder):
     assert done.code == 0, done.err
     assert json.loads(done.out)["address"] == "http://127.0.0.1:8000"
     told = run(folder, "serve", "power.likeminds", "--check")
-    assert "this machine alone" in told.out
+    assert "only local requests" in told.out
     assert (folder / "power.service" / "service.db").exists()
 
 

@@ -6,27 +6,25 @@ import sys
 import warnings
 
 import pytest
-from rich.console import Console
 
 import likeminds
 from commands import run
 from likeminds._util.console import program
 from likeminds.cli import app
-from likeminds.cli import tour as demo
 from likeminds.cli._output import Output, in_options, sentence
 
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory):
     path = tmp_path_factory.mktemp("demo") / "electricity.likeminds"
-    console = Console(record=True, width=100, quiet=False)
-    found = demo.run(path, console=console, progress=False)
-    return path, console.export_text(), found
+    done = run(path.parent, "demo", "--out", path.name)
+    assert done.code == 0, done.err
+    return path, done.out
 
 
 @pytest.mark.seconds
 def test_demo_tells_the_whole_story(story):
-    path, text, _ = story
+    path, text = story
     for ranker in (
         "consensus only",
         "one model per person",
@@ -69,8 +67,7 @@ def test_commands_are_proposed_as_this_one_was_called(tmp_path, monkeypatch):
 
 @pytest.mark.seconds
 def test_demo_ranks_the_rankers_as_measured(story):
-    _, _, found = story
-    figures = found["scores"]
+    figures = likeminds.read_card(story[0])["scores"]
     assert figures["consensus only"] < 0.75
     assert figures["one model per person"] > 0.82
     assert figures["three levels"] >= figures["ridge towards the consensus"]
@@ -79,25 +76,7 @@ def test_demo_ranks_the_rankers_as_measured(story):
 
 @pytest.mark.seconds
 def test_demo_saves_a_model_that_loads(story):
-    path, _, found = story
-    assert likeminds.load(path).coef_.shape == (361, 6)
-    assert likeminds.read_card(path)["scores"] == found["scores"]
-
-
-def test_command_line_runs_the_demo(tmp_path, monkeypatch):
-    asked = []
-
-    def told(out, seed, console, *, progress):
-        asked.append((out.name, seed, progress))
-        console.print("a story")
-        return {"model": str(out)}
-
-    monkeypatch.setattr(demo, "run", told)
-    done = run(tmp_path, "demo", "--out", "m", "--seed", "3")
-    assert (done.code, done.out) == (0, "a story\n")
-    done = run(tmp_path, "demo", "--out", "m", "--json")
-    assert json.loads(done.out) == {"model": "m"}
-    assert asked == [("m", 3, False), ("m", 0, False)]
+    assert likeminds.load(story[0]).coef_.shape == (361, 6)
 
 
 def test_version_and_help(tmp_path):
@@ -136,9 +115,9 @@ class TestHowItEnds:
         def work():
             raise error
 
-        talk = Output(debug=debug)
+        output = Output(debug=debug)
         try:
-            talk.answer_for(work)
+            output.run(work)
         except RuntimeError as ended:  # typer's Exit
             return ended.exit_code, capsys.readouterr().err
         return 0, capsys.readouterr().err
@@ -173,10 +152,10 @@ class TestHowItEnds:
         assert "in work" in err
 
     def test_warnings_are_notes(self, capsys):
-        Output().answer_for(lambda: warnings.warn("few labels", UserWarning, stacklevel=1))
+        Output().run(lambda: warnings.warn("few labels", UserWarning, stacklevel=1))
         assert capsys.readouterr().err == "Note: few labels\n"
         quiet = Output(quiet=True)
-        quiet.answer_for(lambda: warnings.warn("few labels", UserWarning, stacklevel=1))
+        quiet.run(lambda: warnings.warn("few labels", UserWarning, stacklevel=1))
         assert capsys.readouterr().err == ""
 
 
@@ -188,7 +167,7 @@ def test_messages_name_options_instead_of_arguments():
 
 
 def test_json_has_no_nan(capsys):
-    Output(as_json=True).result({"auc": float("nan")})
+    Output(as_json=True).json({"auc": float("nan")})
     assert json.loads(capsys.readouterr().out) == {"auc": None}
 
 

@@ -1,13 +1,10 @@
 """Demos that need no picture: made once, served as they are."""
 
-import io
-
 import pytest
 from fastapi.testclient import TestClient
-from rich.console import Console
 
+from commands import run
 from likeminds import find_schools, load
-from likeminds.cli.tour import run as run_tour
 from likeminds.service.app import make_app
 from likeminds.service.demo_models import make_demo
 from likeminds.service.settings import Settings
@@ -46,9 +43,8 @@ def test_a_demo_that_is_not_there_is_refused_with_those_that_are(tmp_path):
 
 @pytest.mark.slow
 def test_the_tour_and_the_served_demo_agree_on_schools(tmp_path):
-    console = Console(file=io.StringIO(), width=200)
-    path = run_tour(tmp_path / "tour.likeminds", console=console, progress=False)["model"]
+    done = run(tmp_path, "demo", "--out", "tour.likeminds")
     served = load(make_demo("electricity", tmp_path, lambda _: None).model)
-    told, shown = find_schools(load(path)), find_schools(served)
+    told, shown = find_schools(load(tmp_path / "tour.likeminds")), find_schools(served)
     assert (len(told), told.axes[0].low) == (len(shown), shown.axes[0].low)
-    assert str(told).splitlines()[0] in console.file.getvalue()
+    assert str(told).splitlines()[0] in done.out

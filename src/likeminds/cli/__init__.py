@@ -4,6 +4,7 @@ One small module per command. Nothing heavy is imported before a command runs, s
 ``--help`` answers at once.
 """
 
-from likeminds.cli.main import app, main
+from likeminds.cli._command import app
+from likeminds.cli.main import main
 
 __all__ = ["app", "main"]

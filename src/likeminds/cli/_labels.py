@@ -1,170 +1,418 @@
-"""From options to labels."""
+"""Labels and comparisons, from options to annotations with the features of their items."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from likeminds.cli._input_tables import read_tables
 from likeminds.cli._items import (
-    TextSource,
+    FeatureTable,
+    ModelItems,
+    Names,
+    find_names,
     item_column,
-    with_features,
-    with_kept,
-    with_pictures,
-    with_texts,
+    kept_items,
+    read_texts,
+    replaced,
+    with_ids,
 )
-from likeminds.cli._models import reading_of
-from likeminds.cli._options import ComparisonOptions, ItemOptions, LabelColumns
+from likeminds.cli._options import NO_COMPARISONS, ComparisonOptions, LabelOptions
 from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from likeminds.data.annotations import Annotations
     from likeminds.features.picture_folder import Reduction
+    from likeminds.rankers.capabilities import ReadableModel
 
-NO_PAIRS = ComparisonOptions()
+Columns = dict[str, str | None]
+# The columns of comparisons as a table of labels, in which each pair is a choice set.
+_SIDES: Columns = dict.fromkeys(("attribute",)) | {
+    role: role for role in ("user", "item", "label", "weight", "choice_set")
+}
 
 
 @dataclass(frozen=True)
 class ReadLabels:
-    """What people said; how pictures were reduced, and what items are called, if that is known."""
+    """Annotations; how pictures were reduced, and the names of items, where there are such."""
 
     annotations: "Annotations"
     reduction: "Reduction | None" = None
-    names: dict[Any, str] | None = None
-    # Whether all that is known about items is what they say.
+    names: Names | None = None
+    # Whether features are those of texts alone.
     words_only: bool = False
 
 
-def read_said(  # noqa: PLR0917 - where everything comes from
-    talk: Output,
-    source: str | None,
-    items: ItemOptions,
-    columns: LabelColumns,
-    model: Any = None,
-    pairs: ComparisonOptions = NO_PAIRS,
-    texts: str | None = None,
-) -> ReadLabels:
-    """Read labels with the features of their items; a model says which features it knows.
-
-    ``texts`` is where one reads what items say: that becomes features, and is kept to be shown. It
-    may be the export that the labels come from, whose texts are shown in any case.
-    """
-    from likeminds.cli._comparisons import NAMES
-
-    if items.features is not None and items.images is not None:
-        raise ValueError("Give --features or --images, not both.")
-    refuse_several_from_stdin(
-        source, items.features, columns.user_features, pairs.comparisons, texts
-    )
-    if texts is not None and items.images is not None:
-        raise ValueError("Give --texts or --images, not both.")
-    tables, exported = read_tables(talk, source, columns, pairs)
-    words = _words(texts, exported, pairs)
-    compares = any(names is NAMES for _, names in tables)
-    ids_only = compares and model is None and items == ItemOptions() and texts is None
-    parts = [
-        _annotated(talk, *one, items, columns, model, words, ids_only=ids_only) for one in tables
-    ]
-    said = parts[0].annotations
-    if len(parts) > 1 and said.grades is not None:
-        said = said.choices()  # grades beside comparisons are preferences, too
-    for part in parts[1:]:
-        said = said.concat(part.annotations)
-    said = said if model is None else said.written_as(model.people_)
-    return replace(parts[0], annotations=said, names=parts[0].names or exported or None)
-
-
-def _words(
-    texts: str | None, exported: dict[Any, str], pairs: ComparisonOptions
-) -> TextSource | None:
-    """Return where one learns what items say: a table of texts, or the export itself."""
-    if texts is None:
-        return None
-    if pairs.export is None or texts != pairs.export[1]:
-        return TextSource(texts)
-    if not exported:
-        raise ValueError(f"--texts: {texts} has no texts, only labels.")
-    return TextSource(texts, exported)
-
-
-def _annotated(  # noqa: PLR0917 - what a table needs to be read
-    talk: Output,
-    table: Any,
-    names: dict[str, str | None],
-    items: ItemOptions,
-    columns: LabelColumns,
-    model: Any,
-    texts: TextSource | None = None,
+def read_labels(
+    output: Output,
+    data: LabelOptions,
+    pairs: ComparisonOptions = NO_COMPARISONS,
     *,
-    ids_only: bool = False,
+    model: "ReadableModel | None" = None,
+    texts: str | None = None,
+    shown: ModelItems | None = None,
+    user: str | None = None,
 ) -> ReadLabels:
-    """Read one table; with ``ids_only``, its columns hold no features."""
-    from likeminds.cli._comparisons import NAMES
-    from likeminds.data.annotations import Annotations
+    """Read labels and comparisons with the features of their items.
 
-    options: dict[str, Any] = {**names, "user_features": columns.user_features}
-    if names is not NAMES:
-        options |= label_reading(columns, model)
-        options |= {"constants": columns.constants, "base": columns.base}
-        if texts is not None or items.images is not None:  # bad labels are told before long work
-            Annotations.from_frame(table, **options, features=[])
-    known = None if model is None else [str(name) for name in model.feature_names_]
-    reduction = called = None
-    if items.images is not None:
-        table, options["features"], reduction = with_pictures(talk, table, names, items, model)
-    elif items.features is not None:
-        table, options["features"], called = with_features(talk, table, names, items, known)
-    elif known is not None and _has_features(table, names, known):
-        options["features"] = known
-    elif known is not None:
-        table, options["features"] = with_kept(table, names, model, known)
-    elif ids_only:
-        options["features"] = []
-    words_only = texts is not None and options.get("features") is None
-    if texts is not None:
-        options["features"], called = with_texts(
-            texts, table, item_column(table, names), options.get("features")
+    ``model`` has the features to read, and how labels are read. The items are ``shown``, where
+    that is given. ``user`` gave all labels of tables without a column of users.
+    """
+    data.refuse_two_sources()
+    refuse_two_inputs(data, pairs, texts)
+    if texts is not None and data.images is not None:
+        raise ValueError("Give --texts or --images, not both.")
+    tables, exported = _read_tables(output, data, pairs, user)
+    by_export = pairs.export is not None and texts == pairs.export[1]
+    if by_export and not exported:
+        raise ValueError(f"--texts: {texts} has no texts, only labels.")
+    features_given = any(one is not None for one in (data.features, data.images, texts, model))
+    ids_only = not features_given and any(columns is _SIDES for _, columns in tables)
+    reader = _Reader(output, data, model, shown, texts, exported if by_export else None, ids_only)
+    parts = [reader.read(table, columns) for table, columns in tables]
+    annotations = parts[0].annotations
+    if len(parts) > 1 and annotations.grades is not None:
+        annotations = annotations.choices()  # grades beside comparisons are preferences, too
+    for part in parts[1:]:
+        annotations = annotations.concat(part.annotations)
+    if model is not None and shown is None:
+        annotations = annotations.written_as(model.people_)
+    return replace(parts[0], annotations=annotations, names=parts[0].names or exported or None)
+
+
+def refuse_two_inputs(
+    data: LabelOptions, pairs: ComparisonOptions, texts: str | None = None
+) -> None:
+    """Refuse standard input for more than one table."""
+    sources = (data.annotations, data.features, data.user_features, pairs.comparisons, texts)
+    if sources.count("-") > 1:
+        raise ValueError("Only one table can come from standard input.")
+
+
+def _read_tables(
+    output: Output, data: LabelOptions, pairs: ComparisonOptions, user: str | None
+) -> tuple[list[tuple["pa.Table", Columns]], Names]:
+    """Return tables of labels, each with its columns by role, and the texts of an export."""
+    from likeminds.data.column_roles import id_texts
+    from likeminds.data.sources import read_table
+
+    tables: list[tuple[pa.Table, Columns]] = []
+    texts: Names = {}
+    if data.annotations is not None:
+        table = read_table(data.annotations, id_texts(data.columns))
+        table = _with_user(table, data.user, user)
+        tables.append((table, _find_item_and_label(output, table, data.columns)))
+    if pairs.comparisons is not None:
+        tables.append((_read_comparisons(pairs, data.user, user), _SIDES))
+    if pairs.of_attribute is not None and pairs.export is None:
+        raise ValueError("--attribute chooses from an export: give --from, or leave it out.")
+    if pairs.export is not None:
+        exported, texts = _read_export(output, *pairs.export, pairs.of_attribute)
+        tables += exported
+    if not tables:
+        raise ValueError("What did people say? Give --annotations, --comparisons, or --from.")
+    return tables, texts
+
+
+def _with_user(table: "pa.Table", column: str | None, user: str | None) -> "pa.Table":
+    """Return a table with a column of users; where it has none, all rows are of one user."""
+    import pyarrow as pa
+
+    from likeminds.data.column_roles import find_column
+
+    if user is None or column is not None or find_column("user", table.column_names) is not None:
+        return table
+    return table.append_column("user", pa.array([user] * table.num_rows))
+
+
+def _read_comparisons(pairs: ComparisonOptions, column: str | None, user: str | None) -> "pa.Table":
+    from likeminds.data.column_roles import find_column, id_texts
+    from likeminds.data.sources import read_table
+
+    assert pairs.comparisons is not None
+    names = {role: getattr(pairs, role) for role in ("winner", "loser", "tie", "strength")}
+    names["user"] = column
+    table = read_table(pairs.comparisons, id_texts(names))
+    about = find_column("attribute", table.column_names)
+    if about is not None and len(table[about].unique()) > 1:
+        raise ValueError(
+            f"The comparisons are about several attributes (column {about!r}), and are learned "
+            "from one at a time: give a table of each."
         )
-    said = Annotations.from_frame(table, **options)
-    if names is NAMES:  # pairs have no names that others could have, too
-        said = said.without_choice_set_names()
-    return ReadLabels(said, reduction, called, words_only)
+    return _as_sides(_with_user(table, column, user), names)
 
 
-def _has_features(table: Any, names: dict[str, str | None], known: list[str]) -> bool:
-    """Say whether a table has the features that a model knows, constants of alternatives too."""
+def _read_export(
+    output: Output, tool: str, path: str, attribute: str | None
+) -> tuple[list[tuple["pa.Table", Columns]], Names]:
+    """Return labels, comparisons and texts of an export; show what was left out of it."""
+    import pyarrow as pa
+
+    from likeminds.data.column_roles import LABEL_ROLES, as_arrow
+    from likeminds.data.connectors import read_export
+
+    export = read_export(tool, path)
+    output.show(str(export))
+    tables: list[tuple[pa.Table, Columns]] = []
+    if export.labels or not export.comparisons:
+        table = export.to_table(attribute)
+        export.refuse_mixed(attribute)
+        columns = {role: role if role in table.column_names else None for role in LABEL_ROLES}
+        asked = export.attributes if attribute is None else [attribute]
+        if len(asked) == 1 and asked[0] not in table.column_names:  # it says the verb
+            table, columns["label"] = table.rename_columns({"label": asked[0]}), asked[0]
+        tables.append((table, columns))
+    if export.comparisons:
+        roles = ("user", "winner", "loser")
+        ids = map(as_arrow, map(list, zip(*export.comparisons, strict=True)))
+        compared = pa.table(dict(zip(roles, ids, strict=True)))
+        tables.append((_as_sides(compared, dict(zip(roles, roles, strict=True))), _SIDES))
+    return tables, export.texts
+
+
+def _find_item_and_label(output: Output, table: "pa.Table", columns: Columns) -> Columns:
+    """Return the columns by role; tell which are taken for the item and the label by position."""
+    from likeminds.data.column_roles import as_frame, find_column, find_columns, usual_columns
+
+    if columns["item"] is None and find_column("item", table.column_names) is None:
+        column = find_names(table, find_column("user", table.column_names) or "", None)
+        if column is not None and column not in columns.values():
+            output.show(f"Using column {column!r} as the items.")
+            columns |= {"item": column}
+    if columns["label"] is None:
+        label = find_columns(as_frame(table), columns, ())["label"]
+        if label is not None and label not in usual_columns("label", table.column_names):
+            output.show(
+                f"{label}: taken for the label, as the only column left (--label-column names "
+                "another)."
+            )
+    return columns
+
+
+def _as_sides(table: "pa.Table", names: Columns) -> "pa.Table":
+    """Return comparisons as labels: a row for each side of each pair, which is a choice set."""
+    import numpy as np
+    import pyarrow as pa
+
+    from likeminds.data.choice_sets import pair_columns
+    from likeminds.data.column_roles import ID_ROLES, as_arrow, as_frame, find_columns, read_values
+    from likeminds.data.identifiers import as_id_array, join_ids
+
+    frame = as_frame(table)
+    values = {
+        role: read_values(frame, name, as_ids=role in ID_ROLES)
+        for role, name in find_columns(frame, names, ()).items()
+        if name is not None
+    }
+    won, lost = (as_id_array(values[role], f"{role}s") for role in ("winner", "loser"))
+    columns, sides = pair_columns(
+        values["user"], won, lost, values.get("tie"), values.get("strength")
+    )
+    weight = columns["weights"]
+    return pa.table(
+        {
+            "user": as_arrow(columns["users"].tolist()),
+            "item": as_arrow(join_ids(won, lost)[sides].tolist()),
+            "label": columns["labels"],
+            "choice_set": columns["choice_sets"],
+            "weight": np.ones(len(sides)) if weight is None else weight,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads tables of labels, with the features that the options or a model name."""
+
+    output: Output
+    data: LabelOptions
+    model: "ReadableModel | None"
+    shown: ModelItems | None
+    texts: str | None
+    # Texts of an export, where these are meant.
+    exported: Names | None
+    # Whether items have no features.
+    ids_only: bool
+
+    def read(self, table: "pa.Table", columns: Columns) -> ReadLabels:
+        """Return the annotations of one table."""
+        from likeminds.data.annotations import Annotations
+
+        data, model = self.data, self.model
+        options: dict[str, Any] = {**columns, "user_features": data.user_features}
+        if columns is not _SIDES:
+            options |= label_reading(data, model)
+            options |= {"constants": data.constants, "base": data.base}
+            if self.texts is not None or data.images is not None:  # refuse bad labels before that
+                Annotations.from_frame(table, **options, features=[])
+        table, features, names, reduction = self._with_features(table, columns)
+        options["features"] = features
+        words_only = self.texts is not None and features is None
+        if self.texts is not None:
+            column = item_column(table, columns)
+            options["features"], names = self._with_texts(table, column, features)
+        annotations = Annotations.from_frame(table, **options)
+        if columns is _SIDES:  # pairs have no names that others could have, too
+            annotations = annotations.without_choice_set_names()
+        return ReadLabels(annotations, reduction, names, words_only)
+
+    def _with_features(
+        self, table: "pa.Table", columns: Columns
+    ) -> "tuple[pa.Table, Any, Names | None, Reduction | None]":
+        """Return labels, features (a table, or columns of labels), item names, and reduction."""
+        model, shown = self.model, self.shown
+        if self.data.images is not None:
+            return self._with_pictures(table, columns)
+        if self.data.features is not None:
+            column = item_column(table, columns)
+            found = FeatureTable.read(self.output, self.data, column, model)
+            ids = found.table[found.key].to_pylist()
+            renamed = [column if c == found.key else c for c in found.table.column_names]
+            table = with_ids(table, column, ids, found.names, strict=False)
+            return table, found.table.rename_columns(renamed), found.names, None
+        if model is None:
+            return table, [] if self.ids_only else None, None, None
+        known = [str(name) for name in model.feature_names_]
+        if shown is None and _has_features(table, columns, known):
+            return table, known, None, None
+        items = kept_items(model) if shown is None else shown
+        if items is None:
+            raise ValueError(
+                "What are the items like? Neither the labels nor the model say: give --features "
+                "or --images."
+            )
+        return *self._with_items(table, columns, items, known), None, None
+
+    def _with_items(
+        self, table: "pa.Table", columns: Columns, items: ModelItems, known: Sequence[str]
+    ) -> tuple["pa.Table", "pa.Table"]:
+        """Return labels with the ids of a model's items, and the features of these."""
+        import pyarrow as pa
+
+        from likeminds.data.column_roles import as_arrow
+
+        column, ids = item_column(table, columns), items.ids.tolist()
+        if items.pictures:
+            from likeminds.data.item_features import find_names as find_files
+
+            given = [str(value) for value in table[column].to_pylist()]
+            wanted = list(dict.fromkeys(given))
+            full = dict(zip(wanted, find_files(wanted, ids, "--images"), strict=True))
+            table = replaced(table, column, [full[name] for name in given])
+        else:
+            table = with_ids(table, column, ids, items.names, strict=items is self.shown)
+        features = dict(zip(known, items.features.T, strict=True))
+        return table, pa.table({column: as_arrow(ids)} | features)
+
+    def _with_pictures(
+        self, table: "pa.Table", columns: Columns
+    ) -> "tuple[pa.Table, pa.Table, None, Reduction]":
+        """Return the labels with full names of pictures, their features, and their reduction."""
+        import pyarrow as pa
+
+        from likeminds.features.picture_folder import Reduction, picture_features
+
+        assert self.data.images is not None
+        column = item_column(table, columns)
+        given = [str(value) for value in table[column].to_pylist()]
+        wanted = list(dict.fromkeys(given))
+        found = picture_features(self.data.images, wanted, progress=self.output.shows_progress)
+        full = dict(zip(wanted, found.images, strict=True))
+        rows = {name: row for row, name in enumerate(found.images)}
+        new = self.model is None
+        reduction = Reduction.of(found.features) if new else Reduction.of_model(self.model)
+        reduced = reduction(found.features[list(rows.values())])
+        features = {column: list(rows)} | dict(zip(reduction.names(), reduced.T, strict=True))
+        table = replaced(table, column, [full[name] for name in given])
+        return table, pa.table(features), None, reduction
+
+    def _with_texts(
+        self, table: "pa.Table", column: str, features: "pa.Table | None"
+    ) -> tuple["pa.Table", Names]:
+        """Return features of texts, beside others if there are any, and the texts."""
+        import pyarrow as pa
+
+        from likeminds._util.checks import listing
+        from likeminds.data.column_roles import as_arrow
+        from likeminds.features.text import TextFeatures
+
+        assert self.texts is not None
+        texts = read_texts(self.texts, column) if self.exported is None else self.exported
+        kind = type(table[column][0].as_py())
+        labelled = dict.fromkeys(table[column].to_pylist())
+        others = (item for item in texts if isinstance(item, kind) and item not in labelled)
+        ids = [*labelled, *others]
+        row = {}
+        if features is not None:
+            row = {item: place for place, item in enumerate(features[column].to_pylist())}
+            ids = [item for item in ids if item in row or item in labelled]
+        for where, there in ((f"{self.texts} has no text", texts), ("--features has no row", row)):
+            missing = [item for item in labelled if item not in there]
+            if missing and (there is texts or features is not None):
+                raise ValueError(f"{where} for {listing(missing)}, which people judged.")
+        words = TextFeatures(random_state=0)
+        matrix = words.fit_transform([texts[item] for item in ids])
+        made = pa.table(
+            {column: as_arrow(ids)}
+            | dict(zip(words.get_feature_names_out(), matrix.T, strict=True))
+        )
+        if features is not None:
+            beside = features.take([row[item] for item in ids]).drop_columns([column])
+            for name in beside.column_names:
+                made = made.append_column(name, beside[name])
+        return made, {item: texts[item] for item in ids}
+
+
+def _has_features(table: "pa.Table", columns: Columns, known: list[str]) -> bool:
+    """Say whether a table has the features of a model, constants of alternatives included."""
     from likeminds.data.column_roles import find_column
 
     here = set(table.column_names)
-    column = names.get("alternative") or find_column("alternative", here)
+    column = columns.get("alternative") or find_column("alternative", here)
     if column is not None:  # an alternative that these rows do not have is zero in all of them
         here |= {name for name in known if name.startswith(f"{column}: ")}
     return set(known) <= here
 
 
-def refuse_several_from_stdin(*sources: str | None) -> None:
-    """Say that standard input is one table, if it was named twice."""
-    if sources.count("-") > 1:
-        raise ValueError("Only one table can come from standard input.")
-
-
-def label_reading(columns: LabelColumns, model: Any = None) -> dict[str, Any]:
+def label_reading(data: LabelOptions, model: "ReadableModel | None" = None) -> dict[str, Any]:
     """Return how labels are read: as the model's were, which is positive, above which number."""
-    options: dict[str, Any] = {"reading": None if model is None else reading_of(model)}
-    if columns.positive is not None:
-        options["positive"] = columns.positive
-    if columns.threshold is not None:
-        options["threshold"] = _as_threshold(columns.threshold)
-    if columns.grades is not None:
-        options["grades"] = [word.strip() for word in columns.grades.split(",")]
-    if columns.duplicates is not None:
-        options["duplicates"] = columns.duplicates
+    readings = set()
+    if model is not None:
+        readings = {ranker._learned("label_reading_") for ranker in model.rankers_.values()}
+    options: dict[str, Any] = {"reading": readings.pop() if len(readings) == 1 else None}
+    options |= {
+        name: value
+        for name in ("positive", "threshold", "duplicates")
+        if (value := getattr(data, name)) is not None
+    }
+    if data.threshold not in {None, "median"}:
+        try:
+            options["threshold"] = float(str(data.threshold))
+        except ValueError:
+            message = f"--threshold is a number or median, not {data.threshold!r}."
+            raise ValueError(message) from None
+    if data.grades is not None:
+        options["grades"] = [word.strip() for word in data.grades.split(",")]
     return options
 
 
-def _as_threshold(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        if text != "median":
-            raise ValueError(f"--threshold is a number or median, not {text!r}.") from None
-        return text
+def parts_of(annotations: "Annotations", model: "ReadableModel") -> dict[str, "Annotations"]:
+    """Return labels by attribute, as a model tells them apart."""
+    from likeminds._util.checks import listing
+
+    if not model.has_attributes:
+        if annotations.n_attributes > 1:
+            raise ValueError(
+                f"These labels are about {annotations.n_attributes} attributes, but the model "
+                "tells none apart."
+            )
+        return dict.fromkeys(model.rankers_, annotations)
+    if annotations.attribute_ids is None:
+        known = list(model.rankers_)
+        if len(known) > 1:
+            raise ValueError(
+                f"The model is about {listing(known)}, but no column says which of them a label "
+                "is about. Name it with --attribute-column."
+            )
+        return {known[0]: annotations}
+    return {str(name): part for name, part in annotations.by_attribute().items()}

@@ -1,12 +1,15 @@
 """Models, as the commands see them: one ranker, or one for each of several attributes."""
 
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from likeminds.data.annotations import Annotations
-    from likeminds.data.label_parsing import LabelReading
+    from likeminds._util.array_types import IdArray
     from likeminds.rankers.capabilities import ReadableModel
+
+# Ids that a mistaken one is compared with.
+_COMPARED = 100_000
 
 
 def open_model(path: Path) -> Any:
@@ -16,29 +19,15 @@ def open_model(path: Path) -> Any:
     return load(path)
 
 
-def keep_schools_of(model: "ReadableModel") -> None:
-    """Keep with a model what takes long to find out about its crowd, for explain and report."""
-    from likeminds.schools.find import keep_schools
-
-    for ranker in model.rankers_.values():
-        keep_schools(ranker)
-
-
 def rankers_of(model: "ReadableModel", attribute: str | None = None) -> dict[str, Any]:
     """Return the rankers by attribute: one of them, or all."""
     if attribute is None:
         return dict(model.rankers_)
     if not model.has_attributes:
         raise ValueError(
-            f"This model tells no attributes apart, so that there is no {attribute!r}: leave "
-            "out --attribute."
+            f"This model has no attributes, so there is no {attribute!r}: leave out --attribute."
         )
     return {attribute: model._ranker_of(attribute)}
-
-
-def verbs_of(model: "ReadableModel") -> dict[str, str | None]:
-    """Return what people do with items, by attribute, where that is known."""
-    return {name: ranker._best_model._learned("verb_") for name, ranker in model.rankers_.items()}
 
 
 def the_ranker_of(model: "ReadableModel", attribute: str | None) -> tuple[str, Any]:
@@ -49,29 +38,30 @@ def the_ranker_of(model: "ReadableModel", attribute: str | None) -> tuple[str, A
     return next(iter(rankers.items()))
 
 
-def parts_of(said: "Annotations", model: "ReadableModel") -> dict[str, "Annotations"]:
-    """Return labels by attribute, as a model tells them apart."""
+def about(attribute: str) -> dict[str, str]:
+    """Return the attribute as a column of a table; none where the model has none."""
+    return {"attribute": attribute} if attribute else {}
+
+
+def find_user(text: str, known: "IdArray") -> Hashable:
+    """Return the user with an id, which is written as a text."""
     from likeminds._util.checks import listing
+    from likeminds._util.did_you_mean import did_you_mean
+    from likeminds.data.id_coercion import write_as_known
+    from likeminds.data.identifiers import lookup
 
-    if not model.has_attributes:
-        if said.n_attributes > 1:
-            raise ValueError(
-                f"These labels are about {said.n_attributes} attributes, but the model tells "
-                "none apart."
-            )
-        return dict.fromkeys(model.rankers_, said)
-    if said.attribute_ids is None:
-        known = list(model.rankers_)
-        if len(known) > 1:
-            raise ValueError(
-                f"The model is about {listing(known)}, but no column says which of them a label "
-                "is about. Name it with --attribute-column."
-            )
-        return {known[0]: said}
-    return {str(name): part for name, part in said.by_attribute().items()}
+    place = lookup(write_as_known([text], known, "user"), known, "user")[0]
+    if place < 0:
+        hint = did_you_mean(text, known[:_COMPARED].tolist())
+        raise ValueError(f"There is no user {text!r}; there are {listing(known)}.{hint}")
+    found: Hashable = known[place : place + 1].tolist()[0]
+    return found
 
 
-def reading_of(model: "ReadableModel") -> "LabelReading | None":
-    """Return how a model's labels were read; None if it does not know, or by attribute only."""
-    found = {ranker._learned("label_reading_") for ranker in model.rankers_.values()}
-    return found.pop() if len(found) == 1 else None
+def find_item(text: str, ids: "IdArray", names: Mapping[Hashable, str]) -> Hashable:
+    """Return the item with an id or a name; suggest others if there is none."""
+    from likeminds.rankers.item_table import places_of_items
+
+    place = int(places_of_items([text], ids, names)[0])
+    found: Hashable = ids[place : place + 1].tolist()[0]
+    return found

@@ -1,8 +1,11 @@
-"""Options that several commands have in common, in groups."""
+"""Options that several commands have in common, each declared once.
+
+Options without a panel come first in the help: they are those that most calls need.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,326 +14,300 @@ _TABLE = (
     'query: "sqlite:///FILE SELECT ..." (or duckdb:///, postgresql://)'
 )
 _COLUMNS = "Columns (found by their usual names)"
-_DATA = "Data"
+_PAIRS = "Comparisons and exports"
+_LARGE = "Labels that do not fit in memory"
 _CLUSTER = "On a cluster"
+SETTINGS = "Settings"
+
+
+def option(description: str, *names: str, panel: str | None = None, **limits: Any) -> Any:
+    """Return an option with its help text, in a panel of the help."""
+    return typer.Option(*names, help=description, rich_help_panel=panel, **limits)
+
 
 Model = Annotated[Path, typer.Argument(help="The model, which fit wrote.", show_default=False)]
 Attribute = Annotated[
-    str | None, typer.Option("--attribute", help="Which attribute, where there are several.")
+    str | None, option("The attribute, where the model has several.", "--attribute")
 ]
-Seed = Annotated[int, typer.Option(help="Makes what is drawn at random reproducible.")]
+Top = Annotated[int, option("How many items.", "--top", "-k", min=1)]
+Like = Annotated[list[str] | None, option("An attribute the items should have; may be repeated.")]
+NotLike = Annotated[
+    list[str] | None, option("An attribute the items should not have; may be repeated.", "--not")
+]
+NSchools = Annotated[int | None, option("The number of schools; by default estimated.", min=1)]
+Seed = Annotated[int, option("Makes random draws reproducible.", panel=SETTINGS)]
 Jobs = Annotated[
-    int, typer.Option(help="How many fits run at the same time; -1 is one for each core.")
+    int, option("How many fits run at the same time; -1 is one for each core.", panel=SETTINGS)
 ]
-Folds = Annotated[
-    int, typer.Option(min=2, help="Folds of the search for parameters, where there is one.")
-]
+Folds = Annotated[int, option("Folds of the search for hyperparameters.", panel=SETTINGS, min=2)]
 Table = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "Write the table to a file, by its ending: .csv, .parquet, .arrow or .json; - is CSV on "
+        "standard output.",
         "--out",
         "-o",
-        help="Write the table to a file, by its ending: .csv, .parquet, .arrow or .json; "
-        "- is CSV on standard output.",
+    ),
+]
+Texts = Annotated[
+    str | None,
+    option(
+        "Texts of items: a table with a column of item ids and one of texts. They are shown, and "
+        "fit learns from their words. With --from, the same file once more means its texts.",
+        "--texts",
     ),
 ]
 
-Texts = Annotated[
-    str | None,
-    typer.Option(
-        "--texts",
-        help="What items say: a table with a column of item ids and one of texts. They are shown, "
-        "and fit learns from their words. With --from, the same file once more means its texts.",
-        rich_help_panel=_DATA,
-    ),
-]
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Options of output that every command has."""
+
+    as_json: Annotated[
+        bool, option("Print the result as JSON, and nothing else.", "--json", panel="Output")
+    ] = False
+    quiet: Annotated[
+        bool, option("No progress and no hints, only the result.", "--quiet", "-q", panel="Output")
+    ] = False
+    debug: Annotated[bool, option("Show the traceback of an error.", "--debug", panel="Output")] = (
+        False
+    )
 
 
 @dataclass(frozen=True)
 class ItemOptions:
-    """Where items and their features are."""
+    """Items and their features."""
 
     features: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "One row of numbers per item, with the item's id: a file or query as for annotations.",
             "--features",
             "-f",
-            help="One row of numbers per item, with the item's id: "
-            "a file or query as for annotations.",
-            rich_help_panel=_DATA,
         ),
     ] = None
     images: Annotated[
         Path | None,
-        typer.Option(
-            help="A folder with a picture of each item, instead of features: shapes (GIST) and "
-            "colours are computed from them.",
-            rich_help_panel=_DATA,
+        option(
+            "A folder with a picture of each item, instead of features: shapes (GIST) and colours "
+            "are computed from them."
         ),
     ] = None
     item_name: Annotated[
         str | None,
-        typer.Option(
-            "--item-name",
-            help="The column of --features that says what items are called, to be shown beside "
-            "their ids: by default title or name.",
-            rich_help_panel=_DATA,
+        option(
+            "The column of --features with names of items, to be shown beside their ids: by "
+            "default title or name.",
+            panel=_COLUMNS,
         ),
     ] = None
+
+    def refuse_two_sources(self) -> None:
+        """Refuse features beside pictures."""
+        if self.features is not None and self.images is not None:
+            raise ValueError("Give --features or --images, not both.")
 
 
 @dataclass(frozen=True)
-class LabelColumns:
-    """What the columns of the labels are called, which are positive, and who gave them."""
+class LabelTableOptions:
+    """A table of labels: where it is, its columns, and which labels are positive."""
 
+    annotations: Annotated[
+        str | None,
+        option(f"Who gave which label to which item: {_TABLE}.", "--annotations", "-a"),
+    ] = None
     user_features: Annotated[
         str | None,
-        typer.Option(
-            "--user-features",
-            help="What else is known about people (age, country): one row per person, with the "
-            "person's id; a file or query as for annotations.",
-            rich_help_panel=_DATA,
+        option(
+            "Covariates of users (age, country): one row per user, with the user's id; a file or "
+            "query as for annotations."
         ),
     ] = None
     user: Annotated[
-        str | None,
-        typer.Option("--user-column", help="Who: user, annotator, ...", rich_help_panel=_COLUMNS),
+        str | None, option("The user: user, annotator, ...", "--user-column", panel=_COLUMNS)
     ] = None
     item: Annotated[
-        str | None,
-        typer.Option(
-            "--item-column", help="What it is about: item, image, ...", rich_help_panel=_COLUMNS
-        ),
+        str | None, option("The item: item, image, ...", "--item-column", panel=_COLUMNS)
     ] = None
     label: Annotated[
         str | None,
-        typer.Option(
-            "--label-column",
-            help="What they said: label, rating, chosen, ...",
-            rich_help_panel=_COLUMNS,
-        ),
+        option("The label: label, rating, chosen, ...", "--label-column", panel=_COLUMNS),
     ] = None
     attribute: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "The attribute that a label is about, where there are several.",
             "--attribute-column",
-            help="Which question was asked, where there are several.",
-            rich_help_panel=_COLUMNS,
+            panel=_COLUMNS,
         ),
     ] = None
     choice_set: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Items that were shown together: choice_set, group, chid.",
             "--choice-set-column",
-            help="What was shown together: choice_set, group, chid.",
-            rich_help_panel=_COLUMNS,
+            panel=_COLUMNS,
         ),
     ] = None
     alternative: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "The alternative of a choice set that a row is about: alternative, alt. Each but the "
+            "base gets an alternative-specific constant.",
             "--alternative-column",
-            help="Which alternative of a choice set a row is about: alternative, alt. Each but "
-            "the base gets an alternative-specific constant.",
-            rich_help_panel=_COLUMNS,
+            panel=_COLUMNS,
         ),
     ] = None
     base: Annotated[
         str | None,
-        typer.Option(
-            help="The base alternative of the constants; by default the first in sorted order.",
-            rich_help_panel=_COLUMNS,
+        option(
+            "The base alternative of the constants; by default the first in sorted order.",
+            panel=_COLUMNS,
         ),
     ] = None
     constants: Annotated[
         bool,
-        typer.Option(
-            "--constants/--no-constants",
-            help="Whether alternatives get constants.",
-            rich_help_panel=_COLUMNS,
-        ),
+        option("Whether alternatives get constants.", "--constants/--no-constants", panel=_COLUMNS),
     ] = True
     availability: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Whether an alternative was available (1 or 0): availability, av.",
             "--availability-column",
-            help="Whether an alternative was available (1 or 0): availability, av.",
-            rich_help_panel=_COLUMNS,
+            panel=_COLUMNS,
         ),
     ] = None
     weight: Annotated[
-        str | None,
-        typer.Option("--weight-column", help="How much a row counts.", rich_help_panel=_COLUMNS),
+        str | None, option("How much a row counts.", "--weight-column", panel=_COLUMNS)
     ] = None
     positive: Annotated[
-        str | None,
-        typer.Option(help="Which of two labels is the positive one.", rich_help_panel=_COLUMNS),
+        str | None, option("Which of two labels is the positive one.", panel=_COLUMNS)
     ] = None
     threshold: Annotated[
         str | None,
-        typer.Option(
-            help="Ratings above this number are positive; median is everybody's own.",
-            rich_help_panel=_COLUMNS,
+        option(
+            "Ratings above this number are positive; median is that of each user.", panel=_COLUMNS
         ),
     ] = None
     grades: Annotated[
         str | None,
-        typer.Option(
-            help="Grades that are words, from worst to best: bad,fair,good. More than two numbers "
-            "are grades by themselves.",
-            rich_help_panel=_COLUMNS,
+        option(
+            "Grades that are words, from worst to best: bad,fair,good. More than two numbers are "
+            "grades by themselves.",
+            panel=_COLUMNS,
         ),
     ] = None
     duplicates: Annotated[
         str | None,
-        typer.Option(
-            help="An item judged twice by a person: keep counts both, weights makes one row of "
+        option(
+            "If a user labels an item twice: keep counts both labels, weights makes one row of "
             "equal ones, error refuses them.",
-            rich_help_panel=_COLUMNS,
+            panel=_COLUMNS,
         ),
     ] = None
 
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """The names of the columns by role; None where they are to be found."""
+        from likeminds.data.column_roles import LABEL_ROLES
 
-Annotations = Annotated[
-    str,
-    typer.Option(
-        "--annotations",
-        "-a",
-        help=f"Who said what about which item: {_TABLE}.",
-        rich_help_panel=_DATA,
-    ),
-]
+        return {role: getattr(self, role) for role in LABEL_ROLES}
 
-OptionalAnnotations = Annotated[
-    str | None,
-    typer.Option(
-        "--annotations",
-        "-a",
-        help=f"Who said what about which item: {_TABLE}.",
-        rich_help_panel=_DATA,
-    ),
-]
 
-_PAIRS = "Columns of comparisons (found by their usual names)"
+@dataclass(frozen=True)
+class LabelOptions(ItemOptions, LabelTableOptions):
+    """Labels and the items they are about."""
 
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """Comparisons of two items and what their columns are called, and exports of other tools."""
+    """Comparisons of two items, and exports of labelling tools."""
 
     comparisons: Annotated[
         str | None,
-        typer.Option(
-            "--comparisons",
-            help="Who preferred which item to which: a table as for annotations, instead of them "
-            "or beside them.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None
-    winner: Annotated[
-        str | None,
-        typer.Option(
-            "--winner-column", help="What was preferred: winner, chosen.", rich_help_panel=_PAIRS
-        ),
-    ] = None
-    loser: Annotated[
-        str | None,
-        typer.Option("--loser-column", help="To what: loser, rejected.", rich_help_panel=_PAIRS),
-    ] = None
-    tie: Annotated[
-        str | None,
-        typer.Option(
-            "--tie-column", help="Whether neither was preferred: tie, draw.", rich_help_panel=_PAIRS
-        ),
-    ] = None
-    strength: Annotated[
-        str | None,
-        typer.Option(
-            "--strength-column", help="How much a comparison counts.", rich_help_panel=_PAIRS
+        option(
+            "Who preferred which item to which: a table as for annotations, instead of them or "
+            "beside them."
         ),
     ] = None
     export: Annotated[
         tuple[str, str] | None,
-        typer.Option(
+        option(
+            "An export of a labelling tool instead of tables: label-studio, argilla, prodigy, "
+            "crowd-kit, lewidi, polis (a folder) or preferences, and its file.",
             "--from",
             metavar="TOOL FILE",
-            help="What a labelling tool exported, instead of tables: label-studio, argilla, "
-            "prodigy, crowd-kit, lewidi, polis (a folder) or preferences, and its file.",
-            rich_help_panel=_DATA,
         ),
     ] = None
     of_attribute: Annotated[
         str | None,
-        typer.Option(
-            "--attribute",
-            help="With --from: which attribute, where there are several.",
-            rich_help_panel=_DATA,
-        ),
+        option("With --from: the attribute, where it has several.", "--attribute", panel=_PAIRS),
+    ] = None
+    winner: Annotated[
+        str | None,
+        option("The preferred item: winner, chosen.", "--winner-column", panel=_PAIRS),
+    ] = None
+    loser: Annotated[
+        str | None, option("The other item: loser, rejected.", "--loser-column", panel=_PAIRS)
+    ] = None
+    tie: Annotated[
+        str | None,
+        option("Whether neither was preferred: tie, draw.", "--tie-column", panel=_PAIRS),
+    ] = None
+    strength: Annotated[
+        str | None, option("How much a comparison counts.", "--strength-column", panel=_PAIRS)
     ] = None
 
 
+NO_COMPARISONS = ComparisonOptions()
+
+
 @dataclass(frozen=True)
-class OutOfCoreOptions:
-    """Labels that do not fit in memory."""
+class LargeFitOptions:
+    """Labels that are larger than memory, on disk or on the workers of a cluster."""
 
     memory: Annotated[
         str | None,
-        typer.Option(
-            "--memory",
-            help="Labels need not fit in memory: --annotations is a folder of Parquet or "
-            "CSV files, and reading takes so much at most: 4GB, 512MiB. The model keeps no labels.",
-            rich_help_panel=_DATA,
+        option(
+            "Read labels in pieces: --annotations is a folder of Parquet or CSV files, and reading "
+            "takes at most so much memory: 4GB, 512MiB. The model keeps no labels.",
+            panel=_LARGE,
         ),
     ] = None
     scratch: Annotated[
         Path | None,
-        typer.Option(
-            "--scratch",
-            help="With --memory: a folder in which labels grouped by person stay, to be found "
-            "again. By default beside the model, and gone once that is written.",
-            rich_help_panel=_DATA,
+        option(
+            "With --memory: a folder that keeps labels grouped by user for the next fit. By "
+            "default beside the model, and removed once that is written.",
+            panel=_LARGE,
         ),
     ] = None
-
-
-@dataclass(frozen=True)
-class ClusterOptions:
-    """Labels on the workers of a cluster."""
-
     dask: Annotated[
         str | None,
-        typer.Option(
-            "--dask",
+        option(
+            "Fit on a Dask cluster: the address of its scheduler (tcp://host:8786), or local:4 for "
+            "four processes on this machine. --annotations is a folder of Parquet or CSV files "
+            "that all workers see. The model keeps no labels.",
             metavar="ADDRESS",
-            help="Learn on a Dask cluster: the address of its scheduler (tcp://host:8786), or "
-            "local:4 for four processes on this machine. --annotations is a folder of Parquet "
-            "or CSV files that all workers see. The model keeps no labels.",
-            rich_help_panel=_CLUSTER,
+            panel=_CLUSTER,
         ),
     ] = None
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            "--checkpoint",
-            help="With --dask: a folder that all workers see, in which what was learned so far "
-            "is written down.",
-            rich_help_panel=_CLUSTER,
+        option(
+            "With --dask: a folder that all workers see, for checkpoints of the fit.",
+            panel=_CLUSTER,
         ),
     ] = None
     resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Go on with the fit in --checkpoint, instead of beginning anew.",
-            rich_help_panel=_CLUSTER,
-        ),
+        bool, option("Resume the fit in --checkpoint.", "--resume", panel=_CLUSTER)
     ] = False
     people_apart: Annotated[
         bool,
-        typer.Option(
+        option(
+            "With --dask: workers write the parameters of their users. The model is a folder, with "
+            "a file for the users of each shard.",
             "--people-apart",
-            help="With --dask: people stay on the workers, which write them. The model is a "
-            "folder, with a file for the people of each shard.",
-            rich_help_panel=_CLUSTER,
+            panel=_CLUSTER,
         ),
     ] = False

@@ -1,4 +1,4 @@
-"""How the commands talk: results on standard output, all else on standard error."""
+"""Output of commands: results on standard output, all else on standard error."""
 
 import json
 import logging
@@ -7,20 +7,25 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from likeminds._util.text_format import mask, visible
+from likeminds._util.text_format import signed as with_sign
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from pathlib import Path
+
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.progress import Progress
 
-# What is wrong with the input, and what is wrong otherwise.
+Row = Mapping[str, Any]
+
+# Exit codes.
 BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
 _BAD_INPUT = (
     *(ValueError, TypeError, KeyError),
@@ -28,11 +33,16 @@ _BAD_INPUT = (
 )
 # Columns of a result that no terminal shows.
 _WIDTH = 100
-# Arguments of Python that a message names, and what they are called here.
+# The narrowest column in which one can read anything, its border included.
+_NARROWEST = 7
+# Texts of so many letters are not broken.
+_WHOLE = 16
+# Columns of ids: 12345 is a user, not 12,345 users.
+_IDS = ("user", "item", "attribute")
+# Arguments of Python that a message names, and the options for them: those of columns, others.
 _ROLES = (
     "user|item|label|attribute|weight|choice_set|alternative|availability|winner|loser|tie|strength"
 )
-# An argument that names a column, and one that does not; a column that is not there.
 _ARGUMENTS = re.compile(
     rf"\b(?:({_ROLES})|user_features|positive|threshold|grades|features|loss|repeats)="
     r"(?=[\s,.:;)]|$)"
@@ -51,22 +61,14 @@ _OTHERWISE = {
 
 
 class Output:
-    """Output of a command: results, remarks, progress and errors, each to its stream.
+    """Output of a command: results, hints, progress and errors, each to its stream.
 
-    Parameters
-    ----------
-    as_json : bool
-        Whether the result goes to standard output as JSON, and nothing else does.
-    quiet : bool
-        Whether progress and remarks are left out.
-    debug : bool
-        Whether an error is shown with its origin.
+    With ``as_json``, the result is JSON on standard output and nothing else is printed there;
+    ``quiet`` leaves out progress and hints; ``debug`` shows tracebacks.
     """
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False, debug: bool = False) -> None:
-        self.as_json = as_json
-        self.quiet = quiet
-        self.debug = debug
+        self.as_json, self.quiet, self.debug = as_json, quiet, debug
 
     @cached_property
     def console(self) -> "Console":
@@ -77,8 +79,8 @@ class Output:
         # Ids are shown as they are, whatever brackets they have.
         return SafeConsole(width=width, highlight=False, markup=False, emoji=False)
 
-    def tell(self, thing: Any, *, head: str = "") -> None:
-        """Show a result to people: a table, or a text, which may begin with a heading."""
+    def show(self, thing: "RenderableType", *, head: str = "") -> None:
+        """Print a result for people: a text, which may begin with a heading in bold."""
         if self.as_json:
             return
         if head:
@@ -87,18 +89,25 @@ class Output:
             thing = Text.assemble((head, "bold"), str(thing))
         self.console.print(thing)
 
-    def remark(self, text: str) -> None:
-        """Tell people what the result does not need: where it is, what to try next."""
+    def table(
+        self, title: str, rows: Sequence[Row], *, digits: int = 3, signed: Sequence[str] = ()
+    ) -> None:
+        """Print rows with the same columns as a table for people."""
+        if not self.as_json:
+            self.console.print(rich_table(title, rows, digits=digits, signed=signed))
+
+    def hint(self, text: str) -> None:
+        """Print what the result does not need: where it is, what to try next."""
         if not self.as_json and not self.quiet:
             self.console.print(text, soft_wrap=True)
 
     def note(self, text: str) -> None:
-        """Tell on standard error what somebody should know."""
+        """Print a note on standard error."""
         if not self.quiet:
-            complain(f"Note: {text}", "yellow")
+            print_error(f"Note: {text}", "yellow")
 
-    def result(self, found: Mapping[str, Any]) -> None:
-        """Give the result to programs."""
+    def json(self, found: Row) -> None:
+        """Print the result for programs."""
         if self.as_json:
             from likeminds.data.sources.table_writer import plain
 
@@ -106,32 +115,32 @@ class Output:
 
     @property
     def shows_progress(self) -> bool:
-        """Whether anybody watches."""
+        """Whether progress is shown: on a terminal, unless quiet."""
         return not self.quiet and sys.stderr.isatty()
 
     def bar(self) -> "Progress":
-        """Return a bar on standard error with the time left."""
-        from likeminds._util.console import progress_bar
+        """Return a progress bar on standard error with the time left."""
+        from likeminds._util.progress import progress_bar
 
         return progress_bar(self.shows_progress)
 
-    def answer_for(self, work: Callable[[], None]) -> None:
-        """Do some work; what goes wrong is one sentence and an exit code."""
+    def run(self, work: Callable[[], None]) -> None:
+        """Do some work; an error becomes one sentence and an exit code."""
         try:
             with self._warnings_as_notes():
                 work()
         except (typer.Exit, BrokenPipeError):
             raise
         except KeyboardInterrupt:
-            self._refuse("Interrupted.", INTERRUPTED)
+            self._fail("Interrupted.", INTERRUPTED)
         except _BAD_INPUT as error:
-            self._refuse(in_options(sentence(error)), BAD_INPUT)
+            self._fail(in_options(sentence(error)), BAD_INPUT)
         except (ImportError, OSError) as error:
-            self._refuse(str(error), FAILURE)
+            self._fail(str(error), FAILURE)
         except MemoryError:
-            self._refuse("There is not enough memory for this.", FAILURE)
-        except Exception as error:  # nobody wants to see a traceback unasked
-            self._refuse(
+            self._fail("There is not enough memory for this.", FAILURE)
+        except Exception as error:  # tracebacks are for --debug
+            self._fail(
                 f"{type(error).__name__}: {error} (this should not happen; --debug shows where)",
                 FAILURE,
             )
@@ -153,34 +162,41 @@ class Output:
             logger.removeHandler(handler)
             logger.setLevel(level)
 
-    def _refuse(self, text: str, code: int) -> None:
+    def _fail(self, text: str, code: int) -> None:
         if self.debug:
             typer.echo(visible(mask(traceback.format_exc())), err=True, nl=False)
-        complain(f"Error: {text}")
+        print_error(f"Error: {text}")
         raise typer.Exit(code)
 
+    def refuse_two_results(self, out: str | None) -> None:
+        """Refuse two results in one stream, and a file that cannot be written, before any work."""
+        if out == "-" and self.as_json:
+            raise ValueError("--json and --out - both want standard output: give one of them.")
+        if out not in {None, "-"}:
+            from likeminds.data.sources import as_written
 
-def complain(text: str, colour: str = "red") -> None:
-    """Say something on standard error, in colour if that is wanted, whatever ids are in it."""
+            as_written(str(out))
+
+
+def print_error(text: str, colour: str = "red") -> None:
+    """Print on standard error, in colour unless NO_COLOR is set, with control codes escaped."""
     plain = False if os.environ.get("NO_COLOR") else None
     typer.secho(visible(mask(text)), fg=colour, err=True, color=plain)
 
 
 def sentence(error: BaseException) -> str:
-    """Return what an error says, without the quotes that a KeyError puts around it.
+    """Return the message of an error, without the quotes that a KeyError puts around it.
 
     Examples
     --------
     >>> sentence(KeyError("There is no school 7."))
     'There is no school 7.'
     """
-    if isinstance(error, KeyError) and error.args:
-        return str(error.args[0])
-    return str(error)
+    return str(error.args[0] if isinstance(error, KeyError) and error.args else error)
 
 
 def in_options(text: str) -> str:
-    """Call the arguments of Python what they are called on the command line.
+    """Replace the arguments of Python in a message by options of the command line.
 
     Examples
     --------
@@ -196,3 +212,97 @@ def in_options(text: str) -> str:
 def _option(found: re.Match[str]) -> str:
     name = found.group(1)
     return f"--{name or found.group()}{'-column' if name else ''}".replace("_", "-").rstrip("=")
+
+
+def rich_table(
+    title: str, rows: Sequence[Row], *, digits: int = 3, signed: Sequence[str] = ()
+) -> "RenderableType":
+    """Return rows with the same columns as a table for the terminal."""
+    from rich.console import Group
+    from rich.text import Text
+
+    columns = [
+        TableColumn(
+            name.replace("_", " "),
+            all(isinstance(row[name], int | float) or row[name] is None for row in rows),
+            [
+                cell(str(row[name]) if name in _IDS else row[name], digits, name in signed)
+                for row in rows
+            ],
+        )
+        for name in (rows[0] if rows else ())
+    ]
+    # Not the table's own title, which breaks where the table ends.
+    return Group(Text(title, style="bold"), TableColumns(columns))
+
+
+class TableColumn(NamedTuple):
+    """A column of a table: its name, whether it is of numbers, and its cells."""
+
+    name: str
+    numbers: bool
+    cells: list[str]
+
+
+class TableColumns(NamedTuple):
+    """Columns side by side; where the terminal is too narrow for that, one cell a line."""
+
+    columns: list[TableColumn]
+
+    def __rich_console__(
+        self, _: "Console", options: "ConsoleOptions"
+    ) -> Iterator["RenderableType"]:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+        from rich.text import Text
+
+        if options.max_width < _NARROWEST * len(self.columns):
+            for cells in zip(*(column.cells for column in self.columns), strict=True):
+                yield Text("")
+                for column, shown in zip(self.columns, cells, strict=True):
+                    yield Text(f"{column.name}: {shown}", overflow="fold")
+            return
+        table = Table(box=SIMPLE_HEAD)
+        for column in self.columns:
+            longest = 0 if column.numbers else max(map(len, column.cells), default=0)
+            table.add_column(
+                Text(column.name),
+                justify="right" if column.numbers else "left",
+                overflow="fold",
+                min_width=min(longest, _WHOLE) or None,  # headers of numbers break before names do
+            )
+        for cells in zip(*(column.cells for column in self.columns), strict=True):
+            table.add_row(*map(Text, cells))
+        yield table
+
+
+def cell(value: object, digits: int = 3, signed: bool = False) -> str:
+    """Return the text of a cell.
+
+    Examples
+    --------
+    >>> cell(-0.0001), cell(-0.0001, signed=True), cell(0.25, 2, signed=True), cell(-0.25, 2)
+    ('0.000', '0.000', '+0.25', '-0.25')
+    """
+    if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        written = with_sign(value, digits)
+        return written if signed else written.removeprefix("+")
+    return visible(str(value), keep="")
+
+
+def write_rows(rows: Sequence[Row], out: "str | Path") -> None:
+    """Write rows as a table to a file, by its ending; - is CSV on standard output."""
+    import pyarrow as pa
+
+    from likeminds.data.column_roles import as_arrow
+    from likeminds.data.sources import write_table
+
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: as_arrow([row.get(name) for row in rows]) for name in names}
+    write_table(pa.table(columns), out)

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-from likeminds.cli._output import complain
+from likeminds.cli._output import print_error
 
 # What a shell says of a program that a signal ended.
 _BY_A_SIGNAL = 128
@@ -63,7 +63,7 @@ def run_to_the_end(run: Callable[[], int]) -> int:
 
 def _say(text: str) -> None:
     with suppress(OSError):
-        complain(f"Error: {text}")
+        print_error(f"Error: {text}")
 
 
 @contextmanager

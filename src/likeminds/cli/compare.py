@@ -2,94 +2,87 @@
 
 import io
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from likeminds.cli._command import command
-from likeminds.cli._options import Annotations as Source
-from likeminds.cli._options import Folds, ItemOptions, Jobs, LabelColumns, Seed
+from likeminds.cli._options import Folds, Jobs, LabelOptions, Seed, option
 from likeminds.cli._output import Output
 
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    examples = [
-        "likeminds simulate --n-users 40 --out crowd",
-        "likeminds compare --annotations crowd/annotations.csv --features crowd/features.csv "
-        "--ranker hierarchical --ranker RidgeToConsensus --ranker consensus --repeats 2",
-    ]
-    command(app, panel="Learn", examples=examples)(compare)
+if TYPE_CHECKING:
+    from likeminds.comparing.comparison import Comparison
 
 
+@command(
+    "Learn",
+    "likeminds simulate --n-users 40 --out crowd",
+    "likeminds compare --annotations crowd/annotations.csv --features crowd/features.csv "
+    "--ranker hierarchical --ranker RidgeToConsensus --ranker consensus --repeats 2",
+)
 def compare(
-    talk: Output,
+    output: Output,
     *,
-    annotations: Source,
-    items: ItemOptions,
-    columns: LabelColumns,
+    data: LabelOptions,
     ranker: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A ranker to compare, by name, or all; may be repeated. By default all; with more "
+        option(
+            "A ranker to compare, by name, or all; may be repeated. By default all; with more "
             "than 20,000 labels, those without long searches."
         ),
     ] = None,
     repeats: Annotated[
         int | None,
-        typer.Option(min=1, help="How many splits. By default 5; with more than 20,000 labels, 2."),
+        option("How many splits. By default 5; with more than 20,000 labels, 2.", min=1),
     ] = None,
-    holdout: Annotated[float, typer.Option(help="The share of labels held out.")] = 0.15,
-    folds: Folds = 5,
+    holdout: Annotated[float, option("The share of labels held out.")] = 0.15,
     folder: Annotated[
-        Path | None,
-        typer.Option(help="Keeps what is finished, so that an interrupted run continues."),
+        Path | None, option("Keeps finished fits, so an interrupted run continues.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="Write the comparison: .md, .csv, .parquet, .arrow or .json."
-        ),
+        option("Write the comparison: .md, .csv, .parquet, .arrow or .json.", "--out", "-o"),
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw a box for each ranker: .png, .svg or .pdf.")
-    ] = None,
+    plot: Annotated[Path | None, option("Draw a box for each ranker: .png, .svg or .pdf.")] = None,
+    folds: Folds = 5,
     jobs: Jobs = -1,
     seed: Seed = 0,
 ) -> None:
     """Compare rankers by the paper's protocol: the same splits for all, each tuned inside."""
-    from likeminds.cli._labels import read_said
-    from likeminds.comparing.comparison import compare_each
+    from likeminds.cli._labels import read_labels
+    from likeminds.comparing.comparison import ALL, compare_each
     from likeminds.comparing.time_forecast import MANY_LABELS
+    from likeminds.rankers.registry import ranker_called
 
     _refuse_bad_places(out, plot, folder)
-    said = read_said(talk, annotations, items, columns).annotations
-    talk.tell(str(said))
-    parts = {"": said} if said.attribute_ids is None else said.by_attribute()
+    annotations = read_labels(output, data).annotations
+    output.show(str(annotations))
+    single = annotations.attribute_ids is None
+    parts = {"": annotations} if single else annotations.by_attribute()
     options: dict[str, Any] = {
-        "repeats": repeats or (5 if len(said) <= MANY_LABELS else 2),
+        "repeats": repeats or (5 if len(annotations) <= MANY_LABELS else 2),
         "test_size": holdout,
         "n_folds": folds,
         "n_jobs": jobs,
     }
-    options |= {"folder": folder, "random_state": seed, "progress": not talk.quiet}
-    named = _named(ranker, folds, seed)
+    options |= {"folder": folder, "random_state": seed, "progress": not output.quiet}
+    named: Any = ALL if ranker else None
+    if ranker and ranker != [ALL]:
+        named = dict(ranker_called(name, folds, seed) for name in ranker)
     found = compare_each({str(name): part for name, part in parts.items()}, named, **options)
-    talk.result({"comparisons": [_as_result(name, one) for name, one in found.items()]})
+    output.json({"comparisons": [_as_result(name, one) for name, one in found.items()]})
     for name, one in found.items():
-        talk.tell("", head=f"\n{name}" if name else "")
-        if not talk.as_json:
-            talk.console.print(str(one), soft_wrap=True)
+        output.show("", head=f"\n{name}" if name else "")
+        if not output.as_json:
+            output.console.print(str(one), soft_wrap=True)
     if out is not None:
         _write(found, out)
-        talk.remark(f"\nWritten: {out}")
+        output.hint(f"\nWritten: {out}")
     if plot is not None:
         _draw(found, plot)
-        talk.remark(f"\nDrawn: {plot}")
+        output.hint(f"\nDrawn: {plot}")
 
 
 def _refuse_bad_places(out: Path | None, plot: Path | None, folder: Path | None) -> None:
-    """Say before all the fits what will be in the way after them."""
+    """Refuse places that cannot be written to before any fit."""
     from likeminds._util.atomic_files import folder_for, place_for
     from likeminds.data.sources import as_written
     from likeminds.plots.figures import new_figure
@@ -104,20 +97,13 @@ def _refuse_bad_places(out: Path | None, plot: Path | None, folder: Path | None)
         known = new_figure(1, 1, shown=False).canvas.get_supported_filetypes()
         if plot.suffix.lower().removeprefix(".") not in known:
             endings = ", ".join(f".{ending}" for ending in sorted(known))
-            raise ValueError(f"{plot} is no picture that can be drawn: end its name in {endings}.")
+            raise ValueError(
+                f"{plot} is not a picture that can be drawn: end its name in {endings}."
+            )
         place_for(plot, "the picture")
 
 
-def _named(rankers: list[str] | None, folds: int, seed: int) -> Any:
-    from likeminds.comparing.comparison import ALL
-    from likeminds.rankers.registry import ranker_called
-
-    if not rankers or rankers == [ALL]:
-        return ALL if rankers else None
-    return dict(ranker_called(name, folds, seed) for name in rankers)
-
-
-def _as_result(name: str, comparison: Any) -> dict[str, Any]:
+def _as_result(name: str, comparison: "Comparison") -> dict[str, Any]:
     return {
         "attribute": name or None,
         "measure": comparison.measure,
@@ -128,7 +114,7 @@ def _as_result(name: str, comparison: Any) -> dict[str, Any]:
     }
 
 
-def _write(found: dict[str, Any], out: Path) -> None:
+def _write(found: "dict[str, Comparison]", out: Path) -> None:
     import pyarrow as pa
 
     from likeminds._util.atomic_files import write_whole
@@ -149,7 +135,7 @@ def _write(found: dict[str, Any], out: Path) -> None:
     write_table(pa.concat_tables(tables), out)
 
 
-def _draw(found: dict[str, Any], plot: Path) -> None:
+def _draw(found: "dict[str, Comparison]", plot: Path) -> None:
     from likeminds._util.atomic_files import write_whole
     from likeminds.plots.figures import new_figure, take_names_as_text
 

@@ -1,90 +1,81 @@
-"""``likeminds evaluate``: how well a model ranks what people said."""
+"""``likeminds evaluate``: the accuracy of a model on labels."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from likeminds.cli._command import command
-from likeminds.cli._options import ComparisonOptions, ItemOptions, LabelColumns, Model, Seed, Table
-from likeminds.cli._options import OptionalAnnotations as Source
-from likeminds.cli._output import Output
-from likeminds.cli.fit import DATA, FIT
+from likeminds.cli._command import DATA, FIT, command
+from likeminds.cli._options import ComparisonOptions, LabelOptions, Model, Seed, Table, option
+from likeminds.cli._output import Output, write_rows
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
-    from likeminds.metrics.by_user import MetricByUser
+    from likeminds.rankers.ranker import Ranker
+
+Rows = list[dict[str, Any]]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    ask = (
-        "likeminds evaluate power.likeminds --annotations power/annotations.csv "
-        "--features power/features.csv"
-    )
-    command(app, panel="Learn", examples=[DATA, FIT, ask])(evaluate)
-
-
+@command(
+    "Learn",
+    DATA,
+    FIT,
+    "likeminds evaluate power.likeminds --annotations power/annotations.csv "
+    "--features power/features.csv",
+)
 def evaluate(
-    talk: Output,
+    output: Output,
     *,
     model: Model,
-    annotations: Source = None,
-    items: ItemOptions,
-    columns: LabelColumns,
+    data: LabelOptions,
     pairs: ComparisonOptions,
     shots: Annotated[
         list[int] | None,
-        typer.Option(
-            "--shots",
+        option(
+            "Give the model so many choices or labels of each new user, and score it on the rest; "
+            "several numbers may follow: 0 5 10.",
             min=0,
-            help="Tell the model so many choices or labels of people it does not know, and judge "
-            "it on their others; several numbers may follow: 0 5 10.",
         ),
     ] = None,
     seed: Seed = 0,
     out: Table = None,
 ) -> None:
-    """Score a model on labels: everybody's AUC, beside that of the consensus alone.
+    """Score a model on labels: the AUC of each user, compared with that of the consensus.
 
-    Of grades, it is the concordance: the share of pairs of unequal grades in the right order.
-    --out has that of each person. Labels of unknown users are an error, unless --shots says how
+    For grades, it is the concordance: the share of pairs of unequal grades in the right order.
+    --out has that of each user. Labels of unknown users are an error, unless --shots says how
     many of them to learn from: with --shots 0, the consensus ranks. So are labels of unknown items,
     where the model has no features: with --shots, these score as average items.
     Comparisons are judged by the share that is predicted, and by its log loss.
     """
-    from likeminds.cli._labels import read_said
-    from likeminds.cli._models import open_model, parts_of, rankers_of
-    from likeminds.cli._tables import arrow_table, refuse_two_outputs, rich_table
-    from likeminds.data.sources import write_table
+    from likeminds.cli._labels import parts_of, read_labels
+    from likeminds.cli._models import about, open_model, rankers_of
+    from likeminds.data.fingerprints import fingerprint
 
-    refuse_two_outputs(talk, out)
+    output.refuse_two_results(out)
     known = open_model(model)
-    said = read_said(talk, annotations, items, columns, known, pairs).annotations
-    found, people = [], []
-    by_shots = shots is not None or annotations is None
-    for name, part in parts_of(said, known).items():
+    annotations = read_labels(output, data, pairs, model=known).annotations
+    found, users = [], []
+    by_shots = shots is not None or data.annotations is None
+    for name, part in parts_of(annotations, known).items():
         ranker = rankers_of(known, name or None)[name]
-        _note_if_known(talk, known.fingerprint_of(name), part)
-        if by_shots:
-            rows, by_user = _by_shots(ranker, part, shots or [0], seed, name)
-            found += rows
-            people += by_user
-            continue
-        one, by_user = _scores(ranker, part)
-        about = {"attribute": name} if name else {}
-        found.append(about | one)
-        people += [about | row for row in by_user]
-    talk.result({"model": str(model), "scores": found})
+        mark = known.fingerprint_of(name)
+        if mark is not None and mark == fingerprint(part):
+            output.note(
+                "these are the training labels of the model, so the score is too high; "
+                "fit --holdout 0.2 gives an honest one."
+            )
+        judged = _by_shots(ranker, part, shots or [0], seed) if by_shots else _scores(ranker, part)
+        found += [about(name) | row for row in judged[0]]
+        users += [about(name) | row for row in judged[1]]
+    output.json({"model": str(model), "scores": found})
     if out is not None:
-        write_table(arrow_table(people), out)
+        write_rows(users, out)
     if out != "-":
-        talk.tell(rich_table(_title(found, by_shots=by_shots), found))
-        talk.remark("error: the standard error of the mean over people.")
+        output.table(_title(found, by_shots=by_shots), found)
+        output.hint("error: the standard error of the mean over people.")
     if out not in {None, "-"}:
-        talk.remark(f"Everybody's scores are in {out}.")
+        output.hint(f"The scores of each user are in {out}.")
 
 
-def _title(found: list[dict[str, Any]], *, by_shots: bool) -> str:
+def _title(found: Rows, *, by_shots: bool) -> str:
     if by_shots:
         return "Shots: how many choices (or labels) of people the model was told"
     if any("concordance" in row for row in found):
@@ -93,61 +84,51 @@ def _title(found: list[dict[str, Any]], *, by_shots: bool) -> str:
 
 
 def _by_shots(
-    ranker: Any, said: "Annotations", shots: list[int], seed: int, name: str
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a row for those the model knows, and one for each number of shots; and everybody's."""
+    ranker: "Ranker", annotations: "Annotations", shots: list[int], seed: int
+) -> tuple[Rows, Rows]:
+    """Return a row for known users and one for each number of shots; and one for each user."""
     from likeminds.comparing.few_shot import score_shots
 
-    about = {"attribute": name} if name else {}
-    total, everybody = [], []
-    for one in score_shots(ranker, said, shots, seed):
+    total, users = [], []
+    for one in score_shots(ranker, annotations, shots, seed):
         row = one.as_row()
-        total.append(about | row)
+        total.append(row)
         metrics = one.measures.items()
-        for place, person in enumerate(next(iter(one.measures.values())).users.tolist()):
+        for place, user in enumerate(next(iter(one.measures.values())).users.tolist()):
             values = {measure: float(metric.values[place]) for measure, metric in metrics}
             group = {"people": row["people"], "shots": one.shots}
-            everybody.append({"user": person} | about | group | values)
-    return total, everybody
+            users.append({"user": user} | group | values)
+    return total, users
 
 
-def _scores(ranker: Any, said: "Annotations") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _scores(ranker: "Ranker", annotations: "Annotations") -> tuple[Rows, Rows]:
+    """Return a row for all users, and one for each."""
     from likeminds._util.checks import listing
     from likeminds._util.text_format import counted
     from likeminds.data.identifiers import lookup
     from likeminds.metrics.concordance import concordance_by_user, measure_of
 
-    def judge(scores: Any) -> "MetricByUser":
-        return concordance_by_user(said.outcomes, scores, said.users, said.weights)
-
-    strangers = said.user_ids[lookup(said.user_ids, ranker.users_, "users") < 0]
-    if len(strangers):
+    unknown = annotations.user_ids[lookup(annotations.user_ids, ranker.users_, "users") < 0]
+    if len(unknown):
         raise ValueError(
-            f"{counted(len(strangers), 'user')} of these labels not in the model: "
-            f"{listing(strangers)}. --shots 0 scores unknown users by the consensus, --shots 5 "
+            f"{counted(len(unknown), 'user')} of these labels not in the model: "
+            f"{listing(unknown)}. --shots 0 scores unknown users by the consensus, --shots 5 "
             "after five labels each."
         )
-    own = judge(ranker.decision_function(said))
-    consensus = judge(ranker.consensus_scores(said))
-    measure = measure_of(said.outcomes).lower()
+    outcomes, users, weights = annotations.outcomes, annotations.users, annotations.weights
+    own, consensus = (
+        concordance_by_user(outcomes, score(annotations), users, weights)
+        for score in (ranker.decision_function, ranker.consensus_scores)
+    )
+    measure = measure_of(outcomes).lower()
     total = {
         measure: own.mean,
         "error": own.standard_error,
         f"consensus_{measure}": consensus.mean,
         "people": own.n_defined,
         "without_both_labels": len(own.undefined),
-        "labels": len(said),
+        "labels": len(annotations),
     }
     columns = (own.users.tolist(), own.values.tolist(), consensus.values.tolist())
     names = ("user", measure, f"consensus_{measure}")
-    return total, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _note_if_known(talk: Output, mark: str | None, said: "Annotations") -> None:
-    from likeminds.data.fingerprints import fingerprint
-
-    if mark is not None and mark == fingerprint(said):
-        talk.note(
-            "these are the labels the model has learned from, so that the score flatters it; "
-            "fit --holdout 0.2 gives an honest one."
-        )
+    return [total], [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -2,40 +2,34 @@
 
 import shlex
 import time
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from likeminds.cli._command import command
-from likeminds.cli._fit_request import FitRequest
+from likeminds.cli._command import DATA, FIT, command
 from likeminds.cli._options import (
-    ClusterOptions,
+    SETTINGS,
     ComparisonOptions,
     Folds,
-    ItemOptions,
     Jobs,
-    LabelColumns,
-    OutOfCoreOptions,
+    LabelOptions,
+    LargeFitOptions,
     Seed,
     Texts,
+    option,
 )
-from likeminds.cli._options import OptionalAnnotations as Source
 from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from likeminds._util.array_types import FloatArray
     from likeminds.data.annotations import Annotations
     from likeminds.metrics.by_user import MetricByUser
+    from likeminds.rankers.ranker import Ranker
 
-DATA = "likeminds data electricity --out power"
-FIT = (
-    "likeminds fit --annotations power/annotations.csv --features power/features.csv "
-    "--out power.likeminds"
-)
-
-# What held-out labels are judged by, as it is told.
+# How held-out labels are judged, and how that is shown.
 _MEASURES = {
     "auc": ("AUC", "held-out labels"),
     "concordance": ("Concordance", "held-out grades"),
@@ -43,122 +37,98 @@ _MEASURES = {
 }
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    command(app, panel="Learn", examples=[DATA, f"{FIT} --holdout 0.2"])(fit)
-
-
+@command("Learn", DATA, f"{FIT} --holdout 0.2")
 def fit(
-    talk: Output,
+    output: Output,
     *,
-    annotations: Source = None,
-    items: ItemOptions,
+    data: LabelOptions,
     texts: Texts = None,
-    columns: LabelColumns,
     pairs: ComparisonOptions,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes: one file.")],
+    out: Annotated[Path, option("The file to write the model to.", "--out", "-o")],
     ranker: Annotated[
         str,
-        typer.Option(
-            help="hierarchical (nothing to tune), three-level (the paper's, tuned), or a "
-            "competitor: RMTL, rMTFL, Lasso, JFL, CMTL, COMT, RAMU, RidgeToConsensus, "
-            "OnePerUser, ConsensusOnly, ...",
+        option(
+            "hierarchical (nothing to tune), three-level (the paper's, tuned), or a baseline: "
+            "RMTL, rMTFL, Lasso, JFL, CMTL, COMT, RAMU, RidgeToConsensus, OnePerUser, "
+            "ConsensusOnly, ..."
         ),
     ] = "hierarchical",
-    loss: Annotated[
-        str | None, typer.Option(help="What the ranker minimises, where it has a choice.")
-    ] = None,
     holdout: Annotated[
         float | None,
-        typer.Option(
-            help="First hold out this share of everybody's labels, and put the score on them on "
-            "the model's card; the model then learns from all.",
-        ),
-    ] = None,
-    verb: Annotated[
-        str | None,
-        typer.Option(
-            "--verb",
-            help='What people who say yes do with items: "find offensive", "agree with", "would '
-            'buy"; {} is the attribute. By default "agree with" for votes, "choose" for choices, '
-            '"find {}" for several attributes, else "like".',
+        option(
+            "First hold out this share of each user's labels, and put the score on them on the "
+            "model's card; the model then learns from all."
         ),
     ] = None,
     keep_data: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Keep the labels in the file, so update works and items need not be given again; "
+            "without them, labels stay private.",
             "--keep-data/--no-data",
-            help="Keep the labels in the file, so that update works and items need not be given "
-            "again; without them, nobody's labels leave your hands.",
+            panel=SETTINGS,
         ),
     ] = True,
-    on_disk: OutOfCoreOptions,
-    on_cluster: ClusterOptions,
+    loss: Annotated[
+        str | None, option("The loss, where the ranker has several.", panel=SETTINGS)
+    ] = None,
+    verb: Annotated[
+        str | None,
+        option(
+            'What a positive label means: "find offensive", "agree with", "would buy"; {} is the '
+            'attribute. By default "agree with" for votes, "choose" for choices, "find {}" for '
+            'several attributes, else "like".',
+            panel=SETTINGS,
+        ),
+    ] = None,
     folds: Folds = 5,
     jobs: Jobs = -1,
     seed: Seed = 0,
+    large: LargeFitOptions,
 ) -> None:
-    """Learn everybody's ranking from a table of labels or comparisons, and save the model.
+    """Learn the ranking of each user from labels or comparisons, and save the model.
 
     A table with a column of attributes becomes a model of all of them, fitted at the same time.
     """
-    from likeminds.cli._labels import read_said
-    from likeminds.cli._models import keep_schools_of
+    from likeminds.cli._labels import read_labels
+    from likeminds.cli._large_fit import LargeFit, is_large
+    from likeminds.schools.find import keep_schools
     from likeminds.storage.models import save, writable
 
-    target = out if on_cluster.people_apart else writable(out)
-    refused = {"--holdout": holdout, "--comparisons": pairs.comparisons, "--texts": texts}
-    large = _large_fit(on_disk, on_cluster)
-    if large is not None:
+    target = out if large.people_apart else writable(out)
+    if is_large(large):
         started = time.perf_counter()
         new = _new_ranker(ranker, loss, folds, seed)
-        asked = FitRequest(annotations, items, columns, new, target, learn_watched, refused, verb)
-        path = large(talk, asked)
-        _tell(talk, path, {}, time.perf_counter() - started)
-        _propose(talk, path, items)
+        others = {"--holdout": holdout, "--comparisons": pairs.comparisons, "--texts": texts}
+        path = LargeFit(output, large, data, new, target, verb, learn_watched).run(others)
+        _show_result(output, path, {}, time.perf_counter() - started)
+        _show_next(output, path, data)
         return
-    said = read_said(talk, annotations, items, columns, pairs=pairs, texts=texts)
-    if verb is not None:
-        said = replace(said, annotations=said.annotations.with_verb(verb))
-    talk.tell(str(said.annotations))
+    read = read_labels(output, data, pairs, texts=texts)
+    annotations = read.annotations if verb is None else read.annotations.with_verb(verb)
+    output.show(str(annotations))
     new = _new_ranker(ranker, loss, folds, seed)
-    if said.words_only and "standardize" in new.get_params():
+    if read.words_only and "standardize" in new.get_params():
         new.set_params(standardize=False)  # words differ in size as they matter
-    _tell_of_items(talk, new, said.annotations)
+    _show_items_unshared(output, new, annotations)
     started = time.perf_counter()
-    scores = {} if holdout is None else _held_out(talk, new, said.annotations, holdout, jobs, seed)
-    if holdout is not None and said.words_only:
-        _tell_of_texts(talk, new, said.annotations, holdout, seed)
-    model = _learn(talk, new, said.annotations, jobs)
-    if said.reduction is not None:
-        model.pictures_ = said.reduction.as_known()
-    model.name_items(said.names)
+    scores: dict[str, Any] = {}
+    if holdout is not None:
+        scores = _held_out(output, new, annotations, holdout, jobs, seed)
+        if read.words_only:
+            _compare_without_texts(output, new, annotations, holdout, seed)
+    model = _learn(output, new, annotations, jobs)
+    if read.reduction is not None:
+        model.pictures_ = read.reduction.as_known()
+    model.name_items(read.names)
     if keep_data:
-        keep_schools_of(model)
+        for one in model.rankers_.values():
+            keep_schools(one)  # explain and report need not find them again
     # A model of several attributes knows the fingerprints of its data itself.
-    data = None if model.has_attributes else said.annotations
-    path = save(model, target, with_data=keep_data, data=data, scores=scores)
-    _tell(talk, path, scores, time.perf_counter() - started)
-    _propose(talk, path, items)
-
-
-def _large_fit(on_disk: OutOfCoreOptions, on_cluster: ClusterOptions) -> Any:
-    """Return how to fit labels that are not in memory; None where they are."""
-    if on_cluster.dask is not None and on_disk.memory is not None:
-        raise ValueError("Give --dask or --memory, not both.")
-    if on_cluster.dask is not None:
-        from likeminds.cli._cluster import fit_on_cluster
-
-        return partial(fit_on_cluster, on_cluster)
-    if on_cluster.checkpoint is not None or on_cluster.resume or on_cluster.people_apart:
-        raise ValueError(
-            "--checkpoint, --resume and --people-apart are for fits on a cluster: say --dask where."
-        )
-    if on_disk.memory is not None:
-        from likeminds.cli._out_of_core import fit_large
-
-        return partial(fit_large, on_disk)
-    return None
+    known = None if model.has_attributes else annotations
+    path = save(model, target, with_data=keep_data, data=known, scores=scores)
+    _show_result(output, path, scores, time.perf_counter() - started)
+    _show_next(output, path, data)
 
 
 def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
@@ -168,50 +138,58 @@ def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
     if loss is None:
         return ranker
     known = ranker.get_params()
-    option = "loss" if "loss" in known else "ranker__loss"
-    if option not in known:
+    parameter = "loss" if "loss" in known else "ranker__loss"
+    if parameter not in known:
         raise ValueError(f"{called} has no choice of loss: leave out --loss.")
-    return ranker.set_params(**{option: loss})
+    return ranker.set_params(**{parameter: loss})
 
 
-def _tell_of_items(talk: Output, ranker: Any, said: Any) -> None:
-    """Say that items are known by their features alone, where their ids might say more."""
+def _show_items_unshared(output: Output, ranker: "Ranker", annotations: "Annotations") -> None:
+    """Tell that item effects are off, because no two users labelled the same item."""
     from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED, are_shared
     from likeminds.mixed_model.losses import choose_loss
 
-    by_itself = vars(ranker).get("item_effects") == "auto"
-    if not by_itself or not said.has_items or are_shared(said):
+    parameters = ranker.get_params(deep=False)
+    if parameters.get("item_effects") != "auto" or not annotations.has_items:
         return
-    if choose_loss(ranker.loss, said).takes_items:  # choices know items by their features anyway
-        talk.tell(NOT_SHARED)
+    if are_shared(annotations):
+        return
+    if choose_loss(parameters["loss"], annotations).takes_items:
+        output.show(NOT_SHARED)
 
 
 def _held_out(  # noqa: PLR0917 - what a fit needs
-    talk: Output, ranker: Any, said: "Annotations", share: float, jobs: int, seed: int
+    output: Output,
+    ranker: "Ranker",
+    annotations: "Annotations",
+    share: float,
+    jobs: int,
+    seed: int,
 ) -> dict[str, Any]:
-    """Return the mean AUC on labels that were held out, by attribute where there are any.
+    """Return the mean score on held-out labels, its error, and that of the consensus.
 
-    Of grades, it is the concordance; of comparisons, the share that was predicted.
+    For grades, it is the concordance; for comparisons, the accuracy; else the AUC.
     """
     from likeminds.data.splits import split_within_users
     from likeminds.rankers.capabilities import with_consensus
 
-    parts = {"": said} if said.attribute_ids is None else said.by_attribute()
+    single = annotations.attribute_ids is None
+    parts = {"": annotations} if single else annotations.by_attribute()
     sides = {str(name): split_within_users(part, share, seed) for name, part in parts.items()}
     train = {name: side[0] for name, side in sides.items()}
-    model = _learn(talk, ranker, train[""] if said.attribute_ids is None else train, jobs)
+    model = _learn(output, ranker, train[""] if single else train, jobs)
     found: dict[str, Any] = {"held_out": share}
     for name, (_, test) in sides.items():
-        about = model._ranker_of(name)
-        measure, metric = _judged(test, with_consensus(about).decision_function(test))
-        same_for_all = _judged(test, about.consensus_scores(test))[1]
+        fitted = model._ranker_of(name)
+        measure, metric = _judged(test, with_consensus(fitted).decision_function(test))
+        same_for_all = _judged(test, fitted.consensus_scores(test))[1]
         found[f"{measure} {name}".strip()] = metric.mean
         found[f"error {name}".strip()] = metric.standard_error
         found[f"baseline {name}".strip()] = same_for_all.mean
     return found
 
 
-def _judged(test: "Annotations", scores: Any) -> tuple[str, "MetricByUser"]:
+def _judged(test: "Annotations", scores: "FloatArray") -> tuple[str, "MetricByUser"]:
     """Return the measure that suits held-out labels, and its values."""
     from likeminds.data.coded_labels import are_choices
     from likeminds.metrics.choices import score_choices
@@ -223,7 +201,9 @@ def _judged(test: "Annotations", scores: Any) -> tuple[str, "MetricByUser"]:
     return measure_of(test.outcomes).lower(), judged
 
 
-def _tell_of_texts(talk: Output, ranker: Any, said: "Annotations", share: float, seed: int) -> None:
+def _compare_without_texts(
+    output: Output, ranker: "Ranker", annotations: "Annotations", share: float, seed: int
+) -> None:
     """Tell whether held-out labels are predicted better with texts than by ids alone."""
     import numpy as np
     from sklearn.base import clone
@@ -233,45 +213,51 @@ def _tell_of_texts(talk: Output, ranker: Any, said: "Annotations", share: float,
     from likeminds.mixed_model.item_effects.item_responses import are_shared
     from likeminds.rankers.capabilities import with_consensus
 
-    if said.attribute_ids is not None or said.choice_set_codes is not None or not are_shared(said):
+    single = annotations.attribute_ids is None and annotations.choice_set_codes is None
+    if not single or not are_shared(annotations):
         return
-    bare = said._with(features=np.zeros((len(said.features), 0)), feature_names=())
+    none = np.zeros((len(annotations.features), 0))
     found = []
-    for one in (said, bare):
+    for one in (annotations, annotations._with(features=none, feature_names=())):
         train, test = split_within_users(one, share, seed)
         scores = with_consensus(clone(ranker).fit(train)).decision_function(test)
         found.append(_judged(test, scores)[1])
     change = over_users(found[0].values - found[1].values)
     pays = "texts pay" if change.low > 0 else "texts do not pay for items that were labelled"
-    talk.tell(
+    output.show(
         f"Without texts: {found[1].mean:.3f}; with texts {change.mean:+.3f} (95 % interval "
         f"{change.low:+.3f} to {change.high:+.3f}): {pays}. New items have nothing but texts."
     )
 
 
-def _learn(talk: Output, ranker: Any, said: Any, jobs: int) -> Any:
-    """Fit one ranker, or one for each attribute, with a bar that says how far it is."""
+def _learn(
+    output: Output, ranker: "Ranker", data: "Annotations | dict[str, Annotations]", jobs: int
+) -> Any:
+    """Fit one ranker, or one for each attribute, with a progress bar."""
     from sklearn.base import clone
 
-    from likeminds.data.annotations import Annotations
     from likeminds.rankers.multi_attribute import AttributeModel
 
-    with talk.bar() as bar:
-        if isinstance(said, Annotations) and said.attribute_ids is None:
-            task = bar.add_task("learning", total=None)
-            return learn_watched(clone(ranker), bar, task, lambda model: model.fit(said))
+    with output.bar() as bar:
         task = bar.add_task("learning", total=None)
-
-        def tell(name: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{name} done", completed=done, total=total)
-
-        return AttributeModel(ranker, n_jobs=jobs).fit(said, callback=tell)
+        if not isinstance(data, dict) and data.attribute_ids is None:
+            return learn_watched(clone(ranker), bar, task, lambda model: model.fit(data))
+        return AttributeModel(ranker, n_jobs=jobs).fit(data, callback=by_attribute(bar, task))
 
 
-def learn_watched(ranker: Any, bar: Any, task: Any, work: Any) -> Any:
-    """Let a ranker learn; where it tells its steps, show them."""
-    from itertools import count
+def by_attribute(bar: "Progress", task: "TaskID") -> Callable[[str, int, int], None]:
+    """Return the callback of a model of several attributes, which moves a progress bar."""
 
+    def tell(name: str, done: int, total: int) -> None:
+        bar.update(task, description=f"{name} done", completed=done, total=total)
+
+    return tell
+
+
+def learn_watched(
+    ranker: "Ranker", bar: "Progress", task: "TaskID", work: "Callable[[Ranker], Ranker]"
+) -> Any:
+    """Let a ranker learn; where it has a callback, show its steps."""
     bar.update(task, description="learning", completed=0, total=None)
     if "callback" not in ranker.get_params(deep=False):
         return work(ranker)
@@ -287,70 +273,68 @@ def learn_watched(ranker: Any, bar: Any, task: Any, work: Any) -> Any:
     try:
         return work(ranker)
     finally:
-        # A function has no place in a file.
+        # A function cannot be saved.
         ranker.set_params(callback=None)
 
 
-def _tell(talk: Output, path: Path, scores: dict[str, Any], seconds: float) -> None:
+def _show_result(output: Output, path: Path, scores: dict[str, Any], seconds: float) -> None:
     from likeminds._util.text_format import counted
     from likeminds.storage.models import read_card
 
     card = read_card(path)
-    talk.result({"model": str(path), "seconds": round(seconds, 3), "card": card})
+    output.json({"model": str(path), "seconds": round(seconds, 3), "card": card})
     for name, value in scores.items():
-        measure, _, about = name.partition(" ")
+        measure, _, attribute = name.partition(" ")
         if measure in _MEASURES:
-            error, baseline = (scores[f"{one} {about}".strip()] for one in ("error", "baseline"))
             called, of_what = _MEASURES[measure]
-            talk.tell(
-                f"{called}, {about or of_what}: {value:.3f} ± {error:.3f} (mean over people); "
-                f"baseline, one ranking for all: {baseline:.3f}"
+            error, base = (scores[f"{one} {attribute}".strip()] for one in ("error", "baseline"))
+            output.show(
+                f"{called}, {attribute or of_what}: {value:.3f} ± {error:.3f} (mean over people); "
+                f"baseline, one ranking for all: {base:.3f}"
             )
+    kind = str(card["ranker"])
+    if card["attributes"]:
+        first = next(iter(card["attributes"].values()))
+        kind = f"{first['ranker']} for {', '.join(card['attributes'])}"
     labels = "with" if card["takes_updates"] else "without"
     files = path.iterdir() if path.is_dir() else [path]
     size = sum(file.stat().st_size for file in files) / 1e6
-    talk.tell(
-        f" ({size:.1f} MB, {labels} its labels): {_kind(card)}, "
+    output.show(
+        f" ({size:.1f} MB, {labels} its labels): {kind}, "
         f"{counted(card['people'], 'person', 'people')}, "
         f"{counted(len(card['features']), 'feature')}",
         head=str(path),
     )
 
 
-def _propose(talk: Output, path: Path, items: ItemOptions) -> None:
-    """Say what to try next: what works with this model, and with the items there are."""
+def _show_next(output: Output, path: Path, data: LabelOptions) -> None:
+    """Propose commands that work with this model, and with the items there are."""
     from likeminds._util.console import program
     from likeminds._util.verbs import LIKE
-    from likeminds.cli._items import kept_items
-    from likeminds.cli._models import open_model, rankers_of
+    from likeminds.cli._models import open_model
     from likeminds.rankers.capabilities import Capability
 
+    if output.as_json or output.quiet:
+        return
     model = open_model(path)
-    file = shlex.quote(str(path))
-    given = ""
-    if kept_items(model) is None:
-        where = {"--features": items.features, "--images": items.images}
+    file, given = shlex.quote(str(path)), ""
+    has_items = model.kept_items() is not None
+    if not has_items:
         given = "".join(
-            f" {option} {shlex.quote(str(source))}"
-            for option, source in where.items()
+            f" {name} {shlex.quote(str(source))}"
+            for name, source in (("--features", data.features), ("--images", data.images))
             if source not in {None, "-"}
         )
+    best = [ranker._best_model for ranker in model.rankers_.values()]
     steps = []
-    if given or kept_items(model) is not None:
-        verbs = {one._best_model.verb for one in rankers_of(model).values()}
+    if given or has_items:
+        verbs = {one.verb for one in best}
         what = verbs.pop() if len(verbs) == 1 else LIKE
         steps.append((f"rank {file}{given} --top 5", f"what everyone {what.most()}"))
-    if all(Capability.LEVELS.of(one._best_model) for one in rankers_of(model).values()):
+    if all(Capability.LEVELS.of(one) for one in best):
         steps.append((f"explain {file}{given}", "who thinks alike, and on what"))
     page = shlex.quote(f"{path.stem}.html")
     steps.append((f"report {file} --out {page}", "all of it on one page"))
     width = max(len(step) for step, _ in steps) + 4
     lines = [f"{program()} {step.ljust(width)}{what}" for step, what in steps]
-    talk.remark("\nNext: " + "\n      ".join(lines))
-
-
-def _kind(card: dict[str, Any]) -> str:
-    if not card["attributes"]:
-        return str(card["ranker"])
-    first = next(iter(card["attributes"].values()))
-    return f"{first['ranker']} for {', '.join(card['attributes'])}"
+    output.hint("\nNext: " + "\n      ".join(lines))

@@ -9,27 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from likeminds._version import __version__
-from likeminds.cli._output import complain
+from likeminds.cli._command import app
+from likeminds.cli._output import print_error
 from likeminds.cli._signals import run_to_the_end
 
-app = typer.Typer(
-    help="Learn what a crowd agrees on, what its schools of thought want differently, "
-    "and who sees it their own way.\n\n\b\nStart here:\n$ likeminds demo",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-# The modules that add commands, in the order in which the help lists them. A new command is a
-# module with a function `add_to(app)`, and its name here.
-_MODULES = (
-    *("demo", "data", "simulate"),
-    *("fit", "evaluate", "compare", "update"),
-    *("rank", "newcomer", "explain", "similar", "report", "export", "card"),
-    *("serve",),
-    *("reproduce", "doctor"),
-)
+# The modules with commands, in the order in which the help lists them.
+for _module in ("start", "fit", "update", "evaluate", "compare", "rank", "newcomer", "explain"):
+    import_module(f"likeminds.cli.{_module}")
+for _module in ("share", "serve", "check"):
+    import_module(f"likeminds.cli.{_module}")
 
 
 def _show_version(wanted: bool) -> None:
@@ -47,9 +35,6 @@ def _options(
 ) -> None:
     pass
 
-
-for _module in _MODULES:
-    import_module(f"likeminds.cli.{_module}").add_to(app)
 
 # Options after which any number of numbers may come.
 _SEVERAL_NUMBERS = ("--shots",)
@@ -72,7 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         What follows the name of the program; by default what the shell passed.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
-    _forget_unusable_sizes()
+    for name in ("COLUMNS", "LINES"):  # unset where they are not of a usable size
+        size = os.environ.get(name, "")
+        if not (size.isascii() and size.isdigit() and 0 < int(size[:9]) <= _WIDEST):
+            os.environ.pop(name, None)
     raise SystemExit(run_to_the_end(lambda: _run(words)))
 
 
@@ -81,9 +69,10 @@ def _run(words: list[str]) -> int:
         code = app(_spread_numbers(words), prog_name="likeminds", standalone_mode=False)
     except _UsageError as error:
         wrong = " ".join(str(error.format_message()).split())
-        known = words[0] if words and words[0] in _names() else ""
+        names = {str(command.name) for command in app.registered_commands}
+        known = f"{words[0]} " if words and words[0] in names else ""
         end = "" if wrong.endswith(("?", ".")) else "."
-        complain(f"Error: {wrong}{end} See likeminds {known}{' ' if known else ''}--help.")
+        print_error(f"Error: {wrong}{end} See likeminds {known}--help.")
         return 2
     return code if isinstance(code, int) else 0
 
@@ -104,15 +93,3 @@ def _spread_numbers(words: Sequence[str]) -> list[str]:
         within = word in _SEVERAL_NUMBERS or (within and word.isdecimal())
         spread.append(word)
     return spread
-
-
-def _forget_unusable_sizes() -> None:
-    """Unset COLUMNS and LINES where they are not positive numbers of a usable size."""
-    for name in ("COLUMNS", "LINES"):
-        size = os.environ.get(name, "")
-        if not (size.isascii() and size.isdigit() and 0 < int(size[:9]) <= _WIDEST):
-            os.environ.pop(name, None)
-
-
-def _names() -> set[str]:
-    return {str(command.name) for command in app.registered_commands}

@@ -1,56 +1,54 @@
-"""``likeminds rank``: the best items for a person, or for everyone."""
+"""``likeminds rank`` and ``similar``: the best items, and users and items that are alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from likeminds.cli._command import command
-from likeminds.cli._options import Attribute, ItemOptions, Model, Table
-from likeminds.cli._output import Output
-from likeminds.cli.fit import DATA, FIT
+from likeminds.cli._command import DATA, FIT, command
+from likeminds.cli._options import (
+    Attribute,
+    ItemOptions,
+    Like,
+    Model,
+    NotLike,
+    Table,
+    Top,
+    option,
+)
+from likeminds.cli._output import Output, write_rows
 
 if TYPE_CHECKING:
+    from likeminds._util.array_types import Float
     from likeminds.cli._items import ModelItems
+    from likeminds.rankers.ranking import Ranking
 
 _EVERYONE = "everyone"
+_ASK = "likeminds rank power.likeminds --features power/features.csv"
+_SIMILAR = "likeminds similar power.likeminds"
 
-Top = Annotated[int, typer.Option("--top", "-k", min=1, help="How many items.")]
-Like = Annotated[
-    list[str] | None,
-    typer.Option(help="An attribute the items should have; may be repeated."),
-]
-NotLike = Annotated[
-    list[str] | None,
-    typer.Option("--not", help="An attribute the items should not have; may be repeated."),
-]
+Rows = list[dict[str, Any]]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    ask = "likeminds rank power.likeminds --features power/features.csv"
-    examples = [DATA, FIT, f"{ask} --user household-007 --top 3", f"{ask} --out everyone.csv"]
-    command(app, panel="Ask", examples=examples)(rank)
-
-
+@command("Ask", DATA, FIT, f"{_ASK} --user household-007 --top 3", f"{_ASK} --out everyone.csv")
 def rank(
-    talk: Output,
+    output: Output,
     *,
     model: Model,
     items: ItemOptions,
     user: Annotated[
-        list[str] | None, typer.Option(help="For whom; may be repeated. By default, everyone.")
+        list[str] | None, option("A user, by id; may be repeated. By default, everyone.")
     ] = None,
     each_user: Annotated[
         bool,
-        typer.Option(
+        option(
+            "One ranking for each user; with --out and a name without an ending, a folder of "
+            "Parquet files.",
             "--each-user",
-            help="One ranking for each person there is; with --out and a name without an ending, "
-            "a folder of Parquet files.",
         ),
     ] = False,
     unseen: Annotated[
-        bool, typer.Option("--unseen", help="Leave out what the person has judged already.")
+        bool, option("Leave out the items that the user has labelled.", "--unseen")
     ] = False,
     top: Top = 10,
     attribute: Attribute = None,
@@ -58,201 +56,210 @@ def rank(
     not_like: NotLike = None,
     out: Table = None,
 ) -> None:
-    """Rank items for a person, or for everyone: by what all agree on.
+    """Rank items for a user, or for everyone by the consensus.
 
     For everyone, items are sorted by the lower 95 % bound of their score. Models of grades show the
     expected grade as well.
     A model of several attributes ranks by each of them, or by a wish, such as
     --like comfortable --like open --not pointy: the mean share of items that an item beats.
-    Without --features or --images, the items are those the model has learned from.
+    Without --features or --images, the items are those of the model's training data.
     """
-    from likeminds.cli._id_lookup import as_known
-    from likeminds.cli._items import read_shown
-    from likeminds.cli._models import open_model, rankers_of, verbs_of
-    from likeminds.cli._tables import refuse_two_outputs
+    from likeminds.cli._items import read_items
+    from likeminds.cli._models import find_user, open_model, rankers_of
     from likeminds.rankers.item_table import ItemTableView
     from likeminds.rankers.label_validation import places_of
 
     to_folder = each_user and out is not None and _is_folder(out)
-    refuse_two_outputs(talk, None if to_folder else out)
+    output.refuse_two_results(None if to_folder else out)
     known = open_model(model)
-    shown = read_shown(talk, items, known)
+    shown = read_items(output, items, known)
+    wish = bool(like or not_like)
+    whole = not (attribute or wish or unseen or known.has_attributes)
     if to_folder and out is not None:
-        if attribute or like or not_like or unseen or known.has_attributes:
+        if not whole:
             raise ValueError(
                 "A folder of rankings is about one attribute, and about all of the items: name a "
                 "file with --out, such as rankings.parquet."
             )
-        _write_for_everybody(talk, known, shown, top, out)
+        _write_folder(output, known, shown, top, out)
         return
-    people: list[Any] = [None]
+    if wish and attribute is not None:
+        raise ValueError("A wish names its attributes: leave out --attribute.")
+    rows: Rows = []
+    users: list[Any] = [find_user(text, known.people_) for text in user or ()] or [None]
     if each_user:
-        people = known.people_.tolist()
-    elif user:
-        people = [as_known(text, known.people_, "user") for text in user]
-    rows = []
-    if each_user and not (unseen or known.has_attributes or like or not_like or attribute):
-        rows, people = _for_everybody(known, shown, top), []
-    for one in people:
+        users = [] if whole else known.people_.tolist()
+        rows = _rank_all(known, shown, top) if whole else []
+    for one in users:
         fresh = _unseen(shown, known, one) if unseen else shown
-        if like or not_like:
-            scores = _by_wish(known, fresh, one, attribute, like or [], not_like or [])
-            rows += best(fresh, scores, top, one, as_wish(like or [], not_like or []))
+        if wish:
+            rows += by_wish(known, fresh, one, like or [], not_like or [], top)
             continue
-        for about, ranker in rankers_of(known, attribute).items():
+        for name, ranker in rankers_of(known, attribute).items():
             if attribute is None and one is not None and places_of(ranker, [one])[0] < 0:
-                talk.remark(f"{one} has no labels about {about}: no ranking.")
+                output.hint(f"{one} has no labels about {name}: no ranking.")
                 continue
-            items_shown = ItemTableView(ranker, fresh.ids, fresh.features)
-            rows += as_rows(fresh, ranker.rank(one, items_shown, k=top), one, about)
-    show(talk, rows, out, brief=each_user, verbs=verbs_of(known), unseen=unseen)
+            view = ItemTableView(ranker, fresh.ids, fresh.features)
+            rows += as_rows(fresh, ranker.rank(one, view, k=top), one, name)
+    show_rankings(output, known, rows, out, brief=each_user, unseen=unseen)
+
+
+def _rank_all(model: Any, shown: "ModelItems", top: int) -> Rows:
+    """Return the best items of each user, by products of many users at a time."""
+    from likeminds.rankers.item_table import ItemTableView
+
+    ((name, ranker),) = model.rankers_.items()
+    found = ranker.rank_all(ItemTableView(ranker, shown.ids, shown.features), k=top)
+    return [row for one in found for row in as_rows(shown, one, one.user, name)]
 
 
 def _is_folder(out: str) -> bool:
     """Say whether a table goes to a folder of Parquet files: a name without an ending."""
-    from pathlib import Path
-
     return out != "-" and "://" not in out and (Path(out).is_dir() or not Path(out).suffix)
 
 
-def _write_for_everybody(talk: Output, model: Any, shown: "ModelItems", top: int, out: str) -> None:
-    """Write a folder with everybody's best items, some people at a time."""
+def _write_folder(output: Output, model: Any, shown: "ModelItems", top: int, out: str) -> None:
+    """Write a folder with the best items of each user, some users at a time."""
     from likeminds.cluster.rankings import write_rankings
 
-    items = dict(zip(shown.ids.tolist(), shown.features, strict=True))
-    folder = write_rankings(model, out, items, k=top)
+    folder = write_rankings(model, out, shown.by_id, k=top)
     n_parts, n_users = len(list(folder.iterdir())), len(model.people_)
-    talk.result({"folder": str(folder), "parts": n_parts, "people": n_users})
-    talk.remark(f"Written: {out} ({n_users:,} people, {n_parts} parts)")
+    output.json({"folder": str(folder), "parts": n_parts, "people": n_users})
+    output.hint(f"Written: {out} ({n_users:,} people, {n_parts} parts)")
 
 
-def _for_everybody(model: Any, shown: "ModelItems", top: int) -> list[dict[str, Any]]:
-    """Return everybody's best items as rows of a table, by products of many people at a time."""
-    from likeminds.cli._models import rankers_of
-    from likeminds.rankers.item_table import ItemTableView
-
-    ((about, ranker),) = rankers_of(model).items()
-    items = ItemTableView(ranker, shown.ids, shown.features)
-    rows = []
-    for found in ranker.rank_all(items, k=top):
-        rows += as_rows(shown, found, found.user, about)
-    return rows
-
-
-def _unseen(shown: "ModelItems", model: Any, person: Any) -> "ModelItems":
-    from dataclasses import replace
-
+def _unseen(shown: "ModelItems", model: Any, user: Hashable) -> "ModelItems":
     from likeminds.rankers.ranking import judged_by
 
-    fresh = ~judged_by(model, person, shown.ids)
+    fresh = ~judged_by(model, user, shown.ids)
     if not fresh.any():
-        raise ValueError(f"{person} has judged all of these items: leave out --unseen.")
+        raise ValueError(f"{user} has judged all of these items: leave out --unseen.")
     return replace(shown, ids=shown.ids[fresh], features=shown.features[fresh])
 
 
-def _by_wish(  # noqa: PLR0917 - who wishes for what
+def by_wish(  # noqa: PLR0917 - who wishes for what
     model: Any,
     shown: "ModelItems",
-    person: Any,
-    attribute: str | None,
+    user: Hashable,
     like: Sequence[str],
     not_like: Sequence[str],
-) -> Any:
-    """Return the scores of items by a wish for attributes."""
-    if attribute is not None:
-        raise ValueError("A wish names its attributes: leave out --attribute.")
-    if not model.has_attributes:
-        raise ValueError("This model tells no attributes apart: leave out --like and --not.")
-    return model.match(person, shown.features, like=like, not_like=not_like)
-
-
-def best(
-    shown: "ModelItems", scores: Any, top: int, person: Any, about: str
-) -> list[dict[str, Any]]:
-    """Return the best items as rows of a table."""
+    top: int,
+    shown_as: Hashable = None,
+) -> Rows:
+    """Return the best items by a wish for attributes, as rows of a table."""
     import numpy as np
 
     from likeminds.rankers.ranking import Ranking
 
+    if not model.has_attributes:
+        raise ValueError("This model has no attributes: leave out --like and --not.")
+    scores: Float = model.match(user, shown.features, like=like, not_like=not_like)
     order = np.argsort(-scores, kind="stable")[:top]
-    return as_rows(shown, Ranking(person, shown.ids[order], scores[order]), person, about)
+    wish = " and ".join([*like, *(f"not {name}" for name in not_like)])
+    user = user if shown_as is None else shown_as
+    return as_rows(shown, Ranking(user, shown.ids[order], scores[order]), user, wish)
 
 
-def as_rows(shown: "ModelItems", ranking: Any, person: Any, about: str) -> list[dict[str, Any]]:
+def as_rows(shown: "ModelItems", ranking: "Ranking", user: Hashable, attribute: str) -> Rows:
     """Return items, the best first, as rows of a table."""
-    from dataclasses import replace
+    from likeminds.cli._models import about
 
-    for_whom = {"user": _EVERYONE if person is None else person}
-    named = {"attribute": about} if about else {}
-    return [for_whom | named | row for row in replace(ranking, names=shown.names).rows()]
+    head = {"user": _EVERYONE if user is None else user} | about(attribute)
+    return [head | row for row in replace(ranking, names=shown.names).rows()]
 
 
-def show(
-    talk: Output,
-    rows: list[dict[str, Any]],
+def show_rankings(
+    output: Output,
+    model: Any,
+    rows: Rows,
     out: str | None,
     *,
     brief: bool = False,
     more: Mapping[str, Any] | None = None,
-    verbs: Mapping[str, str | None] | None = None,
     unseen: bool = False,
 ) -> None:
-    """Write, print or show rankings.
-
-    ``more`` is what else programs are told; ``verbs`` are what people do with items, by attribute;
-    ``unseen`` items are what people would like.
-    """
-    from likeminds.cli._tables import arrow_table
-    from likeminds.data.sources import write_table
-
-    talk.result({"rankings": rows, **(more or {})})
-    if out is not None:
-        write_table(arrow_table(rows), out)
-        if out != "-":
-            talk.remark(f"Written: {out} ({len(rows):,} rows)")
-        return
-    if brief and not talk.as_json:
-        talk.console.print(_brief(rows))
-        return
-    _print_each(talk, rows, verbs, unseen)
-
-
-def _print_each(
-    talk: Output, rows: list[dict[str, Any]], verbs: Mapping[str, str | None] | None, unseen: bool
-) -> None:
+    """Write, print or show rankings; ``more`` is printed as JSON beside them."""
     from likeminds._util.verbs import Verb
-    from likeminds.cli._tables import rich_table
 
-    tables: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
+    output.json({"rankings": rows, **(more or {})})
+    if out is not None:
+        write_rows(rows, out)
+        if out != "-":
+            output.hint(f"Written: {out} ({len(rows):,} rows)")
+        return
+    if output.as_json:
+        return
+    tables: dict[tuple[Any, str], Rows] = {}
     for row in rows:
-        wanted = ("rank", "item", "name", "score", "expected")
-        line = {str(key): row[key] for key in wanted if key in row}
-        tables.setdefault((row["user"], row.get("attribute")), []).append(line)
-    for (person, about), lines in tables.items():
-        verb = Verb.of((verbs or {}).get(about or ""))
-        title = f"What {person} {(verb.conditional if unseen else verb).most()}"
-        told = not about or about in title
-        talk.tell(rich_table(title if told else f"{title}: {about}", lines))
+        tables.setdefault((row["user"], row.get("attribute", "")), []).append(row)
+    if brief:
+        _show_brief(output, tables)
+        return
+    learned = {name: one._best_model._learned("verb_") for name, one in model.rankers_.items()}
+    wanted = ("rank", "item", "name", "score", "expected")
+    for (user, attribute), ranked in tables.items():
+        verb = Verb.of(learned.get(attribute))
+        title = f"What {user} {(verb.conditional if unseen else verb).most()}"
+        lines = [{key: row[key] for key in wanted if key in row} for row in ranked]
+        output.table(title if attribute in title else f"{title}: {attribute}", lines)
 
 
-def _brief(rows: list[dict[str, Any]]) -> Any:
-    """Return one line for each person (and attribute), with expected grades in brackets."""
+def _show_brief(output: Output, tables: dict[tuple[Any, str], Rows]) -> None:
+    """Show one line for each user and attribute, with expected grades in brackets."""
     from likeminds._util.text_format import written_grade
-    from likeminds.cli._tables import rich_table
+    from likeminds.cli._models import about
 
-    lines: dict[tuple[Any, ...], list[str]] = {}
-    for row in rows:
-        grade = f" ({written_grade(row['expected'])})" if "expected" in row else ""
-        lines.setdefault((row["user"], row.get("attribute")), []).append(
-            f"{row.get('name') or row['item']}{grade}"
-        )
-    table = [
-        {"user": who} | ({"attribute": about} if about else {}) | {"best first": ", ".join(names)}
-        for (who, about), names in lines.items()
-    ]
-    return rich_table("Best for each person", table)
+    lines = []
+    for (user, attribute), ranked in tables.items():
+        names = [
+            f"{row.get('name') or row['item']}"
+            + (f" ({written_grade(row['expected'])})" if "expected" in row else "")
+            for row in ranked
+        ]
+        lines.append({"user": user} | about(attribute) | {"best first": ", ".join(names)})
+    output.table("Best for each person", lines)
 
 
-def as_wish(like: Sequence[str], not_like: Sequence[str]) -> str:
-    """Put a wish into words."""
-    return " and ".join([*like, *(f"not {name}" for name in not_like)])
+@command(
+    "Ask", DATA, FIT, f"{_SIMILAR} --user household-007 --top 3", f"{_SIMILAR} --item 7ct-5y-local"
+)
+def similar(
+    output: Output,
+    *,
+    model: Model,
+    items: ItemOptions,
+    user: Annotated[str | None, option("A user, by id.")] = None,
+    item: Annotated[str | None, option("An item, by id or name.")] = None,
+    top: Top = 10,
+    attribute: Attribute = None,
+    out: Table = None,
+) -> None:
+    """List the users most like a user, or the items most like an item.
+
+    Two users are alike as far as their scores of the items correlate, two items as far as their
+    scores by the users do: who likes one more than others do likes the other more than others do.
+    """
+    from likeminds.cli._items import read_items
+    from likeminds.cli._models import find_item, find_user, open_model, the_ranker_of
+
+    output.refuse_two_results(out)
+    if (user is None) == (item is None):
+        raise ValueError("Give --user or --item.")
+    known = open_model(model)
+    _, ranker = the_ranker_of(known, attribute)
+    shown = read_items(output, items, known)
+    if item is None:
+        assert user is not None
+        found = ranker.similar_users(find_user(user, ranker.people_), top, shown.by_id)
+        rows = [{"user": one, "likeness": like} for one, like in found]
+        of = found.of
+    else:
+        found = ranker.similar_items(find_item(item, shown.ids, shown.names), top, shown.by_id)
+        rows = [shown.named(one) | {"likeness": like} for one, like in found]
+        of = shown.names.get(found.of, found.of)
+    output.json({"model": str(model), "of": found.of, "similar": rows})
+    if out is not None:
+        write_rows(rows, out)
+    if out != "-":
+        output.table(f"{found.what.capitalize()} most like {of}", rows)
+        output.hint("likeness: 1 is the same ranking, -1 the reverse.")

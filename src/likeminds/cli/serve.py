@@ -5,43 +5,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likeminds.cli._command import command
-from likeminds.cli._options import ItemOptions, Texts
+from likeminds.cli._command import DATA, FIT, command
+from likeminds.cli._options import ItemOptions, Texts, option
 from likeminds.cli._output import Output
-from likeminds.cli.fit import DATA, FIT
 
 if TYPE_CHECKING:
     from likeminds.service.demo_models import Demo
+    from likeminds.service.settings import Settings
 
 _LIMITS = "Limits"
 
 State = Annotated[
     Path | None,
-    typer.Option(
-        help="The folder for the database and the refreshed model; by default MODEL.service "
+    option(
+        "The folder for the database and the refreshed model; by default MODEL.service "
         "beside the model."
     ),
 ]
 Database = Annotated[
     str | None,
-    typer.Option(
-        help="Where labels are stored: sqlite:///FILE or postgresql://USER@HOST/NAME; by default "
+    option(
+        "Where labels are stored: sqlite:///FILE or postgresql://USER@HOST/NAME; by default "
         "a file in the state folder.",
         envvar="LIKEMINDS_DATABASE",
     ),
 ]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands."""
-    start = "likeminds serve power.likeminds --features power/features.csv --check"
-    command(app, panel="Serve", examples=[DATA, FIT, start])(serve)
-    make = "likeminds keys power.likeminds --add read --name gateway"
-    command(app, panel="Serve", examples=[DATA, FIT, make, "likeminds keys power.likeminds"])(keys)
-
-
+@command(
+    "Serve",
+    DATA,
+    FIT,
+    "likeminds serve power.likeminds --features power/features.csv --check",
+)
 def serve(
-    talk: Output,
+    output: Output,
     *,
     model: Annotated[
         str | None,
@@ -50,51 +48,39 @@ def serve(
         ),
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Serve a model that is made for it, with its own data.")
+        bool, option("Serve a model that is made for it, with its own data.", "--demo")
     ] = False,
     items: ItemOptions,
     texts: Texts = None,
     pictures: Annotated[
         Path | None,
-        typer.Option(help="A folder with pictures to show, named after the items' ids."),
+        option("A folder with pictures to show, named after the items' ids."),
     ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8000,
-    workers: Annotated[
-        int, typer.Option(min=1, max=64, help="Processes, which share the mapped model.")
-    ] = 1,
+    host: Annotated[str, option("The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, option("The port to listen on.", min=0, max=65535)] = 8000,
+    workers: Annotated[int, option("Processes, which share the mapped model.", min=1, max=64)] = 1,
     state: State = None,
     database: Database = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Try out the model and the database, and do not serve.")
+        bool, option("Try out the model and the database, and do not serve.", "--check")
     ] = False,
     visitors: Annotated[
         bool,
-        typer.Option(
-            "--visitors", help="Let people without a key see the crowd and teach it their taste."
-        ),
+        option("Let people without a key see the crowd and teach it their taste.", "--visitors"),
     ] = False,
     refresh: Annotated[
-        float, typer.Option(min=0, help="Seconds between refreshes of the model; 0 is never.")
+        float, option("Seconds between refreshes of the model; 0 is never.", min=0)
     ] = 60.0,
     origin: Annotated[
         list[str] | None,
-        typer.Option(help="Another site whose pages may call the service; may be repeated."),
+        option("Another site whose pages may call the service; may be repeated."),
     ] = None,
     rate: Annotated[
         float,
-        typer.Option(
-            min=0,
-            help="Requests a second of each caller, by worker; 0 is no limit.",
-            rich_help_panel=_LIMITS,
-        ),
+        option("Requests a second of each caller, by worker; 0 is no limit.", panel=_LIMITS, min=0),
     ] = 50.0,
-    seconds: Annotated[
-        float, typer.Option(min=0.1, help="Time for a request.", rich_help_panel=_LIMITS)
-    ] = 10.0,
-    batch: Annotated[
-        int, typer.Option(min=1, help="Entries of a batch.", rich_help_panel=_LIMITS)
-    ] = 1000,
+    seconds: Annotated[float, option("Time for a request.", panel=_LIMITS, min=0.1)] = 10.0,
+    batch: Annotated[int, option("Entries of a batch.", panel=_LIMITS, min=1)] = 1000,
 ) -> None:
     """Serve a model over HTTP, with a page on which visitors teach it their taste.
 
@@ -106,9 +92,9 @@ def serve(
 
     require("fastapi", "The service", "serve")
     require("uvicorn", "The service", "serve")
-    what = _what(talk, model, demo=demo, state=state)
+    what = _what(output, model, demo=demo, state=state)
     what.state.mkdir(parents=True, exist_ok=True)
-    _prepare(talk, what, items, texts)
+    _prepare(output, what, items, texts)
     shown = pictures or items.images or what.pictures
     settings = Settings(
         model=str(what.model),
@@ -127,23 +113,29 @@ def serve(
     )
     require_keys(host, settings.database, visitors=visitors)
     _try_out(settings)
-    _greet(talk, settings, host, port)
+    _greet(output, settings, host, port)
     if not check:
         run(settings, host, port, workers)
 
 
+@command(
+    "Serve",
+    DATA,
+    FIT,
+    "likeminds keys power.likeminds --add read --name gateway",
+    "likeminds keys power.likeminds",
+)
 def keys(
-    talk: Output,
+    output: Output,
     *,
     model: Annotated[Path, typer.Argument(help="The model that is served.")],
-    add: Annotated[str | None, typer.Option(help="Make a key: read, write or admin.")] = None,
-    name: Annotated[str, typer.Option(help="Whose key it is, for the list.")] = "",
-    revoke: Annotated[str | None, typer.Option(help="Revoke a key, by its id.")] = None,
+    add: Annotated[str | None, option("Make a key: read, write or admin.")] = None,
+    name: Annotated[str, option("Whose key it is, for the list.")] = "",
+    revoke: Annotated[str | None, option("Revoke a key, by its id.")] = None,
     state: State = None,
     database: Database = None,
 ) -> None:
     """List, make or revoke the keys of a service. A key is shown once; its hash is kept."""
-    from likeminds.cli._tables import rich_table
     from likeminds.service.keys import add_key
     from likeminds.service.store import open_store
 
@@ -152,8 +144,8 @@ def keys(
     address = _database(folder, database)
     if add is not None:
         secret = add_key(address, name, add)
-        talk.result({"key": secret, "role": add, "name": name})
-        talk.tell(f": the key of role {add}; it is not shown again", head=secret)
+        output.json({"key": secret, "role": add, "name": name})
+        output.show(f": the key of role {add}; it is not shown again", head=secret)
         return
     store = open_store(address)
     try:
@@ -162,16 +154,19 @@ def keys(
         rows = [{"id": one.key_id, "name": one.name, "role": one.role} for one in store.api_keys()]
     finally:
         store.close()
-    talk.result({"keys": rows})
-    talk.tell(rich_table("Keys", rows) if rows else "There are no keys.")
+    output.json({"keys": rows})
+    if rows:
+        output.table("Keys", rows)
+    else:
+        output.show("There are no keys.")
 
 
-def _what(talk: Output, model: str | None, *, demo: bool, state: Path | None) -> "Demo":
+def _what(output: Output, model: str | None, *, demo: bool, state: Path | None) -> "Demo":
     from likeminds.service.demo_models import Demo, make_demo
     from likeminds.storage.folders import has_main
 
     if demo:
-        return make_demo(model or "shoes", state, talk.note)
+        return make_demo(model or "shoes", state, output.note)
     if model is None:
         raise ValueError("What is to be served? Give a model, or --demo.")
     path = Path(model)
@@ -189,12 +184,11 @@ def _database(state: Path, given: str | None) -> str:
     return given or f"sqlite:///{(state / 'service.db').resolve()}"
 
 
-def _prepare(talk: Output, what: "Demo", items: ItemOptions, texts: str | None) -> None:
+def _prepare(output: Output, what: "Demo", items: ItemOptions, texts: str | None) -> None:
     """Leave items and texts that are not in the model where the workers read them."""
     if items.features is None and items.images is None and texts is None:
         return
-    from likeminds.cli._id_lookup import read_texts
-    from likeminds.cli._items import read_shown
+    from likeminds.cli._items import read_items, read_texts
     from likeminds.cli._models import open_model
     from likeminds.service.catalogue import write_catalogue, write_texts
 
@@ -203,18 +197,18 @@ def _prepare(talk: Output, what: "Demo", items: ItemOptions, texts: str | None) 
     if items.features is None and items.images is None:
         write_texts(folder, called)
         return
-    shown = read_shown(talk, items, open_model(what.model))
+    shown = read_items(output, items, open_model(what.model))
     write_catalogue(folder, shown.ids, shown.features, shown.names | called)
 
 
-def _try_out(settings: Any) -> None:
+def _try_out(settings: "Settings") -> None:
     """Refuse a model that cannot be served before any worker starts."""
     from likeminds.service.app_state import AppState
 
     AppState(settings).close()
 
 
-def _greet(talk: Output, settings: Any, host: str, port: int) -> None:
+def _greet(output: Output, settings: "Settings", host: str, port: int) -> None:
     from likeminds.service.store import open_store
 
     store = open_store(settings.database)
@@ -224,7 +218,7 @@ def _greet(talk: Output, settings: Any, host: str, port: int) -> None:
         store.close()
     who = "visitors may teach it their taste" if settings.visitors else f"{n_keys} keys"
     if not n_keys and not settings.visitors:
-        who = "no keys, so that this machine alone is answered, and may do everything"
+        who = "No API keys: only local requests are accepted, with full access"
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    talk.result({"address": address, "model": settings.model, "database": "ready"})
-    talk.tell(f": {settings.title}; {who}. Ctrl-C ends it.", head=address)
+    output.json({"address": address, "model": settings.model, "database": "ready"})
+    output.show(f": {settings.title}; {who}. Ctrl-C ends it.", head=address)

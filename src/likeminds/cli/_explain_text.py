@@ -1,0 +1,335 @@
+"""Explanations in words, as ``likeminds explain`` shows them."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+from likeminds._util.text_format import counted, signed, written_grade
+from likeminds._util.verbs import Verb
+from likeminds.cli._output import Output
+
+if TYPE_CHECKING:
+    from likeminds.cli._items import ModelItems
+    from likeminds.rankers.score_decomposition import ScoreDecomposition
+    from likeminds.schools.result import Facts
+
+_MOST_FEATURES = 8
+_MOST_NAMES = 12
+_FEW_ITEMS = 5
+# Covariates that explain less of the differences between users are not shown.
+_LEAST_SHARE = 0.005
+
+
+def _show_crowd(output: Output, facts: "Facts") -> None:
+    verb = Verb.of(facts["verb"])
+
+    if "best" in facts:
+        output.show(f": {_items(facts['best'])}", head=f"What people {verb.most(many=True)}")
+        output.show(f": {_items(facts['worst'])}", head="And least")
+    else:
+        wishes = [one["wish"] for one in facts["consensus"][:_MOST_FEATURES]]
+        head = "What people want" if verb.wishes else f"What people {verb.many()}"
+        output.show(f", strongest first: {', '.join(wishes)}", head=head)
+    rows = [
+        {
+            "school": one["number"],
+            "people": one["size"],
+            "comes back": f"{one['stability']:.0%}",
+            "what sets it apart": one["name"],
+        }
+        for one in facts["schools"]
+    ]
+    if rows:
+        output.table(f"{len(rows)} schools of thought among {facts['people']:,}", rows)
+        output.hint("(comes back: how much of a school is found again in resampled crowds)")
+    elif facts["axes"]:
+        output.show("No schools stand apart: people differ gradually.")
+        _show_halves(output, facts.get("halves"))
+    else:
+        output.show("No schools stand apart: rankings do not differ as far as these labels show.")
+    for axis in facts["axes"]:
+        output.show(f"{axis['share']:.0%} of the differences: from {axis['low']} to {axis['high']}")
+    _show_covariates(output, facts["people_by"])
+    _show_severity(output, facts["severity"])
+    _show_standing(output, facts["standing"], "Scores, on average")
+    loners = facts["loners"]
+    if loners:
+        see = "sees" if len(loners) == 1 else "see"
+        output.show(
+            f"{counted(len(loners), 'person', 'people')} {see} it their own way: {_names(loners)}"
+        )
+    if facts["agreed"]:
+        # Surest first: `rank` has other items on top where some have few labels.
+        least = min(one["at_least"] for one in facts["agreed"][:_FEW_ITEMS])
+        gradual = "people at both ends of this" if facts["axes"] else "people"
+        who = "every school" if rows else gradual
+        says = f"At least {least:.0%} of {who} {verb.would('each of these')}"
+        output.show(f": {_items(facts['agreed'])}", head=says)
+    if facts["divisive"]:
+        output.show(f"What divides people most: {_items(facts['divisive'])}")
+    if not facts["items"]:
+        output.hint(
+            "Without its items the model does not know which features go together, and takes each "
+            "for itself; --features or --images says more."
+        )
+    output.hint(
+        "\nNext: --user ID, --school N or --item ID explain one of them, --items agreed or "
+        "divisive lists items."
+    )
+
+
+def _show_halves(output: Output, halves: "Facts | None") -> None:
+    """Tell the best two schools and how stable they are, for those who expect groups."""
+    if halves is None:
+        return
+    parts = [
+        f"{one['size']:,} people, of whom {one['stability']:.0%} come back: {one['name']}"
+        for one in halves["schools"]
+    ]
+    output.show(": " + "; ".join(parts), head="The best two all the same")
+    output.hint(
+        f"(--schools 2 shows them; in resampled crowds, they are found again with an adjusted "
+        f"Rand index of {halves['agreement']:.2f}: 1 is the same division, 0 is chance)"
+    )
+
+
+def _show_severity(output: Output, severity: "Facts | None") -> None:
+    """Tell who says yes most and least readily: raters may rank alike and differ in that."""
+    if severity is None or not severity["differs"]:
+        return
+    ends = [severity[end] for end in ("strictest", "mildest")]
+    low, high = (f"yes to {one['share']:.0%} ({one['user']})" for one in ends)
+    half = "{:.0%} to {:.0%}".format(*severity["middle"])
+    output.show(
+        f": from {low} to {high}; the middle half of people {half}", head="Thresholds differ"
+    )
+    output.hint("(share of a person's labels that are yes, whatever they rank first)")
+
+
+def _show_covariates(output: Output, covariates: "list[Facts]") -> None:
+    for one in covariates:
+        if one["share"] < _LEAST_SHARE:
+            output.show(f"{one['covariate']} goes with no difference between people's rankings.")
+            continue
+        parts = "; ".join(f"{part['of']}: {part['wants']}" for part in one["goes_with"])
+        output.show(f"{one['share']:.0%} of the differences go with {one['covariate']} ({parts})")
+
+
+def _show_user(output: Output, facts: "Facts") -> None:
+    school, where = facts["school"], "no schools stand apart"
+    if school is not None:
+        where = f"school {school['number']} ({school['name']}), {facts['membership']:.0%} sure"
+    output.show(f": {where}", head=str(facts["user"]))
+    _show_standing(output, facts["standing"], "Scores")
+    if facts["loner"]:
+        output.show("Sees it their own way, more than chance explains.")
+    output.show(f"Likeness with the consensus: {facts['likeness']:+.2f} (1: the same ranking)")
+    severity = facts["severity"]
+    if severity is not None:
+        half = "{:.0%} to {:.0%}".format(*severity["middle"])
+        output.show(
+            f"Says yes to {severity['share']:.0%} of {counted(severity['labels'], 'label')}; "
+            f"the middle half of people to {half}"
+        )
+    rows = [_in_words(one) for one in facts["features"][:_MOST_FEATURES]]
+    output.table("Where the weights differ most", rows, digits=2, signed=("own", "consensus"))
+    output.hint("(weights times the spread of the feature)")
+    if "best" in facts:
+        verb, lines = Verb.of(facts["verb"]), defaultdict(list)
+        for whose in ("", "_by_consensus"):
+            grades = facts[f"expected{whose}"] or repeat(None)
+            for item, grade in zip(facts[f"best{whose}"], grades, strict=False):
+                own = verb if item in facts["labelled"] else verb.conditional
+                most = f"the consensus {verb.most()}" if whose else own.most()
+                given = "" if grade is None else f" ({written_grade(grade)})"
+                lines[most].append(f"{_called({'item': item} | _text(facts, item))}{given}")
+        for most, named in lines.items():
+            output.show(f"{most.capitalize()}: {_names(named)}")
+
+
+def _show_school(output: Output, facts: "Facts") -> None:
+    output.show(
+        f": {facts['name']}\n{counted(facts['size'], 'person', 'people')} "
+        f"({facts['share']:.0%}); comes back in resampled crowds: {facts['stability']:.0%}",
+        head=f"School {facts['number']}",
+    )
+    features = list(facts["features"].items())[:_MOST_FEATURES]
+    rows = [{"feature": facts["words"][name], "adds": value} for name, value in features]
+    if rows:
+        output.table("What sets it apart", rows, digits=2, signed=("adds",))
+    if facts["typical"]:
+        most = Verb.of(facts["verb"]).most()
+        output.show(f"{most.capitalize()}: {_items(facts['typical'])}")
+    for one in facts["divisive"][:_FEW_ITEMS]:
+        where = "higher" if one["places"] > 0 else "lower"
+        output.show(f"  {_called(one)}: {abs(one['places']):.0%} {where} than all others place it")
+    output.show(f"Members, surest first: {_names(facts['members'])}")
+
+
+def _show_item(output: Output, facts: "Facts") -> None:
+    output.show(
+        f" beats {facts['consensus']:.0%} of the items by the consensus; "
+        f"it divides people more than {facts['more_divisive_than']:.0%} of them do.",
+        head=_called(facts),
+    )
+    rows = [
+        {"school": s["number"], "beats": f"{s['beats']:.0%}", "what sets it apart": s["name"]}
+        for s in facts["schools"]
+    ]
+    if rows:
+        output.table("By school", rows)
+    reasons = [_in_words(one) for one in facts["reasons"]]
+    output.table("Why the consensus sees it so", reasons, signed=("moves",))
+    for name, what in (("liked_by", "Highest"), ("disliked_by", "Lowest")):
+        users = ", ".join(f"{one['user']} ({one['beats']:.0%})" for one in facts[name])
+        output.show(f"{what} for: {users}")
+
+
+def _show_items(output: Output, facts: "Facts") -> None:
+    several = len(facts["schools"]) > 0
+    verb = Verb.of(facts["verb"])
+    rows = [
+        {"item": _called(one), "judged by": one["votes"], "yes": f"{one['share']:.0%}"}
+        | {f"school {n}": f"{share:.0%}" for n, share in enumerate(one["by_school"], start=1)}
+        | {"at least": f"{one['at_least']:.0%}", "spread": one["spread"]}
+        for one in facts["items"][:_MOST_NAMES]
+    ]
+    titles = {
+        "agreed": f"What {'every school' if several else 'the crowd'} {verb.one()}, surest first",
+        "divisive": "What divides people most",
+    }
+    output.table(titles[facts["which"]], rows, digits=2)
+    where = f" {facts['everywhere']}".rstrip()
+    liked = f"{facts['liked_by_all']:,} of {counted(len(facts['items']), 'item')}"
+    output.show(f"More than half{where} {verb.would(liked)}.")
+    for one in facts["schools"]:
+        output.show(f"School {one['number']}: {one['name']}")
+    output.hint(
+        "(yes: the share of people who would say so, those who judged it as they did; at least: "
+        f"that share{where}, with a probability of 95 %;\n spread: the standard deviation over "
+        "people of the share of items it beats)"
+    )
+
+
+VIEWS = {
+    "items": _show_items,
+    "crowd": _show_crowd,
+    "user": _show_user,
+    "school": _show_school,
+    "item": _show_item,
+}
+
+
+def _show_standing(output: Output, standing: dict[str, float], whose: str) -> None:
+    shares = ", ".join(f"{share:.0%} {level}" for level, share in standing.items())
+    output.show(f"{whose}: {shares}")
+
+
+def _items(judged: "list[Facts]") -> str:
+    return _names([_called(one) for one in judged[:_FEW_ITEMS]])
+
+
+def _in_words(one: "Facts") -> "Facts":
+    """Return the row of a feature for people: its words instead of the name of its column."""
+    return {"feature": one["words"]} | {
+        key: value for key, value in one.items() if key not in ("feature", "words")
+    }
+
+
+def _called(one: "Facts") -> str:
+    """Return the text of an item, shortened, or its id."""
+    from likeminds.schools.school_names import shorten
+
+    return f'"{shorten(one["text"])}"' if "text" in one else str(one["item"])
+
+
+def _text(facts: "Facts", item: Any) -> "Facts":
+    return {"text": facts["texts"][item]} if item in facts["texts"] else {}
+
+
+def _names(values: list[Any]) -> str:
+    named = ", ".join(str(value) for value in values[:_MOST_NAMES])
+    more = len(values) - _MOST_NAMES
+    return f"{named} and {more:,} more" if more > 0 else named
+
+
+def show_score(
+    output: Output, ranker: Any, user: Hashable, item: Hashable, shown: "ModelItems"
+) -> "Facts":
+    """Show why an item has its score for a user; return the facts."""
+    why: ScoreDecomposition = ranker.explain(user, item, shown.by_id)
+    name = shown.names.get(item)
+    if not output.as_json:
+        _show_levels(output, why, f" ({name})" if name else "")
+        words = _feature_words(ranker, shown)
+        rows = [
+            one | {"feature": words.get(one["feature"], one["feature"])}
+            for one in why.features[:_MOST_FEATURES]
+        ]
+        if rows:
+            title, numbers = "By feature, largest effect first", list(rows[0])[1:]
+            output.table(title, rows, digits=2, signed=numbers)
+    return why.to_dict() | ({} if name is None else {"name": name})
+
+
+def _show_levels(output: Output, why: "ScoreDecomposition", called: str) -> None:
+    from likeminds.rankers.score_decomposition import beside_average
+
+    sure = ""
+    if why.interval is not None:
+        low, high = why.interval
+        sure = f" (90 %: {signed(low, 2)} to {signed(high, 2)})"
+    output.show(f" on {why.item}{called}: {beside_average(why.score)}{sure}", head=str(why.user))
+    if why.expected is not None:
+        output.show(f"Expected grade: {written_grade(why.expected)}")
+    elif why.probability is not None:
+        output.show(f"Chance of a yes: {why.probability:.0%}")
+    levels = [{"level": level, "adds": value} for level, value in why.levels.items()]
+    output.table("What it is made of", levels, digits=2, signed=("adds",))
+
+
+def _feature_words(ranker: Any, shown: "ModelItems") -> dict[str, str]:
+    """Return descriptions of learned features: the items with most and least of them."""
+    from likeminds.rankers.item_table import ItemTableView, columns_of
+    from likeminds.schools.school_names import LETTERS_IN_A_NAME, is_made, name_feature, shorten
+
+    chosen = ranker._best_model
+    rows, ids = ItemTableView(chosen, shown.ids, shown.features).rows, shown.ids.tolist()
+
+    def called(place: int) -> str:
+        name = shown.names.get(ids[place])
+        return str(ids[place]) if name is None else f'"{shorten(name, LETTERS_IN_A_NAME // 2)}"'
+
+    return {
+        name: name_feature(name, rows[:, column], called)
+        for column, name in enumerate(columns_of(chosen))
+        if is_made(name)
+    }
+
+
+def show_part_worths(output: Output, ranker: Any, price: str | None) -> "Facts":
+    """Show part-worths, and the willingness to pay where a price is named; return the facts."""
+    from likeminds.rankers.capabilities import Capability
+
+    Capability.PART_WORTHS.require(ranker)
+    if ranker._learned("annotations_") is None:
+        raise ValueError("The table needs training labels: fit the model with --keep-data.")
+    table = ranker.summary()
+    facts: Facts = table.to_dict()
+    _show_notes(output, table, table.notes)
+    if table.correlations:
+        _show_notes(output, table.correlated())
+    if price is None:
+        output.hint("\nNext: --price FEATURE shows the willingness to pay for the others.")
+    else:
+        paid = ranker.wtp(price)
+        facts["wtp"] = paid.to_dict()
+        _show_notes(output, paid, paid.notes)
+    return facts
+
+
+def _show_notes(output: Output, table: Any, notes: Sequence[str] = ()) -> None:
+    output.table(table.title, table.rows)
+    for note in notes:
+        output.show(note)

@@ -1,0 +1,176 @@
+"""``likeminds fit --memory`` and ``--dask``: labels on disk, or on the workers of a cluster."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likeminds.cli._labels import label_reading
+from likeminds.cli._options import LabelOptions, LargeFitOptions
+from likeminds.cli._output import Output
+from likeminds.cli._signals import SignalledError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from likeminds.rankers.ranker import Ranker
+
+Learn = Callable[["Ranker", "Progress", "TaskID", Callable[["Ranker"], "Ranker"]], Any]
+
+
+def is_large(options: LargeFitOptions) -> bool:
+    """Say whether labels are not read into memory; refuse options that contradict each other."""
+    if options.dask is not None and options.memory is not None:
+        raise ValueError("Give --dask or --memory, not both.")
+    if options.dask is None and (options.checkpoint or options.resume or options.people_apart):
+        raise ValueError(
+            "--checkpoint, --resume and --people-apart are for fits on a cluster: say --dask where."
+        )
+    return options.dask is not None or options.memory is not None
+
+
+@dataclass(frozen=True)
+class LargeFit:
+    """A fit of labels in a folder: where they are, what learns, and where the model goes."""
+
+    output: Output
+    options: LargeFitOptions
+    data: LabelOptions
+    ranker: "Ranker"
+    target: Path
+    verb: str | None
+    # Fits a ranker under a progress bar.
+    learn: Learn
+
+    def run(self, others: Mapping[str, object]) -> Path:
+        """Fit, save the model without its labels, and return its place; refuse other options."""
+        option = "--memory" if self.options.dask is None else "--dask"
+        given = [name for name, value in others.items() if value is not None]
+        given += ["--images"] if self.data.images is not None else []
+        if given or self.data.annotations is None:
+            wanted = f"leave out {', '.join(given)}" if given else "name it with --annotations"
+            raise ValueError(f"{option} is for labels in Parquet or CSV files: {wanted}.")
+        fit = self._on_disk if self.options.dask is None else self._on_cluster
+        return fit(self.data.annotations)
+
+    def _on_disk(self, source: str) -> Path:
+        """Fit from disk; an interrupted fit leaves the grouped labels for the same command."""
+        from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
+        from likeminds.storage.models import save
+
+        target, columns = self.target, self.data.columns
+        scratch = self.options.scratch or target.with_name(f"{target.name}.scratch")
+        with self.output.bar() as bar:
+            task = bar.add_task("reading", total=None)
+
+            def tell(what: str, done: int, total: int) -> None:
+                bar.update(task, description=what, completed=done, total=total)
+
+            folder = AnnotationFolder(
+                source,
+                memory_limit=str(self.options.memory),
+                scratch=scratch,
+                progress=tell,
+                **columns,  # type: ignore[arg-type]
+            )
+            tables = {"features": self.data.features, "user_features": self.data.user_features}
+            reading = columns | label_reading(self.data) | tables
+            folder.options = {**reading, "verb": self.verb}  # type: ignore[typeddict-item]
+            self.output.show(f"{folder}, {len(folder.user_ids):,} people")
+            try:
+                model = self.learn(self.ranker, bar, task, lambda new: new.fit(folder))
+            except (KeyboardInterrupt, SignalledError):
+                if any(scratch.glob("grouped-*")):
+                    self.output.show(
+                        f"Labels are grouped in {scratch}: the same command goes on from there."
+                    )
+                raise
+        # A hash of all labels would take as much memory as they do.
+        model.__dict__.pop("annotations_", None)
+        path = save(model, target, with_data=False)
+        if self.options.scratch is None:
+            shutil.rmtree(scratch, ignore_errors=True)
+        return path
+
+    def _on_cluster(self, source: str) -> Path:
+        from likeminds.cluster import Shards
+        from likeminds.cluster.client import cluster_at
+
+        options, output = self.options, self.output
+        checkpoint = options.checkpoint
+        if options.resume and checkpoint is None:
+            raise ValueError("--resume needs a checkpoint: name its folder with --checkpoint DIR.")
+        reading = self._reading(source)
+        assert options.dask is not None
+        with cluster_at(options.dask) as client, output.bar() as bar:
+            task = bar.add_task("reading", total=None)
+
+            def tell(what: str, done: int, total: int) -> None:
+                if what.startswith("visit"):
+                    bar.update(task, description=f"{what}, {done} of {total} answers")
+                else:
+                    bar.update(task, description=what, completed=done, total=total)
+
+            shards = Shards.from_folder(source, client, tell=tell, **reading)
+            output.show(f"{shards} on {len(client.nthreads())} workers")
+            if checkpoint is not None:
+                shards = shards.checkpointed(checkpoint, resume=options.resume)
+            if options.people_apart:
+                shards = shards.saved_to(self.target)
+            try:
+                model = self.learn(self.ranker, bar, task, lambda new: new.fit(shards))
+            except SignalledError:
+                if checkpoint is not None:
+                    output.note(f"The same command with --resume goes on from {checkpoint}.")
+                raise
+            if options.resume and not shards.journal.replayed:
+                output.note(f"There was nothing to go on with in {checkpoint}: it began anew.")
+        return self._saved(model)
+
+    def _saved(self, model: Any) -> Path:
+        """Save a model of a cluster; where workers have written its users, the verb is missing."""
+        from likeminds._util.verbs import read_verb
+        from likeminds.storage.folders import main_file
+        from likeminds.storage.models import save, write_model
+        from likeminds.storage.user_files import people_of
+
+        if self.verb is not None:
+            model._best_model.verb_ = model.verb_ = read_verb(self.verb)
+        if not self.options.people_apart:
+            return save(model, self.target, with_data=False)
+        if self.verb is not None:
+            write_model(model, main_file(self.target), people=people_of(model))
+        return self.target
+
+    def _reading(self, source: str) -> dict[str, Any]:
+        """Return the options of `Shards.from_folder`: columns by their usual names, and labels."""
+        from likeminds.data.column_roles import as_frame, id_texts
+        from likeminds.data.out_of_core.parquet_parts import ParquetParts
+        from likeminds.data.tables import find_roles
+        from likeminds.rankers.statistics_rankers import StatisticsRanker
+
+        data = self.data
+        head = ParquetParts.of(source, id_texts(data.columns)).head
+        found, columns = find_roles(as_frame(head), data.columns, data.features)
+        if found["item"] is None:
+            raise ValueError("On a cluster, labels need a column of items: give --item-column.")
+        if found["attribute"] is not None:
+            raise ValueError(
+                f"Labels about several attributes ({found['attribute']}) are not learned on a "
+                "cluster: give it those of one."
+            )
+        reading = label_reading(data)
+        if reading.pop("duplicates", None) not in {None, "keep"}:
+            raise ValueError("--duplicates on a cluster: both labels count (keep).")
+        reading.pop("reading")
+        features = data.features if data.features is not None else (columns or None)
+        # The median is that of all labels of a user, which may be in several partitions.
+        suffices = features is not None and reading.get("threshold") != "median"
+        return {
+            "features": features,
+            **{role: found[role] for role in ("user", "item", "label", "weight", "choice_set")},
+            "user_features": data.user_features,
+            **reading,
+            "statistics": suffices and isinstance(self.ranker, StatisticsRanker),
+        }

@@ -1,0 +1,164 @@
+"""``likeminds reproduce`` and ``doctor``: the paper's results, and whether this machine works."""
+
+import os
+import platform
+import tempfile
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from likeminds._version import __version__
+from likeminds.cli._command import command
+from likeminds.cli._options import SETTINGS, Seed, option
+from likeminds.cli._output import Output
+from likeminds.cli._signals import SignalledError
+
+# The package of each extra, and its purpose.
+_EXTRAS = {
+    "images": ("pillow", "reading pictures"),
+    "plots": ("matplotlib", "pictures and reports"),
+    "onnx": ("onnxruntime", "features of deep networks"),
+    "duckdb": ("duckdb", "reading DuckDB databases"),
+    "postgres": ("psycopg", "reading from PostgreSQL"),
+    "serve": ("fastapi", "serving a model over HTTP"),
+}
+_NEEDED = ("numpy", "scipy", "scikit-learn", "pyarrow", "narwhals", "safetensors", "typer", "rich")
+# The self-check passes above this AUC on simulated labels.
+_LEAST_AUC = 0.75
+
+
+@command("Check", "likeminds reproduce fig3 --scale tiny --jobs 1 --out reproduced")
+def reproduce(
+    output: Output,
+    *,
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="table1, table2, table3, fig3, fig4, fig5, drawings (Figures 1 and 2), ablation, "
+            "or all."
+        ),
+    ] = "all",
+    scale: Annotated[
+        str, option("quick (minutes), paper (15 repeats, about an hour), or tiny (to see it run).")
+    ] = "quick",
+    out: Annotated[Path, option("The folder of the report.", "--out", "-o")] = Path("reproduced"),
+    shoes: Annotated[Path | None, option("A folder with the original Shoes data.")] = None,
+    sun: Annotated[Path | None, option("A folder with the original SUN data.")] = None,
+    data: Annotated[
+        list[Path] | None,
+        option("A further data set for Table 3 (.csv, .parquet, .npz); may be repeated."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        option("Fits at the same time; by default one for each core.", panel=SETTINGS),
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Rebuild the tables and figures of the paper, and tell which claims hold.
+
+    Finished parts are kept in the folder: an interrupted run continues where it was.
+    """
+    from likeminds._util.console import SafeConsole
+    from likeminds.paper.experiments.command import reproduce as run
+
+    options: dict[str, Any] = {"shoes": shoes, "sun": sun, "data": data or (), "jobs": jobs}
+    console = SafeConsole(stderr=True, quiet=output.quiet)
+    options |= {"seed": seed, "progress": output.shows_progress, "console": console}
+    try:
+        pages = run(what, scale, out, **options)
+    except (KeyboardInterrupt, SignalledError):
+        output.note(f"finished parts are kept in {out}: the same command continues.")
+        raise
+    output.json({"pages": [str(page) for page in pages], "folder": str(out)})
+    output.show(f"Written: {', '.join(map(str, pages))}")
+    output.hint(f"Open {pages[-1]} in a browser; figures for programs are in {out}.")
+
+
+@command("Check", "likeminds doctor")
+def doctor(output: Output) -> None:
+    """Show versions, threads, memory and extras, and check that a small fit comes out right."""
+    from likeminds._util.text_format import counted
+
+    machine, threads, check = _machine(), _threads(), _self_check()
+    packages = {name: _version(name) for name in _NEEDED}
+    extras = {extra: _version(package) for extra, (package, _) in _EXTRAS.items()}
+    found = machine | {"threads": threads, "packages": packages, "extras": extras}
+    output.json(found | {"self_check": check})
+    machine |= {pool["library"]: counted(pool["threads"], "thread") for pool in threads}
+    rows = [{"what": name, "is": value} for name, value in (machine | packages).items()]
+    output.table("This machine", rows)
+    rows = [
+        {
+            "extra": extra,
+            "for": purpose,
+            "is": extras[extra] or f"missing: pip install 'likeminds[{extra}]'",
+        }
+        for extra, (_, purpose) in _EXTRAS.items()
+    ]
+    output.table("Extras", rows)
+    verdict = "all is well" if check["passed"] else "SOMETHING IS WRONG"
+    output.show(
+        f"Self-check: AUC {check['auc']:.3f} on a simulated crowd in {check['seconds']:.2f} s, "
+        f"saved and read again: {verdict}."
+    )
+    if not check["passed"]:
+        raise typer.Exit(1)
+
+
+def _machine() -> dict[str, Any]:
+    from joblib import cpu_count
+
+    found: dict[str, Any] = {
+        "likeminds": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": cpu_count(),
+    }
+    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        found["memory"] = f"{memory / 1e9:.1f} GB"
+    return found
+
+
+def _threads() -> list[dict[str, Any]]:
+    """Return the thread pools of BLAS and OpenMP."""
+    import numpy as np  # noqa: F401 - brings its pool
+    import sklearn.utils  # noqa: F401
+    from threadpoolctl import threadpool_info
+
+    pools = [
+        {
+            "library": f"{pool['internal_api']} {pool['version'] or ''}".strip(),
+            "threads": pool["num_threads"],
+        }
+        for pool in threadpool_info()
+    ]
+    return [pool for k, pool in enumerate(pools) if pool not in pools[:k]]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _self_check() -> dict[str, Any]:
+    """Fit simulated labels, write the model, and read it again."""
+    import numpy as np
+
+    from likeminds import HierarchicalRanker, load, make_schools, save, split_within_users
+
+    started = time.perf_counter()
+    crowd = make_schools(30, 40, 100, 8, 2, contested=0.5, random_state=0).annotations
+    train, test = split_within_users(crowd, 0.3, 0)
+    ranker = HierarchicalRanker().fit(train)
+    auc = ranker.score(test)
+    with tempfile.TemporaryDirectory() as folder:
+        again = load(save(ranker, Path(folder) / "check.likeminds"))
+        same = np.array_equal(again.decision_function(test), ranker.decision_function(test))
+    passed = bool(auc > _LEAST_AUC and same)
+    return {"passed": passed, "auc": auc, "seconds": time.perf_counter() - started}

@@ -1,0 +1,210 @@
+"""``likeminds report``, ``card`` and ``export``: a model for others to read and use."""
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from likeminds.cli._command import DATA, FIT, command
+from likeminds.cli._options import Attribute, LabelOptions, Model, NSchools, Texts, option
+from likeminds.cli._output import Output, write_rows
+
+if TYPE_CHECKING:
+    from likeminds.data.connectors.write_back import ExportQuestion
+    from likeminds.schools.school_soft_labels import SoftLabels
+
+
+@command("Ask", DATA, FIT, "likeminds report power.likeminds --out power.html")
+def report(
+    output: Output,
+    *,
+    model: Model,
+    out: Annotated[Path, option("The page: an .html file.", "--out", "-o")],
+    data: LabelOptions,
+    texts: Texts = None,
+    title: Annotated[str | None, option("The title of the page.")] = None,
+    schools: NSchools = None,
+    diagnostics: Annotated[
+        bool,
+        option("Judge accuracy and annotators, which takes five more fits for each attribute."),
+    ] = True,
+) -> None:
+    """Write one self-contained HTML page about a model: schools, people, accuracy, pictures.
+
+    --annotations are the training labels, where the model was saved without them. With --images,
+    items are shown as thumbnails.
+    """
+    from likeminds._util.atomic_files import place_for
+    from likeminds.cli._items import read_texts
+    from likeminds.cli._labels import read_labels
+    from likeminds.cli._models import open_model
+    from likeminds.report import write_report
+
+    place_for(out, "the report")
+    known = open_model(model)
+    called = (known.item_names or None) if texts is None else read_texts(texts)
+    annotations = None
+    if data.annotations is not None:
+        annotations = read_labels(output, data, model=known).annotations
+    if diagnostics and annotations is None and known.kept_ is None:
+        output.note("the model has no labels to judge people by: --annotations gives them.")
+    elif diagnostics:
+        fits = 5 * len(known.rankers_)
+        output.note(
+            f"judging the people takes up to {fits} more fits; --no-diagnostics leaves them out."
+        )
+    with output.bar() as bar:
+        bar.add_task("writing", total=None)
+        page = write_report(
+            known,
+            out,
+            annotations,
+            None if data.images is None else _thumbnails(data.images),
+            title or f"What people make of it: {model.stem}",
+            n_schools="auto" if schools is None else schools,
+            diagnostics=diagnostics,
+            texts=called,
+        )
+    size = page.stat().st_size
+    output.json({"model": str(model), "page": str(page), "bytes": size})
+    output.show(f": {size / 1e6:.1f} MB, everything in this one file", head=str(page))
+    output.hint("Open it in a browser.")
+
+
+def _thumbnails(folder: Path) -> dict[Hashable, Path]:
+    """Return the pictures of the items, by all the names that items may have."""
+    from likeminds.features.images import list_images
+
+    found: dict[Hashable, Path] = {}
+    for path in list_images(folder):
+        found[path.relative_to(folder).as_posix()] = path
+        found.setdefault(path.stem, path)
+    return found
+
+
+@command("Ask", DATA, FIT, "likeminds export power.likeminds --out offers.csv")
+def export(
+    output: Output,
+    *,
+    model: Model,
+    out: Annotated[
+        Path,
+        option(
+            "The file: a table (.csv, .jsonl, .json, .parquet), or JSON with --back-to.",
+            "--out",
+            "-o",
+        ),
+    ],
+    back_to: Annotated[
+        tuple[str, str] | None,
+        option(
+            "Write predictions for label-studio, or suggestions for argilla; FILE is the export "
+            "that the labels came from.",
+            metavar="TOOL FILE",
+        ),
+    ] = None,
+    annotators: Annotated[
+        str | None,
+        option(
+            "Also write the reliability of each annotator, as a table; this takes five more fits "
+            "for each attribute."
+        ),
+    ] = None,
+    attribute: Attribute = None,
+) -> None:
+    """Write soft labels: the share of people who would say yes to each item.
+
+    Those who judged an item count as they did, all others as the model predicts. With --back-to,
+    the likelier label and the share of people who would give it go back into the labelling tool.
+    """
+    from likeminds._util.atomic_files import place_for, write_whole
+    from likeminds.cli._models import about, open_model, rankers_of
+    from likeminds.data.connectors.write_back import return_to
+    from likeminds.data.sources import as_written
+
+    place_for(out, "soft labels")
+    if back_to is None:
+        as_written(str(out))
+    if annotators is not None:
+        as_written(annotators)
+    rankers = rankers_of(open_model(model), attribute)
+    soft = {name: _soft_labels(ranker) for name, ranker in rankers.items()}
+    if back_to is None:
+        tables = {name: one.table().to_pylist() for name, one in soft.items()}
+        write_rows([about(name) | row for name, rows in tables.items() for row in rows], out)
+    else:
+        asked = [_question(name, rankers[name], one) for name, one in soft.items()]
+        write_whole(out, return_to(*back_to, asked))
+    n_items = sum(len(one.items) for one in soft.values())
+    found: dict[str, Any] = {"model": str(model), "file": str(out), "items": n_items}
+    if annotators is not None:
+        tables = {name: _annotators(ranker) for name, ranker in rankers.items()}
+        users = [about(name) | row for name, rows in tables.items() for row in rows]
+        write_rows(users, annotators)
+        found |= {"annotators": annotators, "people": len(users)}
+    output.json(found)
+    output.show(f": soft labels of {n_items:,} items", head=str(out))
+    if annotators is not None:
+        output.show(f": {found['people']:,} annotators", head=annotators)
+
+
+def _soft_labels(ranker: Any) -> "SoftLabels":
+    from likeminds.schools.find import find_schools
+
+    found = find_schools(ranker).soft_labels
+    if found is None:
+        raise ValueError("Soft labels need the items of the training data: fit with --keep-data.")
+    return found
+
+
+def _question(name: str, ranker: Any, soft: "SoftLabels") -> "ExportQuestion":
+    from likeminds.data.connectors.write_back import ExportQuestion
+
+    reading = ranker._learned("label_reading_")
+    if reading is None or reading.positive is None or reading.grades is not None:
+        raise ValueError(
+            "Only choices between two labels go back into a labelling tool; these labels are "
+            "ratings or true and false. Leave out --back-to for a table of shares."
+        )
+    shares = dict(zip(soft.items.tolist(), soft.share.tolist(), strict=True))
+    return ExportQuestion(name or None, str(reading.positive), str(reading.negative), shares)
+
+
+def _annotators(ranker: Any) -> list[dict[str, Any]]:
+    from likeminds.diagnostics import diagnose
+
+    annotations = ranker._best_model.kept_
+    if annotations is None:
+        raise ValueError("--annotators needs labels, and this model was saved without them.")
+    rows: list[dict[str, Any]] = diagnose(ranker, annotations).table().to_pylist()
+    return rows
+
+
+@command("Ask", DATA, FIT, "likeminds card power.likeminds --out README.md")
+def card(
+    output: Output,
+    *,
+    model: Model,
+    out: Annotated[
+        Path | None, option("The card, in Markdown; else it is printed.", "--out", "-o")
+    ] = None,
+    name: Annotated[str | None, option("The name of the model.")] = None,
+    license_name: Annotated[str | None, option("Its licence.", "--license")] = None,
+) -> None:
+    """Write a model card: the model, its training data, its accuracy and its limits.
+
+    The metadata at its head is what places that share models read.
+    """
+    from likeminds._util.atomic_files import place_for, write_whole
+    from likeminds.report.model_card import model_card
+    from likeminds.storage.models import read_card
+
+    if out is not None:
+        place_for(out, "the card")
+    known = read_card(model)
+    text = model_card(known, name or model.stem, file=model.name, license_name=license_name)
+    if out is None:
+        output.show(text)
+    else:
+        write_whole(out, text.encode())
+        output.show(": the model's card", head=str(out))
+    output.json({"model": str(model), "out": None if out is None else str(out), "card": text})

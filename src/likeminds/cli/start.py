@@ -1,0 +1,204 @@
+"""``likeminds demo``, ``data`` and ``simulate``: a first fit, and data to fit."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likeminds.cli._command import command
+from likeminds.cli._options import Seed, option
+from likeminds.cli._output import Output
+
+if TYPE_CHECKING:
+    from likeminds.data.annotations import Annotations
+    from likeminds.rankers.ranker import Ranker
+
+_BUNDLED = ("electricity", "sketch-shoes")
+# The share of choices that the demo holds out.
+_HELD_OUT = 0.3
+
+Folder = Annotated[Path, option("The folder to write to.", "--out", "-o")]
+
+
+@command("Start", "likeminds demo --out electricity.likeminds")
+def demo(
+    output: Output,
+    *,
+    out: Annotated[Path, option("The file to write the model to.", "--out", "-o")] = Path(
+        "electricity.likeminds"
+    ),
+    seed: Seed = 0,
+) -> None:
+    """Fit 361 households' choices of electricity contracts, and show the results."""
+    import numpy as np
+
+    from likeminds._util.console import program
+    from likeminds.data.splits import split_within_users
+    from likeminds.datasets.exports import electricity_by_offer
+    from likeminds.metrics.by_user import auc_by_user
+    from likeminds.rankers.hierarchical import HierarchicalRanker
+    from likeminds.schools import Explanation
+    from likeminds.storage.models import save, writable
+
+    out = writable(out)
+    households = electricity_by_offer()
+    head = f"\n{households.n_users} households chose electricity contracts"
+    output.show(f", one of four offers at a time.\n{households}\n", head=head)
+    train, test = split_within_users(households, _HELD_OUT, seed)
+    fitted = _fit_all(output, train, seed)
+    results = {
+        name: auc_by_user(test.labels, ranker.decision_function(test), test.users)
+        for name, ranker in fitted.items()
+    }
+    output.table(
+        f"Mean AUC per household on the {_HELD_OUT:.0%} of choices held out",
+        [
+            {"ranker": name, "mean AUC": one.mean, "standard error": one.standard_error}
+            for name, one in results.items()
+        ],
+    )
+    output.show("(three levels: ThreeLevelRankerCV, the paper's model, tuned)")
+    output.show("(learned prior: HierarchicalRanker, which has nothing to tune)")
+    # The comparison needs held-out choices; the rest is about all, as in the served demo.
+    ranker = HierarchicalRanker().fit(households)
+    explained = Explanation.of_ranker(ranker, households)
+    wishes = ", ".join(one["wish"] for one in explained.consensus)
+    output.show(f", strongest first:\n  {wishes}", head="\nWhat households want")
+    output.show(f":\n{explained.schools}", head="\nWho thinks alike")
+    compared = fitted["learned prior"]
+    shared = auc_by_user(test.labels, compared.decision_function(test.X), test.users)
+    rows = []
+    for user in compared.users_[np.argsort(explained.likeness)[:3]]:
+        facts = explained.user(user)
+        own_auc, shared_auc = (
+            f"{float(metric.values[metric.users == user][0]):.2f}"
+            for metric in (results["learned prior"], shared)
+        )
+        rows.append(
+            {
+                "household": str(user),
+                "differs most in": facts["differs"],
+                "likeness": f"{facts['likeness']:+.2f}",
+                "AUC, own": own_auc,
+                "AUC, consensus": shared_auc,
+            }
+        )
+    output.table("\nThree households that see it differently", rows)
+    output.show("(likeness: correlation of its scores with the consensus's; AUC: held out)")
+    scores = {name: result.mean for name, result in results.items()}
+    # With its data, so `explain` knows how features go together, as this does.
+    path = save(ranker, out, with_data=True, scores=scores)
+    output.json({"model": str(path), "scores": scores})
+    call, file = program(), shlex.quote(str(path))
+    tables = "--annotations power/annotations.csv --features power/features.csv"
+    output.hint(
+        f"\nThe model is saved in {path}. What to try next:\n"
+        f"  {call} explain {file}    who thinks alike, and on what\n"
+        f"  {call} data electricity --out power      these data as tables, to learn from\n"
+        f"  {call} fit {tables} --out power.likeminds\n"
+        f"  {call} compare {tables}\n"
+        f"In Python: likeminds.load({str(path)!r}).coef_ has the weights of each user;\n"
+        "  likeminds.Annotations.from_csv(...) and HierarchicalRanker().fit(...) learn from "
+        "your own table,\n"
+        "  likeminds.compare(...) compares all rankers on it.\n"
+    )
+
+
+def _fit_all(output: Output, train: "Annotations", seed: int) -> "dict[str, Ranker]":
+    """Tune each ranker by cross-validation on the training choices, then fit it to all."""
+    from likeminds.rankers.registry import ranker_called
+
+    names = {
+        "consensus only": "ConsensusOnly",
+        "one model per person": "OnePerUser",
+        "ridge towards the consensus": "RidgeToConsensus",
+        "three levels": "three-level",
+        "learned prior": "hierarchical",
+    }
+    rankers = {name: ranker_called(called, 5, seed)[1] for name, called in names.items()}
+    with output.bar() as bar:
+        task = bar.add_task("", total=len(rankers))
+        for name, ranker in rankers.items():
+            bar.update(task, description=name)
+            ranker.fit(train)
+            bar.update(task, advance=1)
+    return rankers
+
+
+@command(
+    "Start",
+    "likeminds data electricity --out power",
+    "likeminds data sketch-shoes --out shoes --pictures 60 --n-users 20 --attribute open",
+)
+def data(
+    output: Output,
+    *,
+    name: Annotated[str, typer.Argument(help="electricity, or sketch-shoes.", show_default=False)],
+    out: Folder,
+    pictures: Annotated[int, option("For sketch-shoes: pictures, at most 500.")] = 300,
+    n_users: Annotated[int, option("For sketch-shoes: how many users label.")] = 100,
+    attribute: Annotated[
+        list[str] | None, option("For sketch-shoes: an attribute; may be repeated.")
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Write bundled data as tables: annotations.csv, features.csv, and pictures.
+
+    electricity: 361 households choose among electricity contracts, one of four offers at a time.
+    sketch-shoes: drawn shoes, and people who disagree about which are comfortable, open, pointy.
+    """
+    from likeminds._util.atomic_files import folder_for
+    from likeminds.datasets import exports
+
+    if name not in _BUNDLED:
+        known = ", ".join(_BUNDLED)
+        raise ValueError(f"There is no bundled data called {name!r}; there are {known}.")
+    folder_for(out, "the tables")
+    if name == "electricity":
+        written = exports.write_electricity(out)
+    else:
+        written = exports.write_sketch_shoes(
+            out, n_pictures=pictures, n_users=n_users, attributes=attribute, random_state=seed
+        )
+    _show_written(output, out, written)
+
+
+@command("Start", "likeminds simulate --n-users 60 --schools 3 --out crowd")
+def simulate(
+    output: Output,
+    *,
+    out: Folder,
+    n_users: Annotated[int, option("How many users.")] = 100,
+    n_labels: Annotated[int, option("How many labels each.")] = 40,
+    n_items: Annotated[int, option("How many items there are to label.")] = 400,
+    n_features: Annotated[int, option("How many features an item has.")] = 12,
+    schools: Annotated[int, option("How many schools of thought.")] = 3,
+    loners: Annotated[int, option("How many belong to none.")] = 0,
+    noise: Annotated[float, option("The share of labels that are slips.")] = 0.05,
+    seed: Seed = 0,
+) -> None:
+    """Simulate people in schools of thought that contradict each other on some features."""
+    from likeminds._util.atomic_files import folder_for
+    from likeminds.datasets import make_schools
+    from likeminds.datasets.exports import write_simulation
+
+    folder_for(out, "the tables")
+    options: dict[str, Any] = {"contested": 0.5, "label_noise": noise, "random_state": seed}
+    simulation = make_schools(
+        n_users, n_labels, n_items, n_features, schools, n_loners=loners, **options
+    )
+    _show_written(output, out, write_simulation(simulation, out))
+
+
+def _show_written(output: Output, out: Path, written: dict[str, str]) -> None:
+    """List the files, and propose to fit them."""
+    output.json({"folder": str(out), "files": written})
+    for file, what in written.items():
+        output.show(f"{out / file}: {what}")
+    images = "images/" in written
+    features = f"--images {out / 'images'}" if images else f"--features {out / 'features.csv'}"
+    output.hint(
+        f"\nNext: likeminds fit --annotations {out / 'annotations.csv'} {features} "
+        f"--out {out.name}.likeminds"
+    )
