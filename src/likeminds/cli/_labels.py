@@ -194,7 +194,7 @@ def _as_sides(table: "pa.Table", names: Columns) -> "pa.Table":
     import numpy as np
     import pyarrow as pa
 
-    from likeminds.data.choice_sets import pair_columns
+    from  import pair_columns
     from likeminds.data.column_roles import ID_ROLES, as_arrow, as_frame, find_columns, read_values
     from likeminds.data.identifiers import as_id_array, join_ids
 
