@@ -194,9 +194,8 @@ def _as_sides(table: "pa.Table", names: Columns) -> "pa.Table":
     import numpy as np
     import pyarrow as pa
 
-    from  import pair_columns
+    from likeminds.data.choice_sets import comparison_arguments
     from likeminds.data.column_roles import ID_ROLES, as_arrow, as_frame, find_columns, read_values
-    from likeminds.data.identifiers import as_id_array, join_ids
 
     frame = as_frame(table)
     values = {
@@ -204,18 +203,17 @@ def _as_sides(table: "pa.Table", names: Columns) -> "pa.Table":
         for role, name in find_columns(frame, names, ()).items()
         if name is not None
     }
-    won, lost = (as_id_array(values[role], f"{role}s") for role in ("winner", "loser"))
-    columns, sides = pair_columns(
-        values["user"], won, lost, values.get("tie"), values.get("strength")
-    )
+    pairs = {"users": values["user"], "winners": values["winner"], "losers": values["loser"]}
+    extra = {"ties": values.get("tie"), "strength": values.get("strength")}
+    columns = comparison_arguments(pairs | extra, {})
     weight = columns["weights"]
     return pa.table(
         {
             "user": as_arrow(columns["users"].tolist()),
-            "item": as_arrow(join_ids(won, lost)[sides].tolist()),
+            "item": as_arrow(columns["items"].tolist()),
             "label": columns["labels"],
             "choice_set": columns["choice_sets"],
-            "weight": np.ones(len(sides)) if weight is None else weight,
+            "weight": np.ones(len(columns["labels"])) if weight is None else weight,
         }
     )
 
