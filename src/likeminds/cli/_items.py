@@ -96,8 +96,7 @@ class FeatureTable(NamedTuple):
         cls, output: Output, items: ItemOptions, column: str, model: "ReadableModel | None"
     ) -> "FeatureTable":
         """Read --features, in the order of the model's; ``column`` has the items of labels."""
-        from likeminds._util.checks import listing
-        from likeminds._util.did_you_mean import did_you_mean
+        from likeminds._util.checks import did_you_mean, listing
         from likeminds._util.text_format import mask
         from likeminds.data.categorical_encoding import encode_items
         from likeminds.data.column_roles import item_texts
@@ -137,8 +136,7 @@ class FeatureTable(NamedTuple):
 
 def find_names(table: "pa.Table", key: str, column: str | None) -> str | None:
     """Return the column with names of items; by default the only one called title or name."""
-    from likeminds._util.checks import listing
-    from likeminds._util.did_you_mean import did_you_mean
+    from likeminds._util.checks import did_you_mean, listing
 
     columns = [name for name in table.column_names if name != key]
     if column is None:
@@ -180,8 +178,7 @@ def read_texts(source: str, column: str = "item") -> Names:
 
 def _item_key(table: "pa.Table", column: str) -> str:
     """Return the column of a table of features or texts with the ids of items."""
-    from likeminds._util.checks import listing
-    from likeminds._util.did_you_mean import did_you_mean
+    from likeminds._util.checks import did_you_mean, listing
     from likeminds.data.column_roles import COLUMN_NAMES, usual_columns
 
     matches = usual_columns("item", table.column_names)

@@ -45,8 +45,7 @@ def about(attribute: str) -> dict[str, str]:
 
 def find_user(text: str, known: "IdArray") -> Hashable:
     """Return the user with an id, which is written as a text."""
-    from likeminds._util.checks import listing
-    from likeminds._util.did_you_mean import did_you_mean
+    from likeminds._util.checks import did_you_mean, listing
     from likeminds.data.id_coercion import write_as_known
     from likeminds.data.identifiers import lookup
 

@@ -120,7 +120,7 @@ class Output:
 
     def bar(self) -> "Progress":
         """Return a progress bar on standard error with the time left."""
-        from likeminds._util.progress import progress_bar
+        from likeminds._util.console import progress_bar
 
         return progress_bar(self.shows_progress)
 
