@@ -71,26 +71,14 @@ class RowFactors:
 
 @dataclass(frozen=True)
 class LossBlock:
-    """The loss of some users: b_i, c_i, and A_i as matrices or as factors.
+    """The loss of some users: b_i, c_i, and A_i as matrices or as factors."""
 
-    Attributes
-    ----------
-    people : array or slice
-        Their positions among all users; all other positions here are among these users.
-    linear, constant : arrays of shape (b, n_features) and (b,)
-        The vectors b_i, and the numbers c_i.
-    dense_users, matrices : arrays of shape (p,) and (p, n_features, n_features)
-        The users whose A_i is held as a matrix, and these matrices.
-    factors : RowFactors
-        The A_i of the others.
-    """
-
-    people: Index | slice
-    linear: Float
-    constant: Float
-    dense_users: Index
-    matrices: Float
-    factors: RowFactors
+    people: Index | slice  # their positions among all users; other positions are in the block
+    linear: Float  # the vectors b_i, shape (b, n_features)
+    constant: Float  # the numbers c_i, shape (b,)
+    dense_users: Index  # those whose A_i is a matrix, shape (p,)
+    matrices: Float  # and these matrices, shape (p, n_features, n_features)
+    factors: RowFactors  # the A_i of the others
 
     def positions(self, people: Index) -> Index:
         """Return the positions among all users of some users of the block."""
@@ -103,7 +91,7 @@ class LossBlock:
 
 @dataclass(frozen=True)
 class UserWeights:
-    """Everybody's weights, and who is chosen: a state."""
+    """All users' weights, and which users are chosen: a state."""
 
     people_have: ClassVar[tuple[str, ...]] = ("W", "chosen")
 
@@ -116,20 +104,11 @@ class QuadraticLoss:
     """The sum over users of 1/2 (w_i' A_i w_i - 2 b_i' w_i + c_i).
 
     Weights, gradients and products have one row per user, shape (n_users, n_features).
-
-    Attributes
-    ----------
-    linear : array of shape (n_users, n_features)
-        The vectors b_i.
-    constant : array of shape (n_users,)
-        The numbers c_i.
-    blocks : Executor of LossBlock
-        The A_i, in blocks of users.
     """
 
-    linear: Float
-    constant: Float
-    blocks: Executor[LossBlock]
+    linear: Float  # the vectors b_i, shape (n_users, n_features)
+    constant: Float  # the numbers c_i, shape (n_users,)
+    blocks: Executor[LossBlock]  # the A_i, in blocks of users
 
     @classmethod
     def of_blocks(cls, blocks: Executor[LossBlock], n_users: int) -> "QuadraticLoss":
@@ -175,11 +154,7 @@ class QuadraticLoss:
         return 0.5 * float(np.vdot(W, gradient - self.linear) + self.constant.sum())
 
 
-def _vectors(
-    block: LossBlock,
-    state: None,  # noqa: ARG001 - the form of a work
-    own: None,  # noqa: ARG001
-) -> tuple[Index | slice, Float, Float]:
+def _vectors(block: LossBlock, *_unused: None) -> tuple[Index | slice, Float, Float]:
     return block.people, block.linear, block.constant
 
 
@@ -200,7 +175,7 @@ def _keep(block: LossBlock, memory: int) -> ThreadExecutor[LossBlock]:
     return ThreadExecutor([kept], many_threads=False)
 
 
-def _total_matrix(block: LossBlock, state: None, own: None) -> tuple[Float, None]:  # noqa: ARG001
+def _total_matrix(block: LossBlock, *_unused: None) -> tuple[Float, None]:
     total: Float = block.matrices.sum(axis=0)
     for _, Z, _ in block.factors:
         rows = Z.reshape(-1, Z.shape[2])
@@ -255,7 +230,7 @@ def spectra(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
         yield from found
 
 
-def _spectra(block: LossBlock, state: None, own: None) -> list[CurvatureSpectrum]:  # noqa: ARG001
+def _spectra(block: LossBlock, *_unused: None) -> list[CurvatureSpectrum]:
     return [*spectra_of_matrices(block), *spectra_of_factors(block)]
 
 

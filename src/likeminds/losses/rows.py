@@ -1,7 +1,7 @@
-"""Everybody's rows, grouped by person and handed out in cache-sized blocks.
+"""All users' rows, grouped by user and handed out in cache-sized blocks.
 
 Rows are pointers into a table of features that is never copied: where items are shared,
-a million people's labels cost a few bytes each, whatever the number of features.
+a million users' labels cost a few bytes each, whatever the number of features.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ NEGATIVE, POSITIVE = 0, 1
 
 # Rows are worked on in blocks that stay in the processor's cache.
 _BLOCK_BYTES = 1 << 22
-# People share a block when their numbers of rows differ by no more than this factor.
+# Users share a block when their numbers of rows differ by no more than this factor.
 _PADDING = 1.25
 # Tables with more than so many times the rows that are pointed at are copied, to let go of them.
 _NEEDED = 2
@@ -29,30 +29,17 @@ _FAR = 100.0
 
 @dataclass(frozen=True)
 class RowBlock:
-    """A few people's rows, padded to a common length (padding has weight 0).
+    """A few users' rows, padded to a common length (padding has weight 0)."""
 
-    Attributes
-    ----------
-    people : array of shape (b,)
-        Their positions among all people.
-    rows : array of shape (b, n, d)
-        Features, as seen from the origin; each person's lighter class comes first.
-    weight : array of shape (b, 2, n)
-        The weight of each row in the class of its label, 0 in the other class.
-    grade : array of shape (b, n), optional
-        The grade of each row, ascending, where labels are grades (padding: one more).
-    """
-
-    people: Index
-    rows: Float
-    weight: Float
-    grade: Index | None = None
+    people: Index  # their positions among all users, shape (b,)
+    rows: Float  # features from the origin, each user's lighter class first; shape (b, n, d)
+    weight: Float  # of each row in the class of its label, 0 in the other; shape (b, 2, n)
+    grade: Index | None = None  # of each row, ascending (padding: one more); shape (b, n)
 
     @cached_property
     def class_weight(self) -> Float:
         """Sum of the weights, shape (b, 2)."""
-        total: Float = self.weight.sum(axis=2)
-        return total
+        return np.asarray(self.weight.sum(axis=2))
 
     @cached_property
     def class_mean(self) -> Float:
@@ -78,53 +65,36 @@ class RowBlock:
         root = np.sqrt(self.weight.sum(axis=1))
         if not (root == 1.0).all():
             rows = rows * root[:, :, None]
-        everyone = np.arange(len(rows))
-        is_lighter = self.weight[everyone, lighter] > 0
+        users = np.arange(len(rows))
+        is_lighter = self.weight[users, lighter] > 0
         longest = int(is_lighter.sum(axis=1).max())
         head = rows[:, :longest] * is_lighter[:, :longest, None]
         squares = np.empty((len(rows), 2, rows.shape[2], rows.shape[2]))
-        squares[everyone, lighter] = head.transpose(0, 2, 1) @ head
+        squares[users, lighter] = head.transpose(0, 2, 1) @ head
         total = rows.transpose(0, 2, 1) @ rows
-        squares[everyone, 1 - lighter] = total - squares[everyone, lighter]
+        squares[users, 1 - lighter] = total - squares[users, lighter]
         return squares
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Pointers into a table of features, grouped by person, lighter class (or grade) first.
+    """Pointers into a table of features, grouped by user, lighter class (or grade) first."""
 
-    Attributes
-    ----------
-    table : array of shape (m, d)
-        The features, never copied.
-    index : array of shape (r,)
-        The row of the table that each label is about.
-    positive, weight : arrays of shape (r,)
-        The label, and how much it counts (more than 0).
-    people : array of shape (p,)
-        Positions, among all people, of those who have rows here, ascending.
-    offsets : array of shape (p + 1,)
-        Where the rows of each of them begin.
-    grade : array of shape (r,), optional
-        Where labels are grades: the number of each row's grade, from 0.
-    """
-
-    table: FloatArray
-    index: Index
-    positive: Bool
-    weight: Float
-    people: Index
-    offsets: Index
-    grade: Index | None = None
+    table: FloatArray  # the features, never copied; shape (m, d)
+    index: Index  # the row of the table of each label, shape (r,)
+    positive: Bool  # the labels, shape (r,)
+    weight: Float  # and their weights, more than 0; shape (r,)
+    people: Index  # positions among all users of those with rows here, ascending; shape (p,)
+    offsets: Index  # where the rows of each of them begin, shape (p + 1,)
+    grade: Index | None = None  # the number of each row's grade, from 0; shape (r,)
 
     @classmethod
     def of_annotations(
         cls, annotations: Annotations, index: Index | None = None, grade: Index | None = None
     ) -> "Rows":
-        """Group everybody's labels, those of weight zero left out.
+        """Group all users' labels, those of weight zero left out.
 
-        ``index`` has one number per label, in place of its row in the table of features, and
-        ``grade`` the number of its grade, where it counts.
+        ``index`` has one number per label, in place of its row in the table of features.
         """
         index = annotations.feature_rows if index is None else index
         weight = ones(len(annotations))
@@ -176,21 +146,21 @@ class Rows:
 
     @cached_property
     def counts(self) -> Index:
-        """Number of rows of each of the people here."""
+        """The number of rows of each user here."""
         return np.diff(self.offsets)
 
     @property
     def owner(self) -> Index:
-        """The person of each row."""
+        """The user of each row."""
         return np.repeat(self.people, self.counts)
 
     def class_weight(self, n_users: int, n_kinds: int = 2) -> Float:
-        """Sum of the weights by person and class (or grade), shape (n_users, n_kinds)."""
+        """Return the weights by user and class (or grade), shape (n_users, n_kinds)."""
         kind = self.positive if self.grade is None else self.grade
         return _class_weight(self.owner, kind, self.weight, n_users, n_kinds)
 
     def of(self, chosen: Bool) -> "Rows":
-        """Return the rows of some of the people (a mask over ``people``)."""
+        """Return the rows of some of the users (a mask over ``people``)."""
         rows = np.repeat(chosen, self.counts)
         return replace(
             self,
@@ -208,10 +178,6 @@ class Rows:
             return self
         used, index = np.unique(self.index, return_inverse=True)
         return replace(self, table=self.table[used], index=index)
-
-    def merge(self, other: "Rows", n_users: int) -> "Rows":
-        """Return the rows of both, regrouped; the table is shared where it is the same."""
-        return Rows.join([self, other], n_users)
 
     @classmethod
     def join(cls, parts: Sequence["Rows"], n_users: int) -> "Rows":
@@ -235,17 +201,17 @@ class Rows:
         )
 
     def blocks(self, origin: Float) -> Iterator[RowBlock]:
-        """Yield everybody's rows, a cache-sized block of people at a time."""
+        """Yield all rows, a cache-sized block of users at a time."""
         return (self.block(chosen, origin) for chosen in self.plan())
 
     def plan(
         self, padding: float = _PADDING, row_bytes: int | None = None, apart: int = 0
     ) -> Iterator[Index]:
-        """Divide the people (positions in ``people``) into blocks of about equal length.
+        """Divide the users (positions in ``people``) into blocks of about equal length.
 
-        Nobody's rows are padded to more than ``padding`` times their number. ``row_bytes`` is
-        what a row takes where it is not as long as the table is wide. People with fewer rows than
-        ``apart`` are in no block with others.
+        No user's rows are padded to more than ``padding`` times their number. ``row_bytes`` is the
+        size of a row that is not as long as the table is wide. Users with fewer rows than
+        ``apart`` do not share a block with others.
         """
         by_count = np.argsort(self.counts, kind="stable")
         counts = self.counts[by_count]
@@ -261,10 +227,10 @@ class Rows:
             start = stop
 
     def moments(self, chosen: Index) -> tuple[Float, Float, Float, Float]:
-        """Return weight, mean and scatter by class of some people, and where means start from.
+        """Return weight, mean and scatter by class of some users, and the origin of the means.
 
-        Rows are seen from the person's first one, which is among them: taking the means out of
-        the sums of squares then loses no digits that a loss would miss.
+        Rows are measured from the user's first one: taking the means out of the sums of squares
+        then loses no digits that a loss would miss.
         """
         if self.grade is not None:
             return self._graded_moments(chosen)
@@ -297,10 +263,10 @@ class Rows:
         return weight, mean, scatter, among
 
     def _straight_moments(self, one: int) -> tuple[Float, Float, Float, Float] | None:
-        """Return `moments` of a person from the table itself, without a copy of the rows.
+        """Return `moments` of a user from the table itself, without a copy of the rows, or None.
 
-        That can be done for rows that lie side by side and count once each, and it is accurate
-        where features are not much farther from zero than they are spread. Else None.
+        That is possible for rows that lie side by side and have weight one, and accurate where
+        features are not much farther from zero than they are spread.
         """
         mine = slice(self.offsets[one], self.offsets[one + 1])
         index, n_rows = self.index[mine], int(self.counts[one])
@@ -330,9 +296,9 @@ class Rows:
         return weight, mean, squares, np.zeros((1, rows.shape[1]))
 
     def block(self, chosen: Index, origin: Float, *, passing: bool = False) -> RowBlock:
-        """Return the rows of some people, as seen from a point for all or one for each.
+        """Return the rows of some users, measured from one point or one for each.
 
-        A ``passing`` block is good until this thread asks for the next one.
+        A ``passing`` block is valid until this thread makes the next one.
         """
         begin, end = self.offsets[chosen, None], self.offsets[chosen + 1, None]
         position = begin + np.arange(self.counts[chosen].max())
@@ -355,7 +321,7 @@ class Rows:
 
 
 def ones(n_rows: int) -> Float:
-    """Return weights of labels that all count once: one number says so for all."""
+    """Return weights of one, which take the memory of one number."""
     return np.broadcast_to(np.float64(1.0), n_rows)
 
 
@@ -364,23 +330,18 @@ def _are_one(weight: FloatArray) -> bool:
 
 
 def has_both_classes(class_weight: Float) -> Bool:
-    """Say who has pairs to rank, given the weight of each class (or grade), (people, kinds)."""
-    both: Bool = (class_weight > 0).sum(axis=1) > 1
-    return both
+    """Return which users have pairs to rank, given the weight of each class (or grade)."""
+    return np.asarray((class_weight > 0).sum(axis=1) > 1)
 
 
 def class_weight_of(annotations: Annotations) -> Float:
-    """Return the weight of everybody's negative and positive labels, shape (n_users, 2)."""
-    said = annotations
-    return _class_weight(said.user_codes, said.labels, said.weights, said.n_users)
+    """Return the weight of each user's negative and positive labels, shape (n_users, 2)."""
+    labels, weights = annotations.labels, annotations.weights
+    return _class_weight(annotations.user_codes, labels, weights, annotations.n_users)
 
 
 def _class_weight(
-    people: Index,
-    kind: Bool | Index,
-    weight: FloatArray | None,
-    n_users: int,
-    n_kinds: int = 2,
+    people: Index, kind: Bool | Index, weight: FloatArray | None, n_users: int, n_kinds: int = 2
 ) -> Float:
     total = np.bincount(n_kinds * people + kind, weights=weight, minlength=n_kinds * n_users)
     # Of no rows at all, bincount makes integers.

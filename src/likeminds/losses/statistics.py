@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import iadd
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -143,21 +143,11 @@ def _moments_of(rows: Rows, chosen: Index, origin: Float) -> ClassMoments:
 
 
 class AbstractStatistics(ABC):
-    """What is known of all users' statistics, wherever these are.
-
-    Attributes
-    ----------
-    user_ids : array of shape (n_users,)
-        The ids of the users.
-    origin : array of shape (n_features,)
-        The point that means are measured from.
-    class_weight : array of shape (n_users, 2)
-        Number (or weight) of negatives and positives; or of each grade.
-    """
+    """What is known of all users' statistics, wherever these are."""
 
     user_ids: IdArray
-    origin: Float
-    class_weight: Float
+    origin: Float  # the point that means are measured from, shape (n_features,)
+    class_weight: Float  # of negatives and positives, or of each grade; shape (n_users, 2)
 
     @property
     def n_users(self) -> int:
@@ -193,9 +183,7 @@ class StatisticsSummary(AbstractStatistics):
     sums: SumTuple
 
     @classmethod
-    def of(
-        cls, blocks: "Executor[UserBlock[Statistics]]", user_ids: IdArray
-    ) -> "StatisticsSummary":
+    def of(cls, blocks: "Executor[UserBlock[Statistics]]", user_ids: IdArray) -> Self:
         """Sum up the statistics of blocks, which have the same origin."""
         parts = list(blocks.map(_summarise, None))
         weight = in_order(((people, weight) for people, weight, _, _ in parts), len(user_ids))
@@ -208,9 +196,7 @@ class StatisticsSummary(AbstractStatistics):
 
 
 def _summarise(
-    block: "UserBlock[Statistics]",
-    state: None,  # noqa: ARG001 - the form of a work
-    own: None,  # noqa: ARG001
+    block: "UserBlock[Statistics]", *_unused: None
 ) -> tuple[Index | slice, Float, SumTuple, Float]:
     found = block.data
     return block.people, found.class_weight, found.feature_sums(), found.origin
@@ -306,9 +292,9 @@ class Statistics(AbstractStatistics):
         Examples
         --------
         >>> from likeminds import load_electricity
-        >>> annotations = load_electricity()
-        >>> pieces = [annotations[::2], annotations[1::2]]
-        >>> Statistics.from_batches(pieces, np.bincount(annotations.user_codes)).class_weight.sum()
+        >>> households = load_electricity()
+        >>> pieces, counts = [households[::2], households[1::2]], np.bincount(households.user_codes)
+        >>> Statistics.from_batches(pieces, counts).class_weight.sum()
         np.float64(17232.0)
         """
         dense: ClassMoments | None = None
