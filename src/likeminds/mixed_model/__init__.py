@@ -1,1 +1,1 @@
-"""The mathematics of a learned prior over people."""
+"""The mathematics of a learned prior over users."""

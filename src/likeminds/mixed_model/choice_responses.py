@@ -25,7 +25,7 @@ _OUTSIDE = -1
 
 
 def are_mixed(annotations: Annotations) -> bool:
-    """Say whether some groups are choices, and all others single labels."""
+    """Return whether some groups are choices, and all others single labels."""
     groups = annotations.choice_set_codes
     if groups is None or are_choices(annotations):
         return False
@@ -36,7 +36,7 @@ def are_mixed(annotations: Annotations) -> bool:
 
 
 def refuse_no_choices(annotations: Annotations) -> None:
-    """Say which groups are no choices, where all are to be: one positive among some negatives."""
+    """Raise ValueError unless each choice set has one positive label among some negatives."""
     if are_choices(annotations):
         return
     groups = annotations.choice_set_codes
@@ -64,7 +64,7 @@ def refuse_no_choices(annotations: Annotations) -> None:
 
 
 def _shown_together(annotations: Annotations) -> Index:
-    """Return the group of each row; the person, where a group has nothing to choose between."""
+    """Return the group of each row; the user, where a group has nothing to choose between."""
     groups = annotations.choice_set_codes
     if groups is not None:
         chosen, others = classes_by_set(groups, annotations)
@@ -78,7 +78,7 @@ class ChoiceBlocks(CachedResponses):
     """One set of rows per positive label: itself, then the negatives shown with it.
 
     Those are the negatives of its group. Where there are no groups, or a group has labels of one
-    class only (somebody was asked about single items), they are all of the person's. A set
+    class only (a user was asked about single items), they are all of the user's. A set
     counts as often as its positive label, and in it each negative as often as its own; in a
     group of which one was chosen and whose rows weigh the same, the weight is the set's alone.
     Sets are places in the table of items: an item that is compared often is there once.
@@ -141,17 +141,17 @@ class ChoiceBlocks(CachedResponses):
 
     @property
     def n_users(self) -> int:
-        """How many people chose."""
+        """How many users chose."""
         return len(self.sets.people)
 
     @property
     def rows_each(self) -> Index:
-        """How many places each person has."""
+        """How many places each user has."""
         return self.sets.counts * self.set_size
 
     @property
     def people(self) -> Index:
-        """The positions of the people among all people."""
+        """The positions of the users among all users."""
         return self.sets.people
 
     @property
@@ -161,7 +161,7 @@ class ChoiceBlocks(CachedResponses):
 
     @cached_property
     def plan(self) -> list[Index]:
-        """The people of each block."""
+        """The users of each block."""
         coordinates = self.coordinates
         width = len(coordinates.scale) if coordinates.beyond else coordinates.size
         apart = -(-coordinates.size // self.set_size)
@@ -173,7 +173,7 @@ class ChoiceBlocks(CachedResponses):
         return 8 * self.n_places * self.coordinates.size
 
     def of_users(self, chosen: Bool) -> "ChoiceBlocks":
-        """Return the choices of some of the people."""
+        """Return the choices of some of the users."""
         return replace(self, sets=self.sets.of(chosen))
 
     def _make(self, chosen: Index) -> PaddedRows:

@@ -30,7 +30,7 @@ from likeminds.mixed_model.optimisers import EXACTER, PriorFit, descend, first_m
 from likeminds.mixed_model.responses import ResponseBlock, Responses, sample
 from likeminds.solvers.solver import Callback
 
-# Larger crowds find their directions, and where to start, on this many of the people.
+# Larger crowds find their directions, and where to start, on this many of the users.
 _SAMPLE = 1000
 
 
@@ -94,15 +94,15 @@ _FEWEST, _LARGEST = 2000, 0.25
 
 @dataclass(frozen=True)
 class SubsampleRecord:
-    """How the prior of a large crowd was learned from some of its people."""
+    """How the prior of a large crowd was learned from some of its users."""
 
-    # People from whom the prior was learned, and those whose sums corrected it.
+    # Users from whom the prior was learned, and those whose sums corrected it.
     n_learned: int
     n_asked: int
     # By how much each corrected step promised to lower J, and lowered it, in nats per label.
     promised: list[float] = field(default_factory=list)
     gained: list[float] = field(default_factory=list)
-    # How far J is expected to be above the least one, in nats per label: as it was not everybody
+    # How far J is expected to be above the least one, in nats per label: as it was not all users
     # who was asked, and by what the next step promises.
     excess: float = 0.0
 
@@ -114,12 +114,12 @@ class SubsampleRecord:
 
 @dataclass(frozen=True)
 class SubsamplePlan:
-    """How many people learn, and how many correct."""
+    """How many users learn, and how many correct."""
 
-    # Numbers of the prior (k), and labels of a person (m).
+    # Numbers of the prior (k), and labels of a user (m).
     n_numbers: int
     n_labels: float
-    # People who learn, and who correct.
+    # Users who learn, and who correct.
     n_learned: int
     n_asked: int
 
@@ -127,7 +127,7 @@ class SubsamplePlan:
     def of(cls, start: MarginalLikelihood, tasks: Responses, tol: float) -> "SubsamplePlan | None":
         """Return the plan for a crowd, given the form of its prior; None where all are to learn.
 
-        ``start`` is the objective of a few of the people, in the form that was chosen.
+        ``start`` is the objective of a few of the users, in the form that was chosen.
         """
         if not is_large(tasks):
             return None
@@ -136,7 +136,7 @@ class SubsamplePlan:
         n_labels = max(sum(counts) / start.tasks.n_users, 1e-3)
         # Per label, J is of the size of one: a share of it is as much per label.
         needed = n_numbers / (2.0 * n_labels * max(tol, 1e-300))
-        # What a sample, and the people who correct it, may cost, in units of the tolerance.
+        # What a sample, and the users who correct it, may cost, in units of the tolerance.
         n_learned = max(_FEWEST, int(min(needed / 100.0, tasks.n_users)))
         n_asked = max(_FEWEST, int(min(needed / 10.0, tasks.n_users)))
         if n_learned > _LARGEST * tasks.n_users:
@@ -150,7 +150,7 @@ class SubsamplePlan:
 
 
 def is_large(tasks: Responses) -> bool:
-    """Say whether there are people enough for a sample of them."""
+    """Return whether there are users enough for a sample of them."""
     return _LARGEST * tasks.n_users >= _FEWEST
 
 
@@ -221,7 +221,7 @@ class _SampleCorrection:
                 self._look(model)
                 gained = value - self._value
                 if gained <= 0.0:
-                    # The sample's curvature is not everybody's: more people have a better one.
+                    # The sample's curvature is not each user's: more users have a better one.
                     self._model, self.seen, self._value = before, seen, value
                     if not self._take_more():
                         break
@@ -258,7 +258,7 @@ class _SampleCorrection:
         )
 
     def _take_more(self) -> bool:
-        """Double the sample, unless it is everybody who corrects."""
+        """Double the sample, unless it is all users who corrects."""
         n_learned = min(2 * self.sampling.n_learned, self._plan.n_asked)
         if n_learned == self.sampling.n_learned:
             return False
@@ -272,7 +272,7 @@ class _SampleCorrection:
 def _standing_for(
     start: MarginalLikelihood, some: Responses, everybody: Responses
 ) -> MarginalLikelihood:
-    """Return the objective of some people who stand for everybody."""
+    """Return the objective of some users who stand for all users."""
     share = everybody.n_users / some.n_users
     return replace(start, tasks=some, pulls=WarmStarts(), stands_for=share)
 

@@ -1,4 +1,4 @@
-"""The learned prior with all that newcomers' posteriors need."""
+"""The learned prior with all that new users' posteriors need."""
 
 from dataclasses import dataclass, replace
 
@@ -16,17 +16,17 @@ from likeminds.mixed_model.likelihoods import Likelihood, LogisticLikelihood
 
 @dataclass(frozen=True)
 class FittedPrior:
-    """The prior of people without labels, with the coordinates and likelihood it goes with."""
+    """The prior of users without labels, with the coordinates and likelihood it goes with."""
 
     # The coordinates of items, and the likelihood of labels.
     coordinates: Design
-    prior: GaussianPrior  # the distribution of people's weights
+    prior: GaussianPrior  # the distribution of users' weights
     likelihood: Likelihood
     # The same, with the uncertainty of its own parameters; both are around what goes with
-    # people's covariates.
+    # users' covariates.
     wider: GaussianPrior | None = None
-    traits: CovariateEffects | None = None  # the effects of covariates of people
-    # Posteriors of the items' effects and factors, where several people labelled an item.
+    traits: CovariateEffects | None = None  # the effects of covariates of users
+    # Posteriors of the items' effects and factors, where several users labelled an item.
     items: ItemPosteriors | None = None
     # (p,): 1 or -1 for weights whose sign is known, and that may be zero, else 0: see
     # `mixed_model.extensions.sign_constraints`.
@@ -39,7 +39,7 @@ class FittedPrior:
     def predictive(self) -> GaussianPrior:
         """The prior with the uncertainty of its own parameters, where that is known.
 
-        Like `everybody`, it is that of people whose covariates are not known.
+        Like `all users`, it is that of users whose covariates are not known.
         """
         own = self._own
         return own if self.traits is None else own.widened(self.traits.covariance)
@@ -50,26 +50,26 @@ class FittedPrior:
 
     @property
     def simulated(self) -> GaussianPrior:
-        """The normal distribution that people are drawn from: of logarithms, where there are."""
+        """The normal distribution that users are drawn from: of logarithms, where there are."""
         return self.prior if self.logs is None else self.logs.prior
 
     @property
     def everybody(self) -> GaussianPrior:
-        """The prior of people whose covariates are not known."""
+        """The prior of users whose covariates are not known."""
         if self.traits is None:
             return self.prior
         return self.prior.widened(self.traits.covariance)
 
     def shifts(self, covariates: Covariates | None, people: IdArray) -> Float | None:
-        """Return how far people's means are from that of all, by their covariates."""
+        """Return how far users' means are from that of all, by their covariates."""
         if self.traits is None:
             return None
         return self.traits.shifts(covariates, people)
 
     def told(self, shifts: Float | None, n_users: int) -> Float:
-        """Return what covariates tell of people: matrices K, (n_users, m, p), as in `Posterior`.
+        """Return what covariates tell of users: matrices K, (n_users, m, p), as in `Posterior`.
 
-        ``shifts`` are those of `shifts`: zero for people of whom nothing is known.
+        ``shifts`` are those of `shifts`: zero for users of whom nothing is known.
         """
         size = len(self.prior.mean)
         if self.traits is None or shifts is None:
@@ -103,7 +103,7 @@ class FittedPrior:
         """
         odds = float(np.log(positive_share / (1.0 - positive_share)))
         at = self.coordinates.size
-        # How far people's log-odds of liking the average item may be from the crowd's.
+        # How far users' log-odds of liking the average item may be from the crowd's.
         return replace(
             self,
             coordinates=replace(self.coordinates, intercept=True),

@@ -1,4 +1,4 @@
-"""The prior of people's weights: N(mean, Omega), with Omega of low rank plus a residual.
+"""The prior of users' weights: N(mean, Omega), with Omega of low rank plus a residual.
 
     Omega = D (I + F F') D,      D = diag(s, ..., s, v)
 
@@ -21,11 +21,11 @@ from likeminds.mixed_model.numerics import LEAST_SHARE
 
 @dataclass(frozen=True)
 class MeanShifts:
-    """How far everybody's mean is from that of all: Gamma z."""
+    """How far each user's mean is from that of all: Gamma z."""
 
     people_have: ClassVar = ("z",)
 
-    z: Float  # (n_users, k): everybody's covariates
+    z: Float  # (n_users, k): each user's covariates
     slopes: Float  # (p, k): Gamma
 
     def __getitem__(self, people: Index) -> Float:
@@ -39,7 +39,7 @@ class MeanShifts:
 
 @dataclass(frozen=True)
 class GaussianPrior:
-    """A normal distribution of people's weights.
+    """A normal distribution of users' weights.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class GaussianPrior:
     mean: Float  # (p,): the consensus, and last the mean intercept where there is one
     loadings: Float  # (p, k): the leading directions, in units of the residual
     residual: Float  # (p,): standard deviations of what the leading directions do not explain
-    # (n_users, p): how far each person's mean is from that of all, by their covariates.
+    # (n_users, p): how far each user's mean is from that of all, by their covariates.
     shifts: "Float | MeanShifts | None" = None
     # The variance of weights in every direction beyond the coordinates, where items have
     # something there: see `Design`.
@@ -85,7 +85,7 @@ class GaussianPrior:
     ) -> "GaussianPrior":
         """Return the prior with the uncertainty of its mean and directions.
 
-        A person is the mean plus coordinates times leading directions. The directions are no
+        A user is the mean plus coordinates times leading directions. The directions are no
         better known than the mean, whose covariance is ``unsure``; and as the coordinates have
         variance one, each direction adds that much once more. Beyond the coordinates, where no
         direction leads, only the mean's variance is added.
@@ -109,7 +109,7 @@ class GaussianPrior:
         return GaussianPrior(means, loadings, residual, beyond=self.beyond)
 
     def shifted(self, shifts: "Float | MeanShifts | None") -> "GaussianPrior":
-        """Return the prior with everybody's shift of the mean, in the first coordinates."""
+        """Return the prior with each user's shift of the mean, in the first coordinates."""
         if shifts is None:
             return self
         if isinstance(shifts, MeanShifts):
@@ -141,7 +141,7 @@ class GaussianPrior:
         return GaussianPrior(self.mean, directions / residual[:, None], residual)
 
     def means(self, people: Index) -> Float:
-        """Return people's means, shape (b, p), by their positions."""
+        """Return users' means, shape (b, p), by their positions."""
         if self.shifts is None:
             return np.repeat(self.mean[None], len(people), axis=0)
         return np.asarray(self.mean + self.shifts[people])
@@ -213,7 +213,7 @@ class GaussianPrior:
 
 @dataclass(frozen=True)
 class UserPenalty:
-    """The penalties E = D'PD of a block of people, and the matrices A = I + Q K Q'.
+    """The penalties E = D'PD of a block of users, and the matrices A = I + Q K Q'.
 
     Examples
     --------
@@ -222,11 +222,11 @@ class UserPenalty:
     array([[1. , 0.5]])
     """
 
-    precision: Float  # (b, r, r): P: everybody's
+    precision: Float  # (b, r, r): P: each user's
     directions: Float  # (r, p): D: that of all
 
     def of(self, people: Index) -> "UserPenalty":
-        """Return the penalties of some of the people, by their places in the block."""
+        """Return the penalties of some of the users, by their places in the block."""
         return UserPenalty(self.precision[people], self.directions)
 
     @cached_property
@@ -281,7 +281,7 @@ class UserPenalty:
         return np.asarray(rows @ self.basis.T)
 
     def squared(self) -> Float:
-        """Return the sum over people of A A."""
+        """Return the sum over users of A A."""
         both = (2.0 * self.inner + self.inner @ self.inner).sum(axis=0)
         return np.asarray(
             len(self.inner) * np.eye(len(self.basis)) + self.basis @ both @ self.basis.T

@@ -16,14 +16,14 @@ class GradeCounts:
     # (K,): the distinct grades, ascending, and how often each was given.
     values: Float
     counts: Index
-    # (n_users,): how many grades everybody gave, their mean, and their variance.
+    # (n_users,): how many grades all users gave, their mean, and their variance.
     n: Float
     means: Float
     variances: Float
 
     @classmethod
     def of(cls, grades: FloatArray, people: Index) -> "GradeCounts":
-        """Count grades, and everybody's own."""
+        """Count grades, and each user's own."""
         said = np.asarray(grades, dtype=np.float64)
         values, counts = np.unique(said, return_counts=True)
         n = np.bincount(people).astype(np.float64)
@@ -33,7 +33,7 @@ class GradeCounts:
 
     @classmethod
     def joined(cls, parts: "Sequence[GradeCounts]", places: Sequence[Index]) -> "GradeCounts":
-        """Put together what several groups of people gave; ``places`` are theirs among all."""
+        """Put together what several groups of users gave; ``places`` are theirs among all."""
         values, codes = np.unique(
             np.concatenate([one.values for one in parts]), return_inverse=True
         )
@@ -65,19 +65,19 @@ class GradeCounts:
 
 @dataclass(frozen=True)
 class GradeScale:
-    """The grades of a crowd: bins, and how widely people spread theirs."""
+    """The grades of a crowd: bins, and how widely users spread theirs."""
 
     edges: Float  # (K - 1,): the highest grade of each bin but the last
     levels: Float  # (K,): the grade of each bin: itself, or the mean where several are in one bin
-    # The typical standard deviation of a person's grades, and the standard deviation of its
-    # logarithm between people.
+    # The typical standard deviation of a user's grades, and the standard deviation of its
+    # logarithm between users.
     spread: float
     differ: float
     centre: float  # the mean grade
 
     @classmethod
     def of(cls, grades: FloatArray, people: Index) -> "GradeScale":
-        """Learn bins and spreads from everybody's grades."""
+        """Learn bins and spreads from each user's grades."""
         return cls.given(GradeCounts.of(grades, people))
 
     @classmethod
@@ -90,7 +90,7 @@ class GradeScale:
         codes = np.searchsorted(edges, said.values)
         total = np.bincount(codes, weights=said.values * said.counts)
         levels = total / np.bincount(codes, weights=said.counts)
-        # People with fewer grades than this say nothing about how spreads differ.
+        # Users with fewer grades than this say nothing about how spreads differ.
         able = (said.n >= 4) & (said.variances > 0)
         if not able.any():
             return cls(edges, levels, said.deviation or 1.0, 0.0, said.mean)
@@ -104,7 +104,7 @@ class GradeScale:
         return np.searchsorted(self.edges, np.asarray(grades, dtype=np.float64))
 
     def spreads(self, said: GradeCounts) -> Float:
-        """Return everybody's standard deviation, shrunk towards the typical one."""
+        """Return each user's standard deviation, shrunk towards the typical one."""
         free = np.maximum(said.n - 1.0, 0.0)
         # One more observation of the typical spread keeps logarithms finite.
         pooled = (free * said.variances + self.spread**2) / (free + 1.0)
@@ -112,5 +112,5 @@ class GradeScale:
         return np.asarray(self.spread * np.exp(share * 0.5 * np.log(pooled / self.spread**2)))
 
     def centres(self, said: GradeCounts) -> Float:
-        """Return everybody's mean grade, that of the crowd counting once more."""
+        """Return each user's mean grade, that of the crowd counting once more."""
         return np.asarray((said.n * said.means + self.centre) / (said.n + 1.0))

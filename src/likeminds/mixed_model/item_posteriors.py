@@ -60,7 +60,7 @@ class ItemPosteriors:
     variance: float  # tau^2: the prior variance of b_j
     factors: Float  # (m, r): f_j
     unsure: Float  # (m, r, r): T_j, the posterior covariance of f_j
-    # The share of T_j that is penalised in people's weights. All of it is too much where items
+    # The share of T_j that is penalised in users' weights. All of it is too much where items
     # are well known (factors that help vanish), much less too little where they are not.
     share: float = 1.0
 
@@ -101,7 +101,7 @@ class ItemPosteriors:
     def at_least(self, scores: Float) -> Float:
         """Return the scores that items have with a probability of 95 %, as far as they are theirs.
 
-        Of thousands that one or two people judged, some were lucky, and would come before what
+        Of thousands that one or two users judged, some were lucky, and would come before what
         hundreds like.
         """
         # Standard errors below its mean that something is larger with a probability of 95 %.
@@ -144,7 +144,7 @@ class ItemPosteriors:
         )
 
     def nobody_knows(self, n_items: int) -> "ItemPosteriors":
-        """Return items that nobody labelled."""
+        """Return items that no user labelled."""
         r = self.n_factors
         return replace(
             self,
@@ -214,7 +214,7 @@ class PredictionRows:
         return np.zeros(len(self.rows)) if self.own is None else self.own.effects
 
     def is_known(self, items: ItemPosteriors | None) -> Bool:
-        """Say which rows are of items with labels; all are where items are features alone."""
+        """Return which rows are of items with labels; all are where items are features alone."""
         if self.own is None or items is None:
             return np.ones(len(self.rows), dtype=np.bool_)
         if not self.is_named:
@@ -222,7 +222,7 @@ class PredictionRows:
         return np.asarray(lookup(self.own.ids, items.ids, "items") >= 0)
 
     def same_as(self, other: "PredictionRows") -> Bool:
-        """Say where both are known to be one item."""
+        """Return where both are known to be one item."""
         if self.own is None or other.own is None or not (self.is_named and other.is_named):
             return np.zeros(len(self.rows), dtype=np.bool_)
         return np.asarray(self.own.ids == other.own.ids, dtype=np.bool_)

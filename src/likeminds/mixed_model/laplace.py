@@ -27,7 +27,7 @@ class WarmStart:
     # (b, n): the pulls of the rows. Little information makes modes follow the prior, and pulls
     # last.
     pull: Float
-    # (b, p): the modes themselves, of people with more rows than coordinates. Much information
+    # (b, p): the modes themselves, of users with more rows than coordinates. Much information
     # makes them last.
     points: Float | None = None
 
@@ -63,7 +63,7 @@ class PosteriorMode:
 
     @property
     def objective(self) -> Float:
-        """Minus the logarithm of everybody's marginal likelihood (Laplace approximation)."""
+        """Minus the logarithm of each user's marginal likelihood (Laplace approximation)."""
         matrices = self.matrices
         if matrices is None:
             matrices = self.system.matrices(self.said.curvature)
@@ -91,7 +91,7 @@ def find_mode(
 ) -> PosteriorMode:
     """Find the modes of a block, from what it has kept of an earlier pass, if there was one.
 
-    Newton's method ends when nobody has gained more than ``gain``, in units of log-likelihood, or
+    Newton's method ends when no user has gained more than ``gain``, in units of log-likelihood, or
     would gain more than about its square: so much is left by either. Steps are solved for
     ``nearly`` in a large crowd, unless one is all there is.
     """
@@ -123,7 +123,7 @@ def newton(
 def _newton(mode: PosteriorMode, likelihood: Likelihood, enough: float) -> PosteriorMode:
     """Find the modes of a block from where the search is."""
     system = mode.system
-    # Whoever has arrived stays, so that nobody's mode depends on who else is in the block.
+    # Whoever has arrived stays, so no user's mode depends on who else is in the block.
     moves = np.ones(len(mode.state), dtype=np.bool_)
     for _ in range(NEWTON_STEPS):
         said, matrices = mode.said, mode.matrices
@@ -149,7 +149,7 @@ def _newton(mode: PosteriorMode, likelihood: Likelihood, enough: float) -> Poste
 
 
 def _are_few(moves: Bool) -> bool:
-    """Say whether those who still move go on by themselves."""
+    """Return whether those who still move go on by themselves."""
     n_moving = np.count_nonzero(moves)
     # Where no more than this share of a block still moves, it goes on by itself; not if the block
     # is so small that calls cost more than what they compute.
@@ -216,7 +216,7 @@ def _without_the_others(
 
 
 def _of(part: Any, people: Index) -> Any:
-    """Return some people's part of an array, or of all arrays of a dataclass."""
+    """Return some users' part of an array, or of all arrays of a dataclass."""
     if isinstance(part, np.ndarray):
         return part[people]
     if not is_dataclass(part):
@@ -227,7 +227,7 @@ def _of(part: Any, people: Index) -> Any:
 
 
 def _put(part: Any, people: Index, others: Any) -> Any:
-    """Return the same with some people's part replaced by others."""
+    """Return the same with some users' part replaced by others."""
     if isinstance(part, np.ndarray):
         part = part.copy()
         part[people] = others
@@ -241,21 +241,21 @@ def _put(part: Any, people: Index, others: Any) -> Any:
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over people of the moments of their posteriors."""
+    """Sums over users of the moments of their posteriors."""
 
     objective: float  # minus the logarithm of the marginal likelihood (Laplace approximation)
     loss: float  # the part of it that is the labels' loss at the modes
-    # (p,) and (p, p): sums over people of the first and second moments of z. They are those of
+    # (p,) and (p, p): sums over users of the first and second moments of z. They are those of
     # the Laplace approximation's gradient: at a stationary point of the objective, the mean of
     # the first is zero, and that of the second the identity.
     first: Float
     second: Float
-    spread: Float  # (p, p): the sum over people of the covariance of z
-    n_users: float  # how many people there are
+    spread: Float  # (p, p): the sum over users of the covariance of z
+    n_users: float  # how many users there are
     comparisons: float  # how many observations their labels amount to
 
     def times(self, factor: float) -> "Moments":
-        """Return the moments of so many times as many people."""
+        """Return the moments of so many times as many users."""
         return Moments(**{name: factor * part for name, part in vars(self).items()})
 
     def __add__(self, other: "Moments") -> "Moments":
@@ -290,7 +290,7 @@ class EStepParams:
 
 @dataclass
 class WarmStarts:
-    """The pulls at everybody's last mode, where the search for the next starts.
+    """The pulls at each user's last mode, where the search for the next starts.
 
     They stay with the blocks; each visit replaces them.
     """
@@ -303,7 +303,7 @@ class WarmStarts:
 
 
 def moments(tasks: Responses, terms: EStepParams, pulls: WarmStarts) -> Moments:
-    """Find everybody's mode, and sum the moments."""
+    """Find each user's mode, and sum the moments."""
     found, pulls.own = tasks.map_reduce(_moments_of_block, terms, pulls.own)
     return found
 
@@ -317,7 +317,7 @@ def _moments_of_block(
 
 
 def cost(tasks: Responses, terms: EStepParams, pulls: WarmStarts) -> float:
-    """Find everybody's mode, and return the objective of `Moments` alone."""
+    """Find each user's mode, and return the objective of `Moments` alone."""
     found, pulls.own = tasks.map_reduce(_cost_of_block, terms, pulls.own)
     return found
 
@@ -335,7 +335,7 @@ def moments_of(
     spread: PosteriorCovariance,
     shift: Float | None = None,
 ) -> Moments:
-    """Return the moments of a block of people, given the modes of their posteriors.
+    """Return the moments of a block of users, given the modes of their posteriors.
 
     ``shift`` is how far their states are from the means', where that is known.
     """

@@ -1,6 +1,6 @@
 """Likelihoods of labels given scores: logistic, a choice among items, the squared AUC loss.
 
-All are functions of the scores eta = row . weights of a person's rows. Their curvature is
+All are functions of the scores eta = row . weights of a user's rows. Their curvature is
 written as H = R R': with R known, posteriors need no more of a likelihood than R times a vector
 and R' times a vector, whether H is diagonal (each label for itself) or not (a choice).
 """
@@ -22,7 +22,7 @@ SAFE_EXPONENT = 100.0
 
 
 class Curvature(Protocol):
-    """The matrices H = R R' of a block of people, at their eta."""
+    """The matrices H = R R' of a block of users, at their eta."""
 
     @property
     def diagonal(self) -> Float:
@@ -49,7 +49,7 @@ class Curvature(Protocol):
 class LossDerivatives:
     """The loss of a block's labels at some eta, with its derivatives."""
 
-    loss: Float  # (b,): minus the logarithm of the probability of each person's labels
+    loss: Float  # (b,): minus the logarithm of the probability of each user's labels
     pull: Float  # (b, n): minus the gradient of the loss by eta
     curvature: Curvature  # its Hessian by eta
 
@@ -221,7 +221,7 @@ def _along(numbers: Float, stack: Float) -> Float:
 class ChoiceLikelihood(LogisticLikelihood):
     """log(sum of exp(eta) over a set) - eta of the chosen one, times the set's weight.
 
-    Rows of a person come set after set, ``task.set_size`` each, the chosen one first. They may
+    Rows of a user come set after set, ``task.set_size`` each, the chosen one first. They may
     count several times in their set (or not at all, where a set has fewer items):
     ``task.log_count``.
 
@@ -265,7 +265,7 @@ class ChoiceLikelihood(LogisticLikelihood):
 class GaussianLikelihood:
     """precision/2 (response - eta)^2 for each row, times its weight.
 
-    With the rows that `tasks.AucResponses` makes this is the squared AUC loss. A person's rows
+    With the rows that `tasks.AucResponses` makes this is the squared AUC loss. A user's rows
     then count as ``task.comparisons`` normal observations, the harmonic mean of the numbers of
     positives and negatives: that is what makes the precision something that can be learned.
     """

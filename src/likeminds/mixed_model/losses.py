@@ -41,9 +41,9 @@ class PriorLoss(ABC):
     likelihood : Likelihood
         The likelihood of labels; a regression's precision is where learning starts.
     has_intercept : bool
-        Whether people have one: the log-odds of liking the average item.
+        Whether users have one: the log-odds of liking the average item.
     one_class_informs : bool
-        Whether people with labels of one class only carry information.
+        Whether users with labels of one class only carry information.
     takes_items : bool
         Whether items may have effects of their own; see `item_effects`.
     bend : float
@@ -72,14 +72,14 @@ class PriorLoss(ABC):
     def prepare_new_users(
         self, annotations: Annotations, crowd: FittedPrior
     ) -> tuple[Annotations, FittedPrior]:
-        """Return newcomers' labels as they are learned from, and the crowd as they meet it."""
+        """Return new users' labels as they are learned from, and the crowd as they meet it."""
         return self.prepare(annotations, crowd.likelihood), crowd
 
     @abstractmethod
     def tasks(
         self, annotations: Annotations, coordinates: Design, *, items: bool = False
     ) -> Responses:
-        """Return everybody's labels as rows and responses; with ``items``, rows know theirs."""
+        """Return each user's labels as rows and responses; with ``items``, rows know theirs."""
 
     def of_newcomers(
         self,
@@ -87,7 +87,7 @@ class PriorLoss(ABC):
         crowd: FittedPrior,
         positive_share: float,  # noqa: ARG002 - for losses that cannot tell the odds themselves
     ) -> tuple[Responses, FittedPrior]:
-        """Return newcomers' labels, and the crowd whose prior they are combined with.
+        """Return new users' labels, and the crowd whose prior they are combined with.
 
         ``positive_share`` is that of the labels in training. The crowd returned may have more
         coordinates than the one given, after its own.
@@ -100,7 +100,7 @@ class PriorLoss(ABC):
 
 
 class LogisticLoss(PriorLoss):
-    """Each label is a logistic regression, with an intercept per person."""
+    """Each label is a logistic regression, with an intercept per user."""
 
     name = "logistic"
     likelihood = LogisticLikelihood()
@@ -119,12 +119,12 @@ class LogisticLoss(PriorLoss):
 
 
 class MedianLoss(LogisticLoss):
-    """The logistic loss of grades above each person's own median."""
+    """The logistic loss of grades above each user's own median."""
 
     name = "median"
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:  # noqa: ARG002
-        """Return which grades are above the median of those of their person."""
+        """Return which grades are above the median of those of their user."""
         if annotations.grades is None:
             return annotations
         median = block_medians(annotations.grades, annotations.user_codes)
@@ -156,7 +156,7 @@ class GradedLoss(LogisticLoss):
     def prepare_new_users(
         self, annotations: Annotations, crowd: FittedPrior
     ) -> tuple[Annotations, FittedPrior]:
-        """Let newcomers use the scale in their own way."""
+        """Let new users use the scale in their own way."""
         assert isinstance(crowd.likelihood, Graded)
         likelihood = crowd.likelihood.of_users(annotations.grades, annotations.user_codes)
         return self.prepare(annotations, likelihood), replace(crowd, likelihood=likelihood)
@@ -174,17 +174,17 @@ class CumulativeLoss(GradedLoss):
 
 
 class GaussianLoss(GradedLoss):
-    """Everybody's standardised grades are normal, with a variance of their own: see `grading`."""
+    """Each user's standardised grades are normal, with a variance of their own: see `grading`."""
 
     name = "gaussian"
     bend = StandardNormal.bend
 
     def first_given(self, said: GradeCounts) -> Graded:
-        """Return everybody's mean and spread; noise as large as half the variance."""
+        """Return each user's mean and spread; noise as large as half the variance."""
         return StandardNormal.given(said)
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
-        """Return labels with the bin of each grade, which weigh the person's precision."""
+        """Return labels with the bin of each grade, which weigh the user's precision."""
         assert isinstance(likelihood, StandardNormal)
         weight = likelihood.precision[annotations.user_codes]
         if annotations.weights is not None:
@@ -219,7 +219,7 @@ class ChoiceLoss(PriorLoss):
     def of_newcomers(
         self, annotations: Annotations, crowd: FittedPrior, positive_share: float
     ) -> tuple[Responses, FittedPrior]:
-        """Return newcomers' choices, or, where they judge single items, their labels."""
+        """Return new users' choices, or, where they judge single items, their labels."""
         if are_choices(annotations):
             return super().of_newcomers(annotations, crowd, positive_share)
         single = crowd.of_single_labels(positive_share)
@@ -230,7 +230,7 @@ class ChoiceLoss(PriorLoss):
 
 
 class MixedLoss(PriorLoss):
-    """Groups of rows are choices, rows of their own are labels, with an intercept per person.
+    """Groups of rows are choices, rows of their own are labels, with an intercept per user.
 
     A label is a choice between the item and none, whose score is zero. Intercepts cancel in all
     other sets.
@@ -266,7 +266,7 @@ class AucLoss(PriorLoss):
         *,
         items: bool = False,  # noqa: ARG002 - pairs of labels have no single item
     ) -> Responses:
-        """Return one row per label, and one per person."""
+        """Return one row per label, and one per user."""
         return AucResponses(LabelResponses.of_annotations(annotations, coordinates))
 
 

@@ -7,7 +7,7 @@ at the modes z_i, where theta is the mean without its intercept and B = D F are 
 directions. With the moments of `posterior.Moments`, the gradient of J by Omega is
 1/2 L^-T (U I - second) L^-1 and that by the mean -L^-T first. So the stationary points of J are
 the fixed points of the EM algorithm that matches these moments; a quasi-Newton method gets
-there in far fewer passes over the people.
+there in far fewer passes over the users.
 """
 
 from dataclasses import dataclass, field, replace
@@ -29,17 +29,17 @@ from likeminds.mixed_model.responses import Responses
 # separated perfectly, and the likelihood has no maximum.
 FAR = 10.0
 OFF_ZERO = 2.0
-# Pseudo-people who shrink the whole of Omega (see `scoring`), as a share of the people.
+# Pseudo-users who shrink the whole of Omega (see `scoring`), as a share of the users.
 _PSEUDO = 0.1
 
 
 @dataclass(frozen=True)
 class CovarianceStructure:
-    """The form of Omega, and the pseudo-people who shrink it: see `scoring`."""
+    """The form of Omega, and the pseudo-users who shrink it: see `scoring`."""
 
     # What is learned of Omega: all of it, variances alone, or a few directions and a residual.
     kind: str = "full"
-    pseudo: float = _PSEUDO  # pseudo-people, as a share of the people
+    pseudo: float = _PSEUDO  # pseudo-users, as a share of the users
     # Whether they have Omega's own variances, instead of one variance for all weights.
     own: bool = False
 
@@ -58,7 +58,7 @@ LOW_RANK = CovarianceStructure("low_rank")
 class PriorModel:
     """A prior, the likelihood of labels, and the ridge penalty of the consensus."""
 
-    # What people and labels are drawn from.
+    # What users and labels are drawn from.
     prior: GaussianPrior
     likelihood: Likelihood
     ridge: float  # the consensus is N(centre, I / ridge)
@@ -67,25 +67,25 @@ class PriorModel:
 
 @dataclass(frozen=True)
 class MarginalLikelihood:
-    """J per person as a function of one vector, whose entries are of about the same size."""
+    """J per user as a function of one vector, whose entries are of about the same size."""
 
     tasks: Responses  # the labels
     n_weights: int  # how many coordinates are weights; one more is the intercept
     model: PriorModel  # where the search starts; it gives the vector its layout
     unit: Float  # (p,): the units of the mean and the leading directions
-    # Where the search for modes starts; each visit to the people replaces them.
+    # Where the search for modes starts; each visit to the users replaces them.
     pulls: WarmStarts = field(default_factory=WarmStarts)
     enough: float = 1e-3  # how exactly modes are found: see `posterior.find_mode`
     shape: CovarianceStructure = FULL  # the form of Omega
-    # (n_users, q): how far everybody's mean is from that of all, in the first q coordinates: see
+    # (n_users, q): how far each user's mean is from that of all, in the first q coordinates: see
     # `covariates`.
     shifts: Float | MeanShifts | None = None
-    stands_for: float = 1.0  # how many people each of them stands for: see `sampling`
+    stands_for: float = 1.0  # how many users each of them stands for: see `sampling`
     nearly: bool = False  # whether steps to modes are solved for nearly: see `posterior.find_mode`
 
     @property
     def n_users(self) -> float:
-        """How many people they are, or stand for."""
+        """How many users they are, or stand for."""
         return self.stands_for * self.tasks.n_users
 
     @property
@@ -117,16 +117,16 @@ class MarginalLikelihood:
         return replace(self.model, prior=prior, likelihood=likelihood)
 
     def visit(self, model: PriorModel) -> Moments:
-        """Find everybody's mode, and return the moments of the posteriors."""
+        """Find each user's mode, and return the moments of the posteriors."""
         found = moments(self.tasks, self.terms(model), self.pulls)
         return found if self.stands_for == 1.0 else found.times(self.stands_for)
 
     def cost(self, model: PriorModel) -> float:
-        """Find everybody's mode, and return minus the log marginal likelihood alone."""
+        """Find each user's mode, and return minus the log marginal likelihood alone."""
         return self.stands_for * cost(self.tasks, self.terms(model), self.pulls)
 
     def terms(self, model: PriorModel) -> EStepParams:
-        """Return what everybody's mode is found under."""
+        """Return what each user's mode is found under."""
         prior = model.prior.shifted(self.shifts)
         return EStepParams(prior, model.likelihood, self.enough, self.nearly)
 
@@ -145,7 +145,7 @@ class MarginalLikelihood:
         return 0.0
 
     def value(self, model: PriorModel, found: Moments) -> float:
-        """Return J, not divided by the number of people."""
+        """Return J, not divided by the number of users."""
         return float(self.value_at(model, found.objective) + self.cost_of_items(found))
 
     def value_at(self, model: PriorModel, objective: float) -> float:
@@ -170,14 +170,14 @@ class MarginalLikelihood:
         return np.array([numbers[0], *numbers[self.n_weights :]])
 
     def __call__(self, vector: Float) -> tuple[float, Float]:
-        """Return J per person, and its gradient."""
+        """Return J per user, and its gradient."""
         model = self.model_at(vector)
         found = self.visit(model)
         value, slope = self.value(model, found), self.slope(model, found)
         return value / found.n_users, slope / found.n_users
 
     def slope(self, model: PriorModel, found: Moments) -> Float:
-        """Return the gradient of J by the vector, not divided by the number of people."""
+        """Return the gradient of J by the vector, not divided by the number of users."""
         prior = model.prior
         mean = -prior.inverse_root.T @ found.first
         mean[: self.n_weights] += model.ridge * self.away(model)

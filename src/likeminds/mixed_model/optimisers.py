@@ -48,12 +48,12 @@ class EvaluatedModel:
 
 
 def visit_crowd(objective: MarginalLikelihood, model: PriorModel) -> EvaluatedModel:
-    """Return the moments under a model, and J, which includes the pseudo-people."""
+    """Return the moments under a model, and J, which includes the pseudo-users."""
     return valued(objective, model, objective.visit(model))
 
 
 def valued(objective: MarginalLikelihood, model: PriorModel, found: Moments) -> EvaluatedModel:
-    """Return J, given the moments under a model: pseudo-people may change, nobody is visited."""
+    """Return J, given the moments under a model: pseudo-users may change, no user is visited."""
     pseudo = objective.shape.pseudo * found.n_users
     alike, variances = _alike(model.prior, objective)
     penalty = 0.5 * pseudo * (alike - float(np.log(variances).sum()))
@@ -68,7 +68,7 @@ class StepLength:
     together 1 / (1 - r) times as long as the next, and what steps gain shrinks by r^2.
 
     Only Omega, and the features of items that are learned, are moved farther: all else follows at
-    once. What is too long is not taken, so that J never rises.
+    once. What is too long is not taken, so J never rises.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def _free_shift(objective: MarginalLikelihood, at: EvaluatedModel) -> Float:
 
 
 def _alike(prior: GaussianPrior, objective: MarginalLikelihood) -> tuple[float, Float]:
-    """Return log |Omega|, and the variances of the pseudo-people who resemble it most."""
+    """Return log |Omega|, and the variances of the pseudo-users who resemble it most."""
     inverse, n_weights = prior.inverse_root, objective.n_weights
     precision = np.einsum("ij,ij->j", inverse, inverse)
     variances = 1.0 / precision
@@ -231,7 +231,7 @@ class PriorFit:
     unsure_beyond: float = 0.0
     shape: CovarianceStructure = FULL  # the form of Omega
     items: ItemPosteriors | None = None  # posteriors of items, where they have effects of their own
-    # How it was learned from a sample of the people, where it was: see `sampling`.
+    # How it was learned from a sample of the users, where it was: see `sampling`.
     sampling: Any = None
     seen: Moments | None = None  # the moments under the model, where its last visit has found them
 
@@ -295,7 +295,7 @@ def descend(
 ) -> PriorFit:
     """Minimise the objective from where its model stands; it never rises from step to step.
 
-    With ``tilt``, that times how far the vector has moved is added to J per person: see `sampling`.
+    With ``tilt``, that times how far the vector has moved is added to J per user: see `sampling`.
     """
     watch = _StepRecorder(objective, callback, tilt)
     n_free = len(watch.best) - objective.n_logs

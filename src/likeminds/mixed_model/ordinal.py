@@ -1,9 +1,9 @@
 """Likelihoods of grades: a cumulative logit, and a normal distribution of standardised grades.
 
     cumulative:  P(grade <= k) = logistic(s_i c_k - slope eta)    cuts c_k shared by the crowd
-    normal:      (grade - m_i) / s_i = eta + noise                noise with a person's own variance
+    normal:      (grade - m_i) / s_i = eta + noise                noise with a user's own variance
 
-People use a scale differently. The shift of a person is the intercept of eta (and m_i), which the
+Users use a scale differently. The shift of a user is the intercept of eta (and m_i), which the
 prior shrinks; how wide a part of the scale they use is s_i, from the spread of their own grades,
 shrunk to the crowd's by as much as the crowd's spreads differ beyond chance.
 """
@@ -43,10 +43,10 @@ class CumulativeLogit(RowLikelihood):
 
     scale: GradeScale  # the crowd's grades
     cuts: Float  # (K - 1,): the cuts c_k, ascending
-    use: Float  # (n_users,): how far apart everybody's cuts are, s_i
+    use: Float  # (n_users,): how far apart each user's cuts are, s_i
     # What scores are multiplied with; one where they were learned by this likelihood.
     slope: float = 1.0
-    # (n_users,): what is added to everybody's scores, where these have no person's own zero in
+    # (n_users,): what is added to each user's scores, where these have no user's own zero in
     # them.
     shifts: Float | None = None
 
@@ -69,7 +69,7 @@ class CumulativeLogit(RowLikelihood):
         return cls(scale, _apart(cuts), scale.spread / scale.spreads(said))
 
     def of_users(self, grades: FloatArray | None, people: Index) -> "CumulativeLogit":
-        """Return the same for other people: the narrower their grades, the farther their cuts."""
+        """Return the same for other users: the narrower their grades, the farther their cuts."""
         assert grades is not None
         said = GradeCounts.of(grades, people)
         return replace(self, use=self.scale.spread / self.scale.spreads(said))
@@ -126,21 +126,21 @@ class CumulativeLogit(RowLikelihood):
         return self.slope * (above + below - 1.0), self.slope**2 * h
 
     def ways(self, people: Index) -> tuple[Float, Float]:
-        """Return how people use the scale, and what is added to their scores (-1: the crowd's)."""
+        """Return how users use the scale, and what is added to their scores (-1: the crowd's)."""
         shifts = np.zeros(len(self.use)) if self.shifts is None else self.shifts
         return np.append(self.use, 1.0)[people], np.append(shifts, 0.0)[people]
 
     def with_shifts(
         self, codes: Index, people: Index, eta: Float, *, variance: float | None = None
     ) -> "CumulativeLogit":
-        """Return everybody's shift, shrunk by as much as those of the crowd are alike.
+        """Return each user's shift, shrunk by as much as those of the crowd are alike.
 
-        Of a few people, that is not to be learned: ``variance`` says it.
+        Of a few users, that is not to be learned: ``variance`` says it.
         """
         n_users = len(self.use)
         shifts = np.zeros(n_users) if self.shifts is None else self.shifts
         held = max(1.0 if variance is None else variance, 1e-6)
-        # Newton's steps to people's shifts, the longest of them, and the least variance of shifts.
+        # Newton's steps to users' shifts, the longest of them, and the least variance of shifts.
         # Far from all cuts the likelihood is nearly flat: an unlimited step leads farther away
         # still.
         for _ in range(8):
@@ -158,7 +158,7 @@ class CumulativeLogit(RowLikelihood):
     ) -> "CumulativeLogit":
         """Return the cuts that make grades most likely, on average over posteriors of scores.
 
-        ``use`` is that of every grade's person.
+        ``use`` is that of every grade's user.
         """
         spread = np.sqrt(variance)
         nodes = [(eta + node * spread, w) for node, w in zip(_NODES, _WEIGHTS, strict=True)]
@@ -227,18 +227,18 @@ class StandardNormal(RowLikelihood):
     people_have: ClassVar = ("centres", "spreads", "precision")
 
     scale: GradeScale  # the crowd's grades
-    # (n_users,): what is taken from everybody's grades, and what they are divided by.
+    # (n_users,): what is taken from each user's grades, and what they are divided by.
     centres: Float
     spreads: Float
-    precision: Float  # (n_users,): one over the variance of everybody's noise
-    typical: float  # that of people not seen in training
+    precision: Float  # (n_users,): one over the variance of each user's noise
+    typical: float  # that of users not seen in training
 
     is_quadratic = True
     bend = 1.0
 
     @classmethod
     def first(cls, grades: FloatArray, people: Index) -> "StandardNormal":
-        """Return everybody's mean and spread, with noise of half their variance."""
+        """Return each user's mean and spread, with noise of half their variance."""
         return cls.given(GradeCounts.of(grades, people))
 
     @classmethod
@@ -248,7 +248,7 @@ class StandardNormal(RowLikelihood):
         return cls(GradeScale.given(said), nobody, nobody, nobody, 2.0)._of(said)
 
     def of_users(self, grades: FloatArray | None, people: Index) -> "StandardNormal":
-        """Return the same for other people, whose noise is the typical one."""
+        """Return the same for other users, whose noise is the typical one."""
         assert grades is not None
         return self._of(GradeCounts.of(grades, people))
 
@@ -281,17 +281,17 @@ class StandardNormal(RowLikelihood):
         return np.full(len(eta), self.typical)
 
     def standardised(self, codes: Index, people: Index) -> Float:
-        """Return grades less the person's mean, over the person's spread."""
+        """Return grades less the user's mean, over the user's spread."""
         return np.asarray((self.scale.levels[codes] - self.centres[people]) / self.spreads[people])
 
     def refined(self, n: Float, squares: Float) -> "StandardNormal":
-        """Return the precision of everybody's noise, shrunk towards the typical one.
+        """Return the precision of each user's noise, shrunk towards the typical one.
 
-        ``squares`` are sums of squared errors of everybody's n grades.
+        ``squares`` are sums of squared errors of each user's n grades.
         """
         typical = 1.0 / max(float(squares.sum() / n.sum()), 1e-6)
-        # As many observations of the typical noise as make up for chance in most people.
-        # Observations of the typical noise that everybody's own is shrunk by.
+        # As many observations of the typical noise as make up for chance in most users.
+        # Observations of the typical noise that each user's own is shrunk by.
         precision = (n + 8.0) / (squares + 8.0 / typical)
         return replace(self, precision=precision, typical=typical)
 

@@ -46,14 +46,14 @@ class GradePredictions:
 
 @dataclass(frozen=True)
 class ResponseStyle:
-    """How some people use a scale: with the same score, one gives a 5 and another a 7."""
+    """How some users use a scale: with the same score, one gives a 5 and another a 7."""
 
-    # How grades follow from scores, with everybody's use of the scale and shift.
+    # How grades follow from scores, with each user's use of the scale and shift.
     grading: CumulativeLogit
     reading: LabelReading  # how grades were read, with their words where they are words
 
     def predict(self, eta: Float, variance: Float, people: Index) -> GradePredictions:
-        """Return the grades that people (-1: anybody) would give, by scores and their variances."""
+        """Return the grades that users (-1: any user) would give, by scores and their variances."""
         grading, words = self.grading, self.reading.grades
         use, added = grading.ways(people)
         chances = grading.chances(eta + added, variance, use)
@@ -68,18 +68,18 @@ class ResponseStyle:
         return PointwiseGradeLoss(self.grading, self.grading.scale.codes(grades), use, added)
 
     def some(self, people: slice | Index) -> "ResponseStyle":
-        """Return the ways of some of the people."""
+        """Return the ways of some of the users."""
         grading, shifts = self.grading, self.grading.shifts
         shifts = None if shifts is None else shifts[people]
         return replace(self, grading=replace(grading, use=grading.use[people], shifts=shifts))
 
     def of_unknown_users(self, n_users: int) -> "ResponseStyle":
-        """Return the crowd's way, for people of whom nothing is known."""
+        """Return the crowd's way, for users of whom nothing is known."""
         usual = replace(self.grading, use=np.ones(n_users), shifts=np.zeros(n_users))
         return replace(self, grading=usual)
 
     def of_newcomers(self, grades: FloatArray, people: Index, eta: Float) -> "ResponseStyle":
-        """Return the ways of newcomers, by their own grades of items with such scores."""
+        """Return the ways of new users, by their own grades of items with such scores."""
         grading, shifts = self.grading, self.grading.shifts
         shifts = np.zeros(1) if shifts is None else shifts
         usual = replace(grading.of_users(grades, people), shifts=None)
@@ -107,7 +107,7 @@ def refine_likelihood(
 ) -> Graded:
     """Return the likelihood that suits the scores which were learned with another.
 
-    ``shifts`` are how far everybody's mean is from that of all: see `covariates`.
+    ``shifts`` are how far each user's mean is from that of all: see `covariates`.
     """
     likelihood = learned.model.likelihood
     assert isinstance(likelihood, Graded)
@@ -129,7 +129,7 @@ def refine_likelihood(
 def _errors(
     block: ResponseBlock, terms: EStepParams, kept: WarmStart | None
 ) -> tuple[CollectedRows, None]:
-    """Return how many grades everybody gave, and the squared errors of their scores."""
+    """Return how many grades all users gave, and the squared errors of their scores."""
     likelihood, task = terms.likelihood, block.task
     assert isinstance(likelihood, StandardNormal)
     eta, variance = _seen(block, terms, kept)
@@ -142,7 +142,7 @@ def _errors(
 def _some_scores(
     block: ResponseBlock, state: tuple[EStepParams, float], kept: WarmStart | None
 ) -> tuple[CollectedRows, None]:
-    """Return bins, how their people use the scale, scores and their variances, of some grades."""
+    """Return bins, how their users use the scale, scores and their variances, of some grades."""
     terms, share = state
     likelihood, task = terms.likelihood, block.task
     assert isinstance(likelihood, CumulativeLogit)
@@ -155,7 +155,7 @@ def _some_scores(
 
 
 def _drawn(block: ResponseBlock, share: float) -> Bool:
-    """Draw some rows of a block, by their people and the rows of the table of features."""
+    """Draw some rows of a block, by their users and the rows of the table of features."""
     labels = block.tasks.labels if isinstance(block.tasks, ItemRows) else block.tasks
     assert isinstance(labels, LabelResponses)
     task = labels.task(block.number)
@@ -165,7 +165,7 @@ def _drawn(block: ResponseBlock, share: float) -> Bool:
 
 
 def _seen(block: ResponseBlock, terms: EStepParams, kept: WarmStart | None) -> tuple[Float, Float]:
-    """Return everybody's scores and their posterior variances."""
+    """Return each user's scores and their posterior variances."""
     mode = terms.mode_of(block, kept)
     curvature = mode.said.curvature
     assert isinstance(curvature, DiagonalCurvature)

@@ -1,4 +1,4 @@
-"""Posterior distributions of people's weights, and of the scores and ranks they imply."""
+"""Posterior distributions of users' weights, and of the scores and ranks they imply."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
@@ -39,9 +39,9 @@ _DRAWS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Posterior distributions of some people's weights: normal, by Laplace's approximation.
+    """Posterior distributions of some users' weights: normal, by Laplace's approximation.
 
-    A person's covariance is Omega - K'K with a matrix K of few rows: the prior's, less the
+    A user's covariance is Omega - K'K with a matrix K of few rows: the prior's, less the
     reduction of variance in the directions that the labels tell most about.
 
     Attributes
@@ -57,13 +57,13 @@ class Posterior:
         What the numbers refer to; the prior includes the uncertainty of its parameters.
     items : ItemPosteriors, optional
         Posteriors of items, where they have effects of their own. `Annotations` say which
-        items they are; rows of features are taken for items that nobody has labelled.
+        items they are; rows of features are taken for items that no user has labelled.
     ways : ResponseStyle, optional
         How they turn scores into grades, where the crowd gave grades.
     answered : Answered, optional
         Residuals of the items that new users labelled: part of these items' scores.
     unknown : {"error", "consensus"}, default="error"
-        Without features, what items get that nobody labelled: an error, or the average score.
+        Without features, what items get that no user labelled: an error, or the average score.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Posterior:
         *,
         unknown: str = "error",
     ) -> "Posterior":
-        """Return the posteriors of people, given the crowd's predictive prior."""
+        """Return the posteriors of users, given the crowd's predictive prior."""
         prior, likelihood, items = crowd.predictive, crowd.likelihood, crowd.items
         about = (crowd.coordinates, prior, likelihood, items, ways)
         return cls(users, points, known, *about, unknown=unknown)
@@ -120,7 +120,7 @@ class Posterior:
     def decision_function(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
     ) -> Float:
-        """Score items, each for its person (without ``users``, for the only one there is)."""
+        """Score items, each for its user (without ``users``, for the only one there is)."""
         rows, people = self._rows(X, users)
         scores, ids = np.einsum("nd,nd->n", rows, self.coef[people]), self._ids(X)
         if self.items is None or ids is None or not isinstance(X, Annotations):
@@ -159,32 +159,32 @@ class Posterior:
     def predict_grades(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
     ) -> GradePredictions:
-        """Return the grades that people would give: their probabilities, and the expected one."""
+        """Return the grades that users would give: their probabilities, and the expected one."""
         rows, people = self._rows(X, users)
         return self.grades(self.see(rows, self._ids(X)), people)
 
     def rank_interval(
         self, items: ArrayLike | Annotations, *, user: Hashable | None = None, level: float = 0.9
     ) -> tuple[Index, Index]:
-        """Return the lowest and highest rank (1 is best) that each item may have for a person."""
+        """Return the lowest and highest rank (1 is best) that each item may have for a user."""
         rows, person = self._rows_for(items, user)
         return self.ranks(self.see(rows, self._ids(items)), person, level)
 
     def next_items(
         self, items: ArrayLike | Annotations, *, user: Hashable | None = None, n: int = 1
     ) -> Index:
-        """Return which items to ask a person about next, the most telling first."""
+        """Return which items to ask a user about next, the most telling first."""
         rows, person = self._rows_for(items, user)
         return self.most_telling(self.see(rows, self._ids(items)), person, n)
 
     def see(self, features: FloatArray, ids: IdArray | None = None) -> PredictionRows:
-        """Return rows of features as people see them; ``ids`` say which items they are."""
+        """Return rows of features as users see them; ``ids`` say which items they are."""
         return PredictionRows.of(features, self.coordinates, self.items, ids)
 
     def deviation(
         self, seen: PredictionRows, people: Index, less: PredictionRows | None = None
     ) -> Float:
-        """Return standard deviations of scores (-1: of somebody unknown), or of their differences.
+        """Return standard deviations of scores (-1: of an unknown user), or of their differences.
 
         Without ``less``, scores are seen from the average item's.
         """
@@ -197,7 +197,7 @@ class Posterior:
             known = np.where(owner >= 0, row_dots(told, told), 0.0)
             return np.asarray(row_dots(whitened, whitened) - known)
 
-        # Rows whose uncertainty is computed at a time: nobody's is copied for all rows.
+        # Rows whose uncertainty is computed at a time: no user's is copied for all rows.
         variance = of_rows(vary, len(seen), 1 << 12)
         variance = np.maximum(variance, 0.0) + self._of_items(seen, people)
         variance += self._beyond(seen, less)
@@ -247,20 +247,20 @@ class Posterior:
         return label_probability(self._apart(a, b, people), deviation)
 
     def grades(self, seen: PredictionRows, people: Index) -> GradePredictions:
-        """Return the grades that items would get (-1: from anybody)."""
+        """Return the grades that items would get (-1: from any user)."""
         if self.ways is None:
             raise ValueError("This ranker has not learned from grades: there are none to predict.")
         return self.ways.predict(*self.from_zero(seen, people), people)
 
     def with_ways(self, ways: ResponseStyle, said: Annotations | None) -> "Posterior":
-        """Return newcomers with their own ways of grading, by their grades if they gave any."""
+        """Return new users with their own ways of grading, by their grades if they gave any."""
         if said is None or said.grades is None:
             return replace(self, ways=ways.of_unknown_users(len(self.users)))
         eta, _ = self.from_zero(self.see(said.X, self._ids(said)), said.user_codes)
         return replace(self, ways=ways.of_newcomers(said.grades, said.user_codes, eta))
 
     def from_zero(self, seen: PredictionRows, people: Index) -> tuple[Float, Float]:
-        """Return scores from the common zero of all people (-1: of anybody), and variances."""
+        """Return scores from the common zero of all users (-1: of any user), and variances."""
         rows = seen.rows.copy()
         rows[:, self.coordinates.n_weights : self.coordinates.size] = 1.0
         points = np.vstack([self.points, self.prior.mean])[people]
@@ -268,7 +268,7 @@ class Posterior:
         return scores, self.deviation(replace(seen, rows=rows), people) ** 2
 
     def items_from(self, said: Annotations, people: Index) -> ItemPosteriors:
-        """Return the posteriors of items not seen in training, from labels that ``people`` gave.
+        """Return the posteriors of items not seen in training, from labels that ``users`` gave.
 
         Choice sets may show known items, too: their scores are what they are.
         """
@@ -349,7 +349,7 @@ class Posterior:
         The uncertainty is the sum over the items of the variance of the score, as seen from
         their mean score; a label is credited with its expected reduction (to first order). Where
         items have effects of their own, a label reduces the item's variance, too, and that
-        variance lowers its information about the person.
+        variance lowers its information about the user.
         """
         if not 1 <= n <= len(seen):
             raise ValueError(f"n must be between 1 and the number of items, but is {n}.")
@@ -381,7 +381,7 @@ class Posterior:
         return np.array(chosen)
 
     def covariance(self, person: int) -> Float:
-        """Return a person's covariance in coordinates, shape (p, p); -1 is the prior's."""
+        """Return a user's covariance in coordinates, shape (p, p); -1 is the prior's."""
         if person < 0:
             return self.prior.covariance
         known = self.known[person].astype(np.float64)
@@ -411,7 +411,7 @@ class Posterior:
     def _rows_for(
         self, items: ArrayLike | Annotations, user: Hashable | None
     ) -> tuple[FloatArray, int]:
-        """Return items' features, and the position of the person who is asked about them."""
+        """Return items' features, and the position of the user who is asked about them."""
         known = items if isinstance(items, Annotations) else as_matrix(items, "items")
         rows, people = self._rows(known, None if user is None else [user] * len(known))
         return rows, int(people[0])

@@ -1,12 +1,12 @@
-"""The equations of people's modes, given the prior: in weights, or in the pulls of their rows.
+"""The equations of users' modes, given the prior: in weights, or in the pulls of their rows.
 
-A person's weights are mean + L z with z ~ N(0, I) and L L' = Omega, so that in z the prior is
-the identity. People with more rows than coordinates are solved in z (*primal*, matrices of
+A user's weights are mean + L z with z ~ N(0, I) and L L' = Omega, so in z the prior is
+the identity. Users with more rows than coordinates are solved in z (*primal*, matrices of
 coordinates x coordinates), the others in the pulls a of their rows, z = X'a (*dual*, matrices
 of rows x rows).
 
 Where features of items are learned, their uncertainty adds a penalty (see `crossed`): a
-quadratic form in z, one for each person (`UserPenalty`). In z it adds to their precision. In the
+quadratic form in z, one for each user (`UserPenalty`). In z it adds to their precision. In the
 pulls
 it is part of their prior: what is said above of z then holds of y, with z = A y.
 """
@@ -35,7 +35,7 @@ class PosteriorCovariance:
     """The covariance S of z, and what is needed of it."""
 
     log_determinant: Float  # (b,): half of log |S^-1|
-    total: Float  # (p, p): the sum of S over the people
+    total: Float  # (p, p): the sum of S over the users
     variance: Float  # (b, n): the variance of R' eta, where R R' is the likelihood's curvature
     inner: Float  # S itself (primal), or (I + R' X X' R)^-1 (dual)
     with_scores: Float  # (b, n, p): the covariance of R' eta with z
@@ -43,7 +43,7 @@ class PosteriorCovariance:
 
 @dataclass(frozen=True)
 class Primal:
-    """People with at least as many rows as coordinates; the state is z.
+    """Users with at least as many rows as coordinates; the state is z.
 
     Rows are held column by column: coordinates may be few, and loops over few numbers are slow.
     """
@@ -55,7 +55,7 @@ class Primal:
     held: UserPenalty | None = None
 
     def of(self, people: Index) -> "Primal":
-        """Return the system of some of the people, by their places in the block."""
+        """Return the system of some of the users, by their places in the block."""
         held = None if self.held is None else self.held.of(people)
         columns = self.rows.transpose(0, 2, 1)[people]
         return Primal(columns.transpose(0, 2, 1), self.offset[people], held)
@@ -70,7 +70,7 @@ class Primal:
         return state if self.held is None else self.held.of_vectors(self.held.of_vectors(state))
 
     def eta(self, state: Float) -> Float:
-        """Return everybody's eta."""
+        """Return each user's eta."""
         return self.offset + times(self.rows, state)
 
     def penalty(self, state: Float, eta: Float) -> Float:
@@ -100,7 +100,7 @@ class Primal:
         return step, 0.5 * row_dots(slope, step)
 
     def z(self, state: Float) -> Float:
-        """Return everybody's z: the state."""
+        """Return each user's z: the state."""
         return state
 
     def log_determinant(self, matrices: Float) -> Float:
@@ -108,7 +108,7 @@ class Primal:
         return half_log_determinant(matrices)
 
     def spread(self, curvature: Curvature, matrices: Float | None = None) -> PosteriorCovariance:
-        """Return everybody's posterior covariance; ``matrices`` are those of `matrices`."""
+        """Return each user's posterior covariance; ``matrices`` are those of `matrices`."""
         scaled = curvature.times_root_back(self.rows)
         if matrices is None:
             matrices = self.matrices(curvature)
@@ -151,7 +151,7 @@ class Primal:
 
 @dataclass(frozen=True)
 class Dual:
-    """People with fewer rows than coordinates; the state is the pulls of their rows.
+    """Users with fewer rows than coordinates; the state is the pulls of their rows.
 
     ``nearly`` is for large crowds: steps are solved for by products alone, to within a small share.
     """
@@ -163,7 +163,7 @@ class Dual:
     nearly: bool = False
 
     def of(self, people: Index) -> "Dual":
-        """Return the system of some of the people, by their places in the block."""
+        """Return the system of some of the users, by their places in the block."""
         held = None if self.held is None else self.held.of(people)
         rows, offset, gram = self.rows[people], self.offset[people], self.gram[people]
         return Dual(rows, offset, gram, held, self.nearly)
@@ -177,7 +177,7 @@ class Dual:
         return pulls
 
     def eta(self, state: Float) -> Float:
-        """Return everybody's eta."""
+        """Return each user's eta."""
         return self.offset + times(self.gram, state)
 
     def penalty(self, state: Float, eta: Float) -> Float:
@@ -194,7 +194,7 @@ class Dual:
     ) -> tuple[Float, Float]:
         """Return the step that Newton's method proposes, and what it promises to gain.
 
-        Of one that is nearly solved for, nobody knows before it is taken.
+        Of one that is nearly solved for, no user knows before it is taken.
         """
         if matrices is None:
             step = self._nearly_newton(state, pull, curvature)
@@ -209,7 +209,7 @@ class Dual:
     def _nearly_newton(self, state: Float, pull: Float, curvature: Curvature) -> Float:
         """Return it nearly: a - state - R (I + R'GR)^-1 R'G (a - state), a the pulls wanted.
 
-        What is solved for is nothing at the mode, so that a share of it may be left out.
+        What is solved for is nothing at the mode, so a share of it may be left out.
         """
 
         def times_inner(vectors: Float) -> Float:
@@ -223,7 +223,7 @@ class Dual:
         return np.asarray(pull - state - curvature.times_root(solved))
 
     def z(self, state: Float) -> Float:
-        """Return everybody's z."""
+        """Return each user's z."""
         inner = times_back(self.rows, state)
         return inner if self.held is None else self.held.of_vectors(inner)
 
@@ -235,7 +235,7 @@ class Dual:
         return half if self.held is None else half + self.held.log_determinant
 
     def spread(self, curvature: Curvature, matrices: Float | None = None) -> PosteriorCovariance:
-        """Return everybody's posterior covariance; ``matrices`` are those of `matrices`."""
+        """Return each user's posterior covariance; ``matrices`` are those of `matrices`."""
         if matrices is None:
             matrices = self.matrices(curvature)
         inner, half = inverse_and_log(matrices)
@@ -313,7 +313,7 @@ def system_of(task: PaddedRows, prior: GaussianPrior, *, nearly: bool = False) -
 def information_left(
     system: Primal | Dual, spread: PosteriorCovariance, curvature: Curvature
 ) -> Float:
-    """Return what is left of each row's information once its person is integrated out: (b, n).
+    """Return what is left of each row's information once its user is integrated out: (b, n).
 
     That is the diagonal of H - H Cov(eta) H.
     """
@@ -330,5 +330,5 @@ def _plus_identity(matrices: Float) -> Float:
 
 
 def _gram(rows: Float) -> Float:
-    """Return X'X for each person."""
+    """Return X'X for each user."""
     return np.asarray(rows.transpose(0, 2, 1) @ rows)

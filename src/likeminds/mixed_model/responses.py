@@ -1,4 +1,4 @@
-"""Everybody's labels as rows and responses, in blocks that are worked on at once."""
+"""Each user's labels as rows and responses, in blocks that are worked on at once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -26,14 +26,14 @@ _SMALL_BYTES = 1 << 22
 
 @dataclass(frozen=True)
 class PaddedRows:
-    """A few people's rows, padded to a common length (padding has weight 0)."""
+    """A few users' rows, padded to a common length (padding has weight 0)."""
 
-    people: Index  # (b,): their positions among all people
+    people: Index  # (b,): their positions among all users
     rows: Float  # (b, n, p): coordinates
     # (b, n): the response to eta, and the weight of the row.
     response: Float
     weight: Float
-    comparisons: Float  # (b,): how many observations a person's rows amount to
+    comparisons: Float  # (b,): how many observations a user's rows amount to
     # (b, n): where the rows are among all rows of these tasks; the padding's are past the last.
     places: Index | None = None
     # How many rows in succession are a set that one was chosen from; see `choices`.
@@ -41,10 +41,10 @@ class PaddedRows:
     # (b, n): the logarithm of how often an item is in its set (minus infinity fills up).
     log_count: Float | float = 0.0
     offset: Float | None = None  # (b, n): what is added to every row's eta: see `crossed`
-    # (b, r, r): what is added to everybody's precision of the last r coordinates, whose mean is
+    # (b, r, r): what is added to each user's precision of the last r coordinates, whose mean is
     # zero.
     held: Float | None = None
-    # (b, n, n): inner products of what a person's rows have beyond the coordinates.
+    # (b, n, n): inner products of what a user's rows have beyond the coordinates.
     beyond: Float | None = None
 
 
@@ -79,11 +79,11 @@ class RowItems:
 
 
 class Responses(Protocol):
-    """Everybody's labels, in blocks that are visited: see `likeminds._util.map_reduce`."""
+    """Each user's labels, in blocks that are visited: see `likeminds._util.map_reduce`."""
 
     @property
     def n_users(self) -> int:
-        """How many people there are."""
+        """How many users there are."""
         ...
 
     def map_reduce(
@@ -99,7 +99,7 @@ class Responses(Protocol):
         ...
 
     def of_users(self, chosen: Bool) -> "Responses":
-        """Return the labels of some of the people, shape (n_users,)."""
+        """Return the labels of some of the users, shape (n_users,)."""
         ...
 
     def collected(self) -> "Responses":
@@ -109,14 +109,14 @@ class Responses(Protocol):
 
 @dataclass(frozen=True)
 class ResponseBlock:
-    """A block of people: where its labels are, and its number there."""
+    """A block of users: where its labels are, and its number there."""
 
     tasks: "InMemoryResponses"
     number: int
 
     @property
     def task(self) -> PaddedRows:
-        """The people's rows and responses."""
+        """The users' rows and responses."""
         return self.tasks.task(self.number)
 
 
@@ -126,16 +126,16 @@ def task_of(block: ResponseBlock, state: None, own: None) -> PaddedRows:  # noqa
 
 
 def people_of(block: ResponseBlock, state: None, own: None) -> Index:  # noqa: ARG001
-    """Return the people of a block."""
+    """Return the users of a block."""
     return block.task.people
 
 
 class InMemoryResponses(Executor[ResponseBlock]):
-    """Base: blocks of people in this process, whom all cores visit where there is much to do."""
+    """Base: blocks of users in this process, whom all cores visit where there is much to do."""
 
     @property
     def plan(self) -> Sequence[Index]:
-        """The people (positions in the rows) of each block."""
+        """The users (positions in the rows) of each block."""
         raise NotImplementedError
 
     @property
@@ -145,7 +145,7 @@ class InMemoryResponses(Executor[ResponseBlock]):
 
     @property
     def rows_each(self) -> Index:
-        """How many places each person has."""
+        """How many places each user has."""
         raise NotImplementedError
 
     def task(self, number: int) -> PaddedRows:
@@ -215,14 +215,14 @@ class LabelResponses(CachedResponses):
 
     @classmethod
     def of_annotations(cls, annotations: Annotations, coordinates: Design) -> "LabelResponses":
-        """Group the labels by person; grades are numbers of bins here."""
+        """Group the labels by user; grades are numbers of bins here."""
         return cls.of_rows(
             Rows.of_annotations(annotations, grade=bins_of(annotations)), coordinates
         )
 
     @classmethod
     def of_rows(cls, rows: Rows, coordinates: Design) -> "LabelResponses":
-        """Take labels grouped by person; make the items' coordinates once where that is cheap."""
+        """Take labels grouped by user; make the items' coordinates once where that is cheap."""
         is_ready = is_cheap_table(rows.table, len(rows.index), coordinates)
         if is_ready:
             rows = replace(rows, table=coordinates.rows(rows.table))
@@ -230,17 +230,17 @@ class LabelResponses(CachedResponses):
 
     @property
     def n_users(self) -> int:
-        """How many people have labels."""
+        """How many users have labels."""
         return len(self.rows.people)
 
     @property
     def rows_each(self) -> Index:
-        """How many places each person has."""
+        """How many places each user has."""
         return self.rows.counts
 
     @property
     def people(self) -> Index:
-        """The positions of the people among all people."""
+        """The positions of the users among all users."""
         return self.rows.people
 
     @property
@@ -250,7 +250,7 @@ class LabelResponses(CachedResponses):
 
     @cached_property
     def plan(self) -> list[Index]:
-        """The people of each block."""
+        """The users of each block."""
         return plan_blocks(self.rows, self.n_bytes, apart=self.coordinates.size)
 
     @property
@@ -259,7 +259,7 @@ class LabelResponses(CachedResponses):
         return 8 * self.n_places * self.coordinates.size
 
     def of_users(self, chosen: Bool) -> "LabelResponses":
-        """Return the labels of some of the people."""
+        """Return the labels of some of the users."""
         return LabelResponses(self.rows.of(chosen), self.coordinates, self.is_ready)
 
     def _make(self, chosen: Index) -> PaddedRows:
@@ -280,24 +280,24 @@ class LabelResponses(CachedResponses):
 
 @dataclass(frozen=True)
 class AucResponses(CachedResponses):
-    """The squared AUC loss as a regression: |Z w - (0, ..., 0, 1)|^2 for each person.
+    """The squared AUC loss as a regression: |Z w - (0, ..., 0, 1)|^2 for each user.
 
     Z has a row per label (the item less the mean of its class, over the root of the class's
-    weight) and last the difference of the means: see `losses.SquaredAUC.rows`. People with more
+    weight) and last the difference of the means: see `losses.SquaredAUC.rows`. Users with more
     labels than coordinates have as many rows as coordinates, and one, by orthogonal rotation.
-    A person counts n+ n- / (n+ + n-) times; those without pairs not at all.
+    A user counts n+ n- / (n+ + n-) times; those without pairs not at all.
     """
 
     labels: LabelResponses
 
     @property
     def n_users(self) -> int:
-        """How many people there are."""
+        """How many users there are."""
         return self.labels.n_users
 
     @property
     def plan(self) -> list[Index]:
-        """The people of each block."""
+        """The users of each block."""
         return self.labels.plan
 
     @property
@@ -307,7 +307,7 @@ class AucResponses(CachedResponses):
         return 8 * size * int(np.minimum(self.labels.rows.counts, size).sum() + self.n_users)
 
     def of_users(self, chosen: Bool) -> "AucResponses":
-        """Return the labels of some of the people."""
+        """Return the labels of some of the users."""
         return AucResponses(self.labels.of_users(chosen))
 
     def _make(self, chosen: Index) -> PaddedRows:
@@ -330,7 +330,7 @@ class AucResponses(CachedResponses):
 
 
 def of_each_user(task: PaddedRows, change: Callable[[Any], Any]) -> PaddedRows:
-    """Return a block with all arrays changed, whose first axis is that of people; no places."""
+    """Return a block with all arrays changed, whose first axis is that of users; no places."""
     parts = {field.name: getattr(task, field.name) for field in fields(task)}
     arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
     changed = {name: change(part) for name, part in arrays.items()}
@@ -359,7 +359,7 @@ def _response(block: RowBlock) -> Float:
 def plan_blocks(
     rows: Rows, n_bytes: int, row_bytes: int | None = None, *, apart: int
 ) -> list[Index]:
-    """Divide people into blocks, few of them where there is little to do.
+    """Divide users into blocks, few of them where there is little to do.
 
     Those with fewer rows than ``apart`` have systems of another kind (see `systems`), whoever else
     is there: they have blocks of their own.
@@ -370,10 +370,10 @@ def plan_blocks(
 
 
 def is_cheap_table(table: FloatArray, n_labels: int, coordinates: Design) -> bool:
-    """Say whether to make the coordinates of a table of items once, for so many labels."""
+    """Return whether to make the coordinates of a table of items once, for so many labels."""
     if coordinates.beyond:  # what lies beyond them is needed, too
         return False
-    # So are the coordinates of a table of items, if it is that small or is shared by the people.
+    # So are the coordinates of a table of items, if it is that small or is shared by the users.
     shared = 2 * len(table) <= n_labels
     return shared or 8 * len(table) * coordinates.size <= _KEPT_BYTES
 
@@ -384,7 +384,7 @@ def _triangle(matrices: Float) -> Float:
 
 
 def sample(tasks: Responses, most: int) -> Responses:
-    """Return the labels of at most so many people, evenly spread."""
+    """Return the labels of at most so many users, evenly spread."""
     chosen = np.zeros(tasks.n_users, dtype=np.bool_)
     places = np.linspace(0, tasks.n_users - 1, min(most, tasks.n_users))
     chosen[places.astype(np.intp)] = True

@@ -1,4 +1,4 @@
-"""Everybody's posterior, once the prior is learned: its mode, and what labels say of the rest."""
+"""Each user's posterior, once the prior is learned: its mode, and what labels say of the rest."""
 
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -43,14 +43,14 @@ def posterior_of(
     shifts: Float | None = None,
     quick: bool = False,
 ) -> tuple[Float, NDArray[np.float32]]:
-    """Return everybody's mode and matrix K, of at most ``rank`` rows; see `Beliefs`.
+    """Return each user's mode and matrix K, of at most ``rank`` rows; see `Beliefs`.
 
     The mode is that of the prior; the uncertainty includes that of the prior's parameters. Where
-    a crowd has covariates, people whose own are not known may have any: their prior is the wider
+    a crowd has covariates, users whose own are not known may have any: their prior is the wider
     one, in which covariates are integrated out. Of the others, K says that they are known.
 
     ``quick`` is for large crowds: steps to modes are solved for nearly (so exactly that another
-    partitioning of the people moves nobody by more than a millionth of how far apart they are), and
+    partitioning of the users moves no user by more than a millionth of how far apart they are), and
     K, whose numbers are single precision, is computed in that, and by subspace iteration. It then
     says a little less than it might, never more.
     """
@@ -107,7 +107,7 @@ class PosteriorFinder:
         return replace(self, terms=terms, predictive=crowd.predictive)
 
     def without_labels(self, crowd: FittedPrior, told: Float) -> tuple[Float, NDArray[np.float32]]:
-        """Return modes and matrices K of people without labels, to be filled in.
+        """Return modes and matrices K of users without labels, to be filled in.
 
         ``told`` are the rows of K that covariates take, of shape (n_users, m, p).
         """
@@ -122,7 +122,7 @@ class PosteriorFinder:
 def find_user_posteriors(
     block: ResponseBlock, finder: PosteriorFinder, kept: WarmStart | None
 ) -> tuple[Index, Float, NDArray[np.float32]]:
-    """Return a block's people, their points, and their matrices K."""
+    """Return a block's users, their points, and their matrices K."""
     prior, predictive = finder.terms.prior, finder.predictive
     if finder.logs is not None:
         return _settle_logs(block.task, finder, finder.logs)
@@ -223,22 +223,22 @@ def _lifted(gram: Single) -> Single:
 
 @dataclass(frozen=True)
 class NewUserPosteriors:
-    """Newcomers to a ranker with a learned prior."""
+    """New users to a ranker with a learned prior."""
 
-    crowd: FittedPrior  # the prior of newcomers' weights
-    loss: PriorLoss  # the loss of newcomers' labels
+    crowd: FittedPrior  # the prior of new users' weights
+    loss: PriorLoss  # the loss of new users' labels
     positive_share: float  # the share of positive labels in training
     rank: int  # how many directions of the posterior covariance are kept
 
     def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
-        """Return everybody's mode and matrix K; see `Posterior`."""
+        """Return each user's mode and matrix K; see `Posterior`."""
         said, crowd = self.loss.prepare_new_users(said, self.crowd)
         tasks, crowd = self.loss.of_newcomers(said, crowd, self.positive_share)
         shifts = crowd.shifts(said.user_features, said.user_ids)
         points, known = posterior_of(
             tasks, said.n_users, crowd, pulls=WarmStarts(), rank=self.rank, shifts=shifts
         )
-        # Coordinates that only newcomers have served their purpose: scores need none of them.
+        # Coordinates that only new users have served their purpose: scores need none of them.
         own = slice(self.crowd.coordinates.size, crowd.coordinates.size)
         return np.delete(points, own, axis=1), np.delete(known, own, axis=2)
 

@@ -1,14 +1,14 @@
 """Learning Gamma of W_i ~ N(theta + Gamma z_i, Omega), and its ridge penalties.
 
-    J(mean, Omega, Gamma) = J of everybody's labels around their own means
+    J(mean, Omega, Gamma) = J of each user's labels around their own means
                             + 1/2 sum_c ridge_c |Gamma_c|^2
 
 where Gamma_c are the columns of covariate c, in the units of the first guess. With first_i, what
-`Moments.first` sums over people, the gradient of J by Gamma is -L^-T sum_i first_i z_i', and its
+`Moments.first` sums over users, the gradient of J by Gamma is -L^-T sum_i first_i z_i', and its
 Hessian is about (L^-T K L^-1) (x) Z'Z, with K = I - (mean posterior covariance of z_i).
 A step solves that; it is shortened until J falls. Steps alternate with those of the prior, which
-see everybody's Gamma z_i as given. The ridges make Gamma most likely (MacKay's fixed point, as
-the consensus's does in `objective`): one for each covariate, so that those without an
+see each user's Gamma z_i as given. The ridges make Gamma most likely (MacKay's fixed point, as
+the consensus's does in `objective`): one for each covariate, so those without an
 effect shrink to zero. They are learned in the first rounds; after that J never rises.
 """
 
@@ -34,7 +34,7 @@ from likeminds.mixed_model.responses import ResponseBlock, Responses
 
 @dataclass(frozen=True)
 class CovariateEffects:
-    """Effects of covariates on people's weights, learned from a crowd."""
+    """Effects of covariates on users' weights, learned from a crowd."""
 
     encoder: CovariateEncoder  # how covariates become z
     slopes: Float  # (p, k): Gamma
@@ -44,7 +44,7 @@ class CovariateEffects:
 
     @property
     def covariance(self) -> Float:
-        """The covariance between people of Gamma z, shape (p, p)."""
+        """The covariance between users of Gamma z, shape (p, p)."""
         return np.asarray(self.slopes @ self.scatter @ self.slopes.T)
 
     def told(self, size: int) -> Float:
@@ -55,7 +55,7 @@ class CovariateEffects:
         return np.pad(rows, ((0, 0), (0, size - rows.shape[1])))
 
     def shifts(self, covariates: Covariates | None, people: IdArray) -> Float:
-        """Return Gamma z of people, by their ids, shape (n_users, p)."""
+        """Return Gamma z of users, by their ids, shape (n_users, p)."""
         return np.asarray(self.encoder.of_users(covariates, people) @ self.slopes.T)
 
     def examples(self, name: str) -> list[tuple[str | None, Float]]:
@@ -69,7 +69,7 @@ class CovariateEffects:
         return list(zip(kinds, z @ own.T, strict=True))
 
     def covariance_by(self, name: str) -> Float:
-        """Return the covariance between people of one covariate's part of Gamma z, shape (p, p)."""
+        """Return the covariance between users of one covariate's part of Gamma z, shape (p, p)."""
         own = self.encoder.blocks == self.encoder.names.index(name)
         slopes = self.slopes[:, own]
         return np.asarray(slopes @ self.scatter[np.ix_(own, own)] @ slopes.T)
@@ -85,7 +85,7 @@ class Slopes:
 
 @dataclass(frozen=True)
 class Regressors:
-    """Everybody's covariates z, and the units of Gamma."""
+    """Each user's covariates z, and the units of Gamma."""
 
     people_have: ClassVar = ("z",)
 
@@ -97,7 +97,7 @@ class Regressors:
     n_covariates: int  # how many covariates there are, with columns or without
 
     def shifts(self, slopes: Slopes) -> MeanShifts:
-        """Return everybody's Gamma z."""
+        """Return each user's Gamma z."""
         return MeanShifts(self.z, slopes.values * self.unit[:, None])
 
     def penalty(self, slopes: Slopes) -> float:
@@ -115,7 +115,7 @@ class CovariateDerivatives:
 
     objective: float  # J, without the penalties
     slope: Float  # (p, k): minus the gradient of J by Gamma in its units
-    # (p, p): the information of one person's labels about their mean, averaged, in units of
+    # (p, p): the information of one user's labels about their mean, averaged, in units of
     # Gamma.
     known: Float
 
@@ -123,7 +123,7 @@ class CovariateDerivatives:
 def ask(
     tasks: Responses, model: PriorModel, pulls: WarmStarts, regressors: Regressors, slopes: Slopes
 ) -> CovariateDerivatives:
-    """Find everybody's mode around their own mean, and sum."""
+    """Find each user's mode around their own mean, and sum."""
     prior = model.prior
     # How exactly modes are found.
     terms = EStepParams(prior.shifted(regressors.shifts(slopes)), model.likelihood, 1e-7)
@@ -196,7 +196,7 @@ class CovariateQuadratic:
         return Slopes(self.minimum(ridges)[0], ridges)
 
     def unsure(self, ridges: Float) -> Float:
-        """Return the covariance of Gamma z in its units, on average over people, shape (p, p)."""
+        """Return the covariance of Gamma z in its units, on average over users, shape (p, p)."""
         _, _, values = self._turned(ridges)
         doubt = (values / (self._values[:, None] * values + 1.0)).sum(axis=1) / self._n_people
         return np.asarray((self._vectors * doubt) @ self._vectors.T)
@@ -243,7 +243,7 @@ def learn_traits(
             break
     doubt = _quadratic(tasks, learned, regressors, slopes).unsure(slopes.ridges)
     unit = regressors.unit[:, None]
-    # How many directions people differ in is asked of all their differences.
+    # How many directions users differ in is asked of all their differences.
     learned = replace(learned, trace=trace, n_groups=first.n_groups, criterion=first.criterion)
     return FittedCovariateEffects(
         learned, slopes.values * unit, doubt * unit * unit.T, slopes.ridges
@@ -258,7 +258,7 @@ def learn_with_people(  # noqa: PLR0917 - what is learned from, and how
     learn: Callable[..., PriorFit],
     tol: float,
 ) -> tuple[PriorFit, CovariateEffects | None]:
-    """Learn the prior, and Gamma if there are covariates of people."""
+    """Learn the prior, and Gamma if there are covariates of users."""
     if covariates is None:
         return learn(), None
     people = covariates.of(user_ids.tolist())

@@ -56,7 +56,7 @@ def _bounded(
     prior: GaussianPrior,
     said: tuple[Likelihood, Float, Float],
 ) -> Float:
-    """Return one person's mode within the bounds."""
+    """Return one user's mode within the bounds."""
     likelihood, signs, logs = said
     varies = prior.residual > 0
     unit = np.sqrt(prior.covariance.diagonal()[varies])
@@ -84,7 +84,7 @@ def _bounded(
 
 @dataclass(frozen=True)
 class LogNormalPrior:
-    """What people are drawn from where some weights are log-normal."""
+    """What users are drawn from where some weights are log-normal."""
 
     signs: Float  # (p,): 1 or -1 for coordinates whose weights are log-normal, else 0
     prior: GaussianPrior  # the normal distribution of logarithms and of all other weights
@@ -149,7 +149,7 @@ def logs_of_moments(mean: Float, covariance: Float, signs: Float) -> tuple[Float
 
 @dataclass(frozen=True)
 class LogNormalMode:
-    """The modes of some people's posteriors."""
+    """The modes of some users' posteriors."""
 
     logs: Float  # (b, p): logarithms of weights, or weights
     said: LossDerivatives  # the likelihood there
@@ -161,7 +161,7 @@ class LogNormalMode:
 def find_mode_of_logs(
     task: PaddedRows, prior: GaussianPrior, likelihood: Likelihood, signs: Float
 ) -> LogNormalMode:
-    """Find the modes of a block by Newton's method, each person with steps of their own length.
+    """Find the modes of a block by Newton's method, each user with steps of their own length.
 
     With u = m + R z, z ~ N(0, I), and weights w(u), the loss of labels at X w(u) plus |z|^2 / 2
     is not convex: directions that curve the wrong way are taken to curve a little.

@@ -29,7 +29,7 @@ from likeminds.mixed_model.responses import ResponseBlock, RowItems
 class ItemSums:
     """Derivatives of J by the items' effects and factors: sums over labels."""
 
-    # (m,): minus the gradient of J by b_j, and its curvature, people integrated out.
+    # (m,): minus the gradient of J by b_j, and its curvature, users integrated out.
     slope: Float
     known: Float
     crossed: Float  # (m, p): the curvature by b_j and by the mean of z
@@ -40,7 +40,7 @@ class ItemSums:
 
 @dataclass(frozen=True)
 class ItemEffectMoments(Moments):
-    """Moments of the people's posteriors, and the sums by item."""
+    """Moments of the users' posteriors, and the sums by item."""
 
     sums: ItemSums
 
@@ -53,7 +53,7 @@ def crossed_moments(tasks: ItemEffects, terms: EStepParams, pulls: WarmStarts) -
 
 @dataclass
 class ItemEffectSums:
-    """Moments of some people, with the sums of their items in the order of `ItemSums`."""
+    """Moments of some users, with the sums of their items in the order of `ItemSums`."""
 
     people: Moments
     items: SparseItemSums
@@ -65,7 +65,7 @@ class ItemEffectSums:
 
     @property
     def moments(self) -> ItemEffectMoments:
-        """The moments of people, and the sums by item."""
+        """The moments of users, and the sums by item."""
         slope, known, crossed, of_factors, seen, bound = self.items.whole
         r = of_factors.shape[1]
         by_item = ItemSums(
@@ -87,11 +87,11 @@ def _visit_items(
     spread = mode.spread
     shift = system.shift(spread, curvature)
     found = moments_of(mode, terms.likelihood, spread, shift)
-    # People's means are not their modes: neither is the slope by what is added to their scores.
+    # Users' means are not their modes: neither is the slope by what is added to their scores.
     moved = system.eta(shift) - system.offset
     pull = mode.said.pull - curvature.grad_half_logdet(spread.variance)
     pull += curvature.times_root(curvature.times_root_back(moved))
-    # The posterior variance of b_j adds to the people's: they share its items.
+    # The posterior variance of b_j adds to the users': they share its items.
     doubt = np.append(items.doubt, 0.0)[of_block.item]
     by_row = signed(curvature.times_root(spread.with_scores), places)
     flat = by_row.reshape(by_row.shape[0] * by_row.shape[1], len(prior.mean))

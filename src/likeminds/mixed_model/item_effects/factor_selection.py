@@ -1,4 +1,4 @@
-"""Choose the number of item factors by held-out labels, and fit people and items roughly.
+"""Choose the number of item factors by held-out labels, and fit users and items roughly.
 
 The number of factors has the lowest loss of held-out labels, if that is lower than without factors
 by more than chance explains: see `model_selection.is_lower`. Needless factors shrink to nothing, so
@@ -85,7 +85,7 @@ def with_factors(
 
 
 def are_there(objective: MarginalLikelihood, model: PriorModel, least: float) -> Bool:
-    """Say which factors have not shrunk to nothing, as people weigh them."""
+    """Return which factors have not shrunk to nothing, as users weigh them."""
     return np.asarray(model.prior.covariance.diagonal()[objective.n_free :] >= least)
 
 
@@ -107,7 +107,7 @@ def without_vanished(objective: MarginalLikelihood, model: PriorModel, least: fl
 
 
 def _leading(objective: MarginalLikelihood, n_factors: int) -> Float:
-    """Return the leading right singular vectors of the residuals, people x items, mean square 1.
+    """Return the leading right singular vectors of the residuals, users x items, mean square 1.
 
     Only the products of the residuals' square, items x items, with a few vectors are needed.
     Residuals that are all zero have none: the factors are zero.
@@ -175,7 +175,7 @@ _NOTICED = 0.1 * NOTICED
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The losses of held-out labels, summed by person, and how many labels they are."""
+    """The losses of held-out labels, summed by user, and how many labels they are."""
 
     losses: Float
     n_labels: int
@@ -197,7 +197,7 @@ def held_out_losses(objective: MarginalLikelihood, model: PriorModel) -> HeldOut
 def _cost(
     block: ResponseBlock, terms: EStepParams, kept: WarmStart | None
 ) -> tuple[CollectedRows, None]:
-    """Return the losses of a block's people."""
+    """Return the losses of a block's users."""
     mode, tasks, likelihood = terms.mode_of(block, kept), block.tasks, terms.likelihood
     assert isinstance(tasks, ItemRows)
     assert tasks.left_out is not None
@@ -238,14 +238,14 @@ def choose_factors(start: MarginalLikelihood, n_factors: int | None) -> FitState
 
 
 def with_shrinkage(start: MarginalLikelihood, n_factors: int) -> MarginalLikelihood:
-    """Return the objective with the pseudo-people beside whom factors would be found."""
+    """Return the objective with the pseudo-users beside whom factors would be found."""
     if not (n_factors and _is_too_much(start)):
         return start
     return replace(start, shape=_with_any_factors(start).objective.shape)
 
 
 def _is_too_much(start: MarginalLikelihood) -> bool:
-    """Say whether labels are few for the whole of Omega."""
+    """Return whether labels are few for the whole of Omega."""
     tasks = start.tasks
     assert isinstance(tasks, ItemEffects)
     return start.n_weights > 0 and not enough_for_full(start, tasks.counts.sum(), tasks.n_users)

@@ -1,28 +1,25 @@
-"""What all see in an item, divided anew: between its features and what is its own.
+"""Regress item effects and factors on item features, after the fit.
 
-Labels know only the sum, x_j'theta + b_j; how it is divided is a regression with items as its
-observations. From the fit there is y_j, the sum as labels alone would have it, and its variance
-1/k_j (people integrated out), and
+Labels determine only the sum x_j'theta + b_j. From the fit there is y_j, the sum by the labels of
+item j alone, and its variance 1/k_j (users integrated out), and
 
     y_j ~ N(a + c z_j + x_j'theta, tau^2 + 1/k_j),     theta ~ N(0, s^2 I)
 
-where s and tau make y most likely once theta, a and c are integrated out (with the prior that keeps
-tau off zero, see `items`: of features that tell little, the little counts). While people and items
-are learned, theta is a point, as if it were known: where items are few beside the features, tau is
-then too small and theta too large, of which only new items learn, who have nothing else.
+where s and tau maximise the likelihood of y once theta, a and c are integrated out (with the prior
+that keeps tau off zero, see `item_posteriors`). During the fit, theta is a point: with few items
+and many features, tau would be too small and theta too large, which matters for new items.
 
-z_j says whether one person alone judged an item. Such people often chose it: whoever writes a
-statement agrees with it before anybody else sees it. Without z_j, features would learn to tell what
-nobody else was shown from all other items. c z_j stays with the items' effects.
+z_j is 1 if a single user judged item j. Such users often chose the item: authors of a statement
+agree with it. Without z_j, features would learn to tell these items from all others. c z_j stays
+with the items' effects.
 
-The same goes for what people disagree about, x_j'W_i + f_j'v_i: while it is learned, factors take
-all of it, since an f_j of one's own fits better than anything that features say. Once they are
-there, each is regressed on features in the same way,
+The same holds for x_j'W_i + f_j'v_i: during the fit, factors explain all of it, since an own f_j
+fits better than any function of features. Afterwards each factor is regressed in the same way,
 
-    f_j ~ N(a + c z_j + C'x_j, tau^2),     and (W_i + C v_i, v_i) are people's weights
+    f_j ~ N(a + c z_j + C'x_j, tau^2),     and (W_i + C v_i, v_i) are users' weights
 
-if that makes f likelier by more than the number it costs (Akaike). So people differ about new
-items, too, and directions of Omega have features to be named after.
+if the gain in likelihood exceeds one (Akaike). So users differ about new items, too, and directions
+of Omega can be named after features.
 """
 
 from dataclasses import dataclass, replace
@@ -65,7 +62,7 @@ def regress_items_on_features(
 def with_weights(learned: PriorFit, n_weights: int) -> PriorFit:
     """Return what was learned without features, with weights of them that hardly differ."""
     model = learned.model
-    # The standard deviation of weights that people were not asked for.
+    # The standard deviation of weights that users were not asked for.
     prior = replace(
         model.prior,
         mean=np.pad(model.prior.mean, (n_weights, 0)),
@@ -100,7 +97,7 @@ def _apportion_effects(
 
 
 def _apportion_factors(learned: PriorFit, X: Float, alone: Float, coordinates: Design) -> PriorFit:
-    """Give features what they tell of factors, and let people's weights follow."""
+    """Give features what they tell of factors, and let users' weights follow."""
     items, prior, n_weights = learned.items, learned.model.prior, X.shape[1]
     assert items is not None
     told = [_factor_told(items, factor, X, alone) for factor in range(items.n_factors)]

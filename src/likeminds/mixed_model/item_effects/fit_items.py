@@ -1,21 +1,21 @@
 """Learning the prior together with the items: alternately, down one objective.
 
-J is minus the logarithm of the marginal likelihood, approximately. People are integrated out
+J is minus the logarithm of the marginal likelihood, approximately. Users are integrated out
 (Laplace), the b_j of what is left (Laplace with a diagonal curvature k_j), and the f_j by a bound:
 
     J = sum_i [Laplace_i + v_i'P_i v_i / 2]  +  sum_j [b_j^2 / tau^2 + log(1 + tau^2 k_j)] / 2
         + sum_j [|f_j|^2 + share (tr T_j - log |T_j| - r)] / 2  +  (ridge, prior of Omega)
 
-with P_i = share/4 sum_j T_j over a person's labels. Whether there are factors at all, labels say
-that are held out: they are predicted better. How many there are, the learned variances of people's
+with P_i = share/4 sum_j T_j over a user's labels. Whether there are factors at all, labels say
+that are held out: they are predicted better. How many there are, the learned variances of users'
 weights say: those of factors that are not needed shrink to nothing.
 
-Beside many features, labels are few for the whole of Omega: it then predicts worse than if people
+Beside many features, labels are few for the whole of Omega: it then predicts worse than if users
 weighed no feature at all, and with factors worse still. There, factors are looked for beside
 weights that are shrunk, and have to predict better than the few directions there would be instead.
 
 Where J is least, tau and the b_j are too near to zero if items have few labels. So, at the end,
-both are found anew, people staying as they are and the b_j integrated out without Laplace's method:
+both are found anew, users staying as they are and the b_j integrated out without Laplace's method:
 that is another objective than J, see `integrating`.
 """
 
@@ -82,7 +82,7 @@ def learn_crossed(
     earlier: PriorFit | None = None,
     anew: bool = False,
 ) -> PriorFit:
-    """Learn the priors of people and of items; the parameters are those of `learning.learn`.
+    """Learn the priors of users and of items; the parameters are those of `learning.learn`.
 
     ``n_factors`` is how many features of items are learned; None leaves it to the data. From an
     ``earlier`` state, the number of factors stays.
@@ -137,7 +137,7 @@ def _n_factors(earlier: PriorFit) -> int:
 
 
 def _with_effects_integrated(objective: MarginalLikelihood, found: PriorFit) -> PriorFit:
-    """Find tau and the b_j anew, people staying as they are: see `integrating`."""
+    """Find tau and the b_j anew, users staying as they are: see `integrating`."""
     items, model = integrate_effects(_there(objective, found), found.model)
     return replace(found, model=model, items=items)
 
@@ -178,7 +178,7 @@ def _alternate(
     max_iter: int,
     callback: Callback | None,
 ) -> PriorFit:
-    """Learn people's prior given the items, and the items given people, in turns; J never rises."""
+    """Learn users' prior given the items, and the items given users, in turns; J never rises."""
     is_whole = not objective.shape.has_directions
     at = (visit_crowd if is_whole else _by_directions)(objective, objective.model)
     trace, converged, stopped, pace = [at.value], False, False, StepLength()

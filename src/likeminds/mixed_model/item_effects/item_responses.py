@@ -1,11 +1,11 @@
-"""People crossed with items: what an item adds to every score, and features of items to be learned.
+"""Users crossed with items: what an item adds to every score, and features of items to be learned.
 
     eta_ij = x_j'W_i + a_i + b_j + f_j'v_i,     b_j ~ N(0, tau^2),  f_j ~ N(0, I)
 
-To people, b_j is an offset and f_j is a few more columns of their rows, with the weights v_i. To
-items, people are sums over labels. Neither side takes the other's estimate as exact. People
+To users, b_j is an offset and f_j is a few more columns of their rows, with the weights v_i. To
+items, users are sums over labels. Neither side takes the other's estimate as exact. Users
 are integrated out of the likelihood of b_j: of a label's information h, the share 1 - h s^2 is
-left, where s^2 is the variance of its score for that person. And as f_j is known only as
+left, where s^2 is the variance of its score for that user. And as f_j is known only as
 N(f_j, T_j), weights are penalised by the uncertainty of what they weigh: the mean of log(1 + exp)
 exceeds its value at the mean by at most an eighth of the variance v_i'T_j v_i (Boehning's bound).
 """
@@ -67,7 +67,7 @@ def are_shared(annotations: Annotations) -> bool:
 
 
 def labelled_by(annotations: Annotations) -> Index:
-    """Return how many people labelled each item, two standing for more.
+    """Return how many users labelled each item, two standing for more.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class ItemEffects:
 
     @property
     def n_users(self) -> int:
-        """How many people have labels."""
+        """How many users have labels."""
         return self.labels.n_users
 
     def with_items(self, items: ItemPosteriors) -> "ItemEffects":
@@ -136,13 +136,13 @@ class ItemEffects:
         """
         numbers = None
         if share:
-            # By the order of ids, so that it does not matter where items were first seen.
+            # By the order of ids, so it does not matter where items were first seen.
             numbers = np.zeros(len(self.items.ids), dtype=np.intp)
             numbers[self.labelled] = encode(self.items.ids[self.labelled], "items")[0]
         return replace(self, share=share, numbers=numbers)._counted()
 
     def of_users(self, chosen: Bool) -> "ItemEffects":
-        """Return the responses of some of the people."""
+        """Return the responses of some of the users."""
         return replace(self, labels=self.labels.of_users(chosen))._counted()
 
     def collected(self) -> "ItemEffects":
@@ -182,9 +182,9 @@ class ItemRows(InMemoryResponses):
     def of_labels(
         cls, annotations: Annotations, coordinates: Design, bend: float = BEND
     ) -> "ItemRows":
-        """Group the labels by person, and keep which item each is about.
+        """Group the labels by user, and keep which item each is about.
 
-        A person's labels are in the order of their items, so that nothing depends on that of rows.
+        A user's labels are in the order of their items, so nothing depends on that of rows.
         """
         weights = np.zeros(len(annotations)) if annotations.weights is None else annotations.weights
         annotations = annotations[np.lexsort((weights, annotations.item_codes))]
@@ -204,7 +204,7 @@ class ItemRows(InMemoryResponses):
 
     @property
     def n_users(self) -> int:
-        """How many people have labels."""
+        """How many users have labels."""
         return self.labels.n_users
 
     @property
@@ -215,7 +215,7 @@ class ItemRows(InMemoryResponses):
 
     @property
     def plan(self) -> list[Index]:
-        """The people of each block."""
+        """The users of each block."""
         return self.labels.plan
 
     def bound(self, state: Any) -> tuple["ItemRows", Any]:
@@ -271,7 +271,7 @@ class ItemRows(InMemoryResponses):
         return self._lots[share]
 
     def of_users(self, chosen: Bool) -> "ItemRows":
-        """Return the responses of some of the people."""
+        """Return the responses of some of the users."""
         padding = np.ones(self.row_items.set_size, dtype=np.bool_)
         kept = np.append(np.repeat(chosen, self.labels.rows_each), padding)
         return ItemRows(self.labels.of_users(chosen), self.row_items.of(kept), self.n_items)

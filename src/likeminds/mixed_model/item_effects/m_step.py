@@ -1,6 +1,6 @@
-"""The items' step: b_j, f_j and their prior, given the people's posteriors.
+"""The items' step: b_j, f_j and their prior, given the users' posteriors.
 
-b_j and the mean of people are found together: both add the same to all scores of an item, and
+b_j and the mean of users are found together: both add the same to all scores of an item, and
 what is left of one once the other is known is what it moves by. Of the curvature by the b_j, only
 the diagonal is kept; of their slope, all. Steps that do not lower J are shortened.
 """
@@ -32,7 +32,7 @@ Measure = Callable[[MarginalLikelihood, PriorModel], EvaluatedModel]
 def step_items(
     objective: MarginalLikelihood, at: EvaluatedModel, measure: Measure
 ) -> tuple[MarginalLikelihood, EvaluatedModel]:
-    """Move items and the mean of people; J, as it is measured, does not rise."""
+    """Move items and the mean of users; J, as it is measured, does not rise."""
     move = _ItemStep(objective, at)
     share = 1.0
     # Items take part in each step of learning: their steps are given up earlier than others.
@@ -49,7 +49,7 @@ def step_items(
 def step_both(
     objective: MarginalLikelihood, at: EvaluatedModel, pace: StepLength | None = None
 ) -> tuple[MarginalLikelihood, EvaluatedModel]:
-    """Move Omega, items and the mean of people at once, or, if J rises, one after the other."""
+    """Move Omega, items and the mean of users at once, or, if J rises, one after the other."""
     move, move_items = ScoringStep(objective, at), _ItemStep(objective, at)
     pace = StepLength.even() if pace is None else pace
     for share in dict.fromkeys((pace.stretch, 1.0)):
@@ -145,11 +145,11 @@ class _ItemStep:
 def with_centred_factors(
     objective: MarginalLikelihood, at: EvaluatedModel
 ) -> tuple[MarginalLikelihood, PriorModel]:
-    """Give the items what people weigh on average of learned features; scores stay what they are.
+    """Give the items what users weigh on average of learned features; scores stay what they are.
 
     Weights of f_j have mean zero, but one number per item is cheaper than two: where almost all
     want the same of items, J is least with tau near zero and weights of f_j that have one sign.
-    What all want is the items' effect, b_j, so that strangers and the consensus want it, too.
+    What all want is the items' effect, b_j, so new users and the consensus want it, too.
     """
     tasks, prior = objective.tasks, at.model.prior
     assert isinstance(tasks, ItemEffects)

@@ -1,12 +1,12 @@
-"""Effects of items integrated out one by one, once people are learned.
+"""Effects of items integrated out one by one, once users are learned.
 
-While people and items are learned (`shared`), b_j is the mode of what its labels say, and tau is
+While users and items are learned (`shared`), b_j is the mode of what its labels say, and tau is
 judged by modes: where labels are few, both are too near to zero, as usual with Laplace's method.
-Here people stay where they are, and
+Here users stay where they are, and
 
     L_j(b) = product over labels of the mean of P(y_ij | b + the rest of the score)
 
-is computed at a few b. The mean is over the person's posterior without this very label, a normal
+is computed at a few b. The mean is over the user's posterior without this very label, a normal
 distribution that is known, approximately, from that with it. Then
 
     tau maximises   sum_j log int L_j(b) N(b; 0, tau^2) db     (with its prior: see `items`)

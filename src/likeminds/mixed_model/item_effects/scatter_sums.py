@@ -1,4 +1,4 @@
-"""Sums over labels by item, in blocks of people that know few of the items."""
+"""Sums over labels by item, in blocks of users that know few of the items."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from likeminds._util.array_types import Float, Index
 
 @dataclass(frozen=True)
 class BlockItems:
-    """Which items the labels of a block of people are about, and sums over labels by item."""
+    """Which items the labels of a block of users are about, and sums over labels by item."""
 
     item: Index  # (b, n): the item of each label, the padding's one past the last
     items: Index  # (k,): the items, each once
-    # (n_labels,): the positions of labels in the block, item by item, and the people who gave
+    # (n_labels,): the positions of labels in the block, item by item, and the users who gave
     # them.
     place: Index
     person: Index
@@ -42,11 +42,11 @@ class BlockItems:
         return np.asarray(self._weighted(self._by_label, weight) @ rows)
 
     def sums_of_users(self, weight: Float, numbers: Float) -> Float:
-        """Return weighted sums of what people have, (b, m), one weight per label."""
+        """Return weighted sums of what users have, (b, m), one weight per label."""
         return np.asarray(self._weighted(self._by_user, weight) @ numbers)
 
     def sums_of_items(self, weight: Float, numbers: Float) -> Float:
-        """Return, for people, weighted sums of what their items have, (k, m)."""
+        """Return, for users, weighted sums of what their items have, (k, m)."""
         return np.asarray(self._weighted(self._by_user, weight).T @ numbers)
 
     @cached_property

@@ -1,7 +1,7 @@
-"""Everybody's rows as combinations of items: scores in, pulls out, and inner products of rows.
+"""Each user's rows as combinations of items: scores in, pulls out, and inner products of rows.
 
-With few labels a person, all that a posterior needs of wide features are the scores of items
-under a few vectors of weights, and the inner products of a person's rows, which no step changes.
+With few labels a user, all that a posterior needs of wide features are the scores of items
+under a few vectors of weights, and the inner products of a user's rows, which no step changes.
 So the table of items is passed over twice in a step, by two thin products, whatever is learned.
 """
 
@@ -22,16 +22,16 @@ from likeminds.mixed_model.responses import InMemoryResponses, PaddedRows, of_ea
 
 @dataclass(frozen=True)
 class KernelBlock:
-    """A few people's rows, without their features."""
+    """A few users' rows, without their features."""
 
     # The labels; its rows hold the intercept's coordinate alone, shape (b, n, 0 or 1).
     task: PaddedRows
-    gram: Float  # (b, n, n): the inner products of a person's rows in the features
+    gram: Float  # (b, n, n): the inner products of a user's rows in the features
     first: int  # the number of the block's first row among all rows
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many people there are, and rows of each."""
+        """How many users there are, and rows of each."""
         n_users, n_rows, _ = self.task.rows.shape
         return n_users, n_rows
 
@@ -44,20 +44,20 @@ class KernelBlock:
 
 @dataclass(frozen=True)
 class KernelRows(InMemoryResponses):
-    """Everybody's rows, as a table of items and who said what about which."""
+    """Each user's rows, as a table of items and who said what about which."""
 
     # (m, d): items in coordinates: centred, and scaled. In the precision of the features.
     table: FloatArray
     # (rows, m): the items that rows are made of: one each, or a difference of two.
     mixing: sparse.csr_matrix
-    blocks: Sequence[KernelBlock]  # the labels of a few people each
-    people: Sequence[Index]  # the positions of each block's people among those who have labels
+    blocks: Sequence[KernelBlock]  # the labels of a few users each
+    people: Sequence[Index]  # the positions of each block's users among those who have labels
 
     @classmethod
     def of_annotations(
         cls, annotations: Annotations, loss: PriorLoss, coordinates: Design
     ) -> "KernelRows":
-        """Group labels by person, as a loss does."""
+        """Group labels by user, as a loss does."""
         items, place = np.unique(annotations.feature_rows, return_inverse=True)
         table = coordinates.moved(annotations.features, items)
         tasks = loss.tasks(_numbered(annotations), _numbers(intercept=coordinates.intercept))
@@ -75,12 +75,12 @@ class KernelRows(InMemoryResponses):
 
     @property
     def plan(self) -> Sequence[Index]:
-        """The people (positions in the rows) of each block."""
+        """The users (positions in the rows) of each block."""
         return self.people
 
     @property
     def n_users(self) -> int:
-        """How many people have labels."""
+        """How many users have labels."""
         return sum(len(people) for people in self.people)
 
     @property
@@ -107,7 +107,7 @@ class KernelRows(InMemoryResponses):
         return self.mixing.T.tocsr()
 
     def of_users(self, chosen: Bool) -> "KernelRows":
-        """Return the rows of some of the people (a mask over those who have labels)."""
+        """Return the rows of some of the users (a mask over those who have labels)."""
         position = np.cumsum(chosen) - 1
         blocks, plan, kept, first = [], [], [], 0
         for block, people in zip(self.blocks, self.people, strict=True):
@@ -162,10 +162,10 @@ class _ItemKernelBlock:
         return sparse.csr_matrix(parts, shape=(n_rows, n_items))
 
     def gram(self, table: FloatArray) -> Float:
-        """Return the inner products of everybody's rows: (b, n, n)."""
+        """Return the inner products of each user's rows: (b, n, n)."""
         n_users, n_rows, each = self.items.shape
         gram = np.empty((n_users, n_rows, n_rows))
-        # What is gathered at a time to multiply a person's rows with each other.
+        # What is gathered at a time to multiply a user's rows with each other.
         at_once = max(1, (1 << 21) // (n_rows * table.itemsize * table.shape[1]))
         for start in range(0, n_users, at_once):
             piece = slice(start, start + at_once)

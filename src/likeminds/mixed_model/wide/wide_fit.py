@@ -2,7 +2,7 @@
 
 Omega is s^2 I plus a few leading directions. The consensus and every direction have a ridge
 penalty of their own, the one that makes them most likely: of thousands of numbers, only what the
-labels tell is kept. How many directions there are, held-out people say: their labels have to be
+labels tell is kept. How many directions there are, held-out users say: their labels have to be
 likelier with them than without, by more than chance.
 """
 
@@ -261,7 +261,7 @@ def learn_in_rows(
     max_iter: int,
     callback: Callback | None = None,
 ) -> tuple[PriorFit, Responses, Design]:
-    """Learn the prior; return it, and everybody's labels, in a few coordinates."""
+    """Learn the prior; return it, and each user's labels, in a few coordinates."""
     rows = KernelRows.of_annotations(said, loss, coordinates)
     learned, spectrum = learn_wide(
         rows,
@@ -317,7 +317,7 @@ def _with_ridges(
     away = objective.away(model)
     ridge = spectrum.ridge(model.ridge, float(away @ away))
     B = objective.directions(model)[: objective.n_weights]
-    # Labels tell the less of a direction, the less is known of where people are along it.
+    # Labels tell the less of a direction, the less is known of where users are along it.
     known = np.einsum("dk,dk->k", B, found.told.times(B)) / found.n_users if B.size else ()
     ridges = [
         spectrum.times(float(share)).ridge(last, float(b @ b))

@@ -1,12 +1,12 @@
 """J of `mixed_model.marginal_likelihood` and its gradient, without a features x features matrix.
 
-With the pulls a of a person's rows X, the matrix C = R (I + R' X Omega X' R)^-1 R' of what their
+With the pulls a of a user's rows X, the matrix C = R (I + R' X Omega X' R)^-1 R' of what their
 labels tell, and the shift h of the mode from the mean (see `posterior.Moments`), all in the
 space of the rows, J's gradients by the mean and by Omega are
 
     - X' (a - h)     and     1/2 X' M X,     M = C - a a' + h a' + a h'
 
-summed over people. Omega = D^2 + B B' enters through X B and X X' alone, with B = D F.
+summed over users. Omega = D^2 + B B' enters through X B and X X' alone, with B = D F.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from likeminds.mixed_model.wide.kernel_rows import KernelBlock, KernelRows
 
 @dataclass(frozen=True)
 class RowMatrices:
-    """The sum over people of X' A X, with a symmetric matrix A for each: applied, never formed."""
+    """The sum over users of X' A X, with a symmetric matrix A for each: applied, never formed."""
 
     rows: KernelRows  # the rows X
     inner: list[Float]  # (b, n, n): the matrices A, block by block
@@ -42,9 +42,9 @@ class RowMatrices:
 
 @dataclass(frozen=True)
 class RowMoments:
-    """What the objective needs of everybody's posteriors."""
+    """What the objective needs of each user's posteriors."""
 
-    # (n_users,): minus the logarithm of the marginal likelihood of each person's labels.
+    # (n_users,): minus the logarithm of the marginal likelihood of each user's labels.
     objectives: Float
     by_mean: Float  # (p,): the gradient of the objective by the mean
     by_directions: Float  # (p, k): the gradient by the leading directions B
@@ -55,12 +55,12 @@ class RowMoments:
 
     @property
     def n_users(self) -> int:
-        """How many people there are."""
+        """How many users there are."""
         return len(self.objectives)
 
 
 class _BlockDerivatives(NamedTuple):
-    """What a block of people say: see `RowMoments`."""
+    """What a block of users say: see `RowMoments`."""
 
     objectives: Float
     by_variance: Float
@@ -82,7 +82,7 @@ class WideMarginalLikelihood(MarginalLikelihood):
         return self.tasks
 
     def look(self, model: PriorModel) -> RowMoments:
-        """Find everybody's mode, and sum what they say."""
+        """Find each user's mode, and sum what they say."""
         rows, prior, features = self.rows, model.prior, slice(0, self.n_weights)
         along = np.column_stack([prior.mean, self.directions(model)])
         scores = rows.scores(along[features])
@@ -115,7 +115,7 @@ class WideMarginalLikelihood(MarginalLikelihood):
         )
 
     def __call__(self, vector: Float) -> tuple[float, Float]:
-        """Return J per person, and its gradient."""
+        """Return J per user, and its gradient."""
         model = self.model_at(vector)
         found = self.look(model)
         value = self.value_at(model, float(found.objectives.sum()))
