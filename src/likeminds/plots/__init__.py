@@ -2,9 +2,8 @@
 
 from likeminds.plots.comparing import boxplot, learning_curves
 from likeminds.plots.fitting import auc_by_user, convergence, cv_surface, reliability
-from likeminds.plots.item_shares import item_shares
 from likeminds.plots.person import user_card
-from likeminds.plots.user_maps import heatmap, people_map
+from likeminds.plots.user_maps import heatmap, item_shares, people_map
 
 __all__ = [
     "auc_by_user",

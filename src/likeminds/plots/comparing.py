@@ -1,7 +1,7 @@
-"""Pictures that compare rankers: boxes, and what more labels are worth."""
+"""Pictures that compare rankers: box plots and learning curves."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,18 +9,21 @@ from numpy.typing import ArrayLike
 from likeminds._util.array_types import Float
 from likeminds.plots.figures import BLUE, COLOURS, MARKERS, VERMILION, new_axes, set_title
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def boxplot(values: Mapping[str, Float], *, label: str, title: str, ax: Any = None) -> Any:
+
+def boxplot(
+    values: Mapping[str, Float], *, label: str, title: str, ax: "Axes | None" = None
+) -> "Axes":
     """Draw one horizontal box per name, the highest median on top, with all points.
 
     Parameters
     ----------
     values : mapping from name to array
         What each name reached.
-    label : str
-        What the values are, with their unit.
-    title : str
-        What one should see.
+    label, title : str
+        What the values are, with their unit, and what one should see.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure, high enough for all names.
 
@@ -44,7 +47,9 @@ def boxplot(values: Mapping[str, Float], *, label: str, title: str, ax: Any = No
         zip(drawn["boxes"], upwards, colours, strict=True), start=1
     ):
         box.set(facecolor=colour, alpha=0.35, edgecolor=colour)
-        axes.plot(values[name], _spread(place, len(values[name])), ".", color=colour, markersize=4)
+        # Evenly spread inside the box, so equal points do not hide.
+        heights = place + np.linspace(-0.18, 0.18, len(values[name]))
+        axes.plot(values[name], heights, ".", color=colour, markersize=4)
     axes.set_xlabel(label)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
@@ -58,16 +63,16 @@ def learning_curves(
     title: str,
     size_label: str = "labels per person",
     label: str = "AUC, mean over people",
-    ax: Any = None,
-) -> Any:
-    """Draw what each name reaches as it is given more: the mean, and all but the extremes.
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw the mean of each name by size, with a band from the lowest to the highest tenth.
 
     Parameters
     ----------
     sizes : array of shape (n_sizes,)
         How much was given.
     values : mapping from name to array of shape (n_sizes,) or (n_sizes, n_repeats)
-        What was reached; with repeats, a band from the lowest to the highest tenth.
+        What was reached; the band needs repeats.
     title, size_label, label : str
         What one should see, and what is on the two axes.
     ax : matplotlib Axes, optional
@@ -93,8 +98,3 @@ def learning_curves(
     axes.set_ylabel(label)
     axes.legend(frameon=False, fontsize="small")
     return set_title(axes, title, grid="y")
-
-
-def _spread(place: int, n_points: int) -> Float:
-    """Return heights inside a box, evenly spread, so that equal points do not hide."""
-    return place + np.linspace(-0.18, 0.18, n_points)

@@ -2,22 +2,26 @@
 
 import textwrap
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from likeminds._util.lazy_imports import require
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-# Okabe and Ito's palette: distinct for everybody. Markers say the same again, in grey.
+# Okabe and Ito's palette, safe for colour blindness; markers repeat the distinction in grey.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#8C8C8C"
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 DIVERGING = "RdBu_r"
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
+# Of dark pages; blue has a lighter neighbour in the same palette.
+PAPER, INK = "#15181c", "#e6e9ec"
+_BRIGHTER = {BLUE: SKY, VERMILION: "#ff7a45", GREEN: "#2fc79b", GREY: "#a6a6a6"}
 
 
 def require_matplotlib(module: str = "pyplot") -> Any:
@@ -25,17 +29,18 @@ def require_matplotlib(module: str = "pyplot") -> Any:
     return require(f"matplotlib.{module}", "Drawing", "plots")
 
 
-def new_figure(width: float, height: float, *, shown: bool = True) -> Any:
+def new_figure(width: float, height: float, *, shown: bool = True) -> "Figure":
     """Return a new figure, its size in inches.
 
-    One that is ``shown`` belongs to pyplot, which draws it in a notebook or a window; one that
-    only goes into a file needs neither, and nobody has to close it.
+    With ``shown``, pyplot draws it in a notebook or a window; otherwise it only goes into a file,
+    and need not be closed.
     """
     make = require_matplotlib().figure if shown else require_matplotlib("figure").Figure
-    return make(figsize=(width, height), layout="constrained")
+    made: Figure = make(figsize=(width, height), layout="constrained")
+    return made
 
 
-def new_axes(width: float = 7.0, height: float = 4.5) -> Any:
+def new_axes(width: float = 7.0, height: float = 4.5) -> "Axes":
     """Return the axes of a new figure."""
     return new_figure(width, height).add_subplot()
 
@@ -49,7 +54,7 @@ def as_png(figure: "Figure", dpi: int = 130) -> bytes:
     return content.getvalue()
 
 
-def take_names_as_text(figure: Any) -> Any:
+def take_names_as_text(figure: "Figure") -> "Figure":
     """Turn off mathtext in texts with dollar signs: half a formula cannot be drawn.
 
     Every function here that draws names ends with it, and returns the figure.
@@ -61,7 +66,7 @@ def take_names_as_text(figure: Any) -> Any:
     return figure
 
 
-def draw_once(figure: Any) -> Any:
+def draw_once(figure: "Figure") -> "Figure":
     """Return a figure that a notebook draws because a cell returns it, and not once more.
 
     Notebooks draw every figure of pyplot when a cell ends; elsewhere it stays pyplot's to show.
@@ -71,24 +76,24 @@ def draw_once(figure: Any) -> Any:
     return take_names_as_text(figure)
 
 
-def set_title(axes: Any, title: str, *, grid: str | None = None) -> Any:
+def set_title(axes: "Axes", title: str, *, grid: Literal["x", "y", "both"] | None = None) -> "Axes":
     """Give axes a title that says what to see, and hide the top and right spines."""
     axes.set_title(title, loc="left", fontsize="medium", wrap=True)
     axes.spines[["top", "right"]].set_visible(False)
     if grid is not None:
         axes.grid(axis=grid, color="0.9")
         axes.set_axisbelow(True)
-    take_names_as_text(axes.figure)
+    take_names_as_text(axes.figure)  # type: ignore[arg-type]
     return axes
 
 
 def name_axes(axes: "Axes", *, title: str, x: str, y: str) -> None:
-    """Name the axes, say what one should see, and draw a grid."""
+    """Set the title and the labels of axes, and draw a grid."""
     set_title(axes, title, grid="both").set(xlabel=x, ylabel=y)
 
 
 def put_legend_below(figure: "Figure", axes: "Axes", columns: int = 3) -> None:
-    """Say which line is which under the figure, where it hides nothing."""
+    """Draw the legend under the figure, where it hides nothing."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
 
@@ -111,8 +116,7 @@ def draw_line(
 
 def wrap_text(text: str, width: int, lines: int | None = None) -> str:
     """Break a text into lines; with too many of them, the last one ends in dots."""
-    broken = textwrap.wrap(text, width, max_lines=lines, placeholder=" ...") or [""]
-    return "\n".join(broken)
+    return "\n".join(textwrap.wrap(text, width, max_lines=lines, placeholder=" ...") or [""])
 
 
 def evenly_spaced(n: int, most: int) -> list[int]:
@@ -126,3 +130,37 @@ def evenly_spaced(n: int, most: int) -> list[int]:
     if n <= most:
         return list(range(n))
     return [round(i * (n - 1) / (most - 1)) for i in range(most)]
+
+
+def darken(figure: "Figure") -> "Figure":
+    """Turn a figure for light pages into one for dark pages, and return it.
+
+    Greys are inverted, from black to white and from white to the dark of the page; the middle
+    of a diverging colour map is dark. Pictures that are shown in it stay as they are.
+    """
+    colors, mappable = require_matplotlib("colors"), require_matplotlib("cm").ScalarMappable
+    ends = ["#7cc4f5", "#2b7bb0", PAPER, "#b5482e", "#ff9d7a"]
+    for artist in figure.findobj(require_matplotlib("artist").Artist):
+        _recolour(artist, colors)
+        if isinstance(artist, mappable) and artist.get_cmap().name == DIVERGING:
+            name = f"{DIVERGING}-dark"
+            artist.set_cmap(colors.LinearSegmentedColormap.from_list(name, ends))
+    figure.patch.set_facecolor(PAPER)
+    return figure
+
+
+def _recolour(artist: "Artist", colors: Any) -> None:
+    dark, light = (colors.to_rgba_array(end)[0, :3] for end in (PAPER, INK))
+    bright = {colors.to_rgb(a): colors.to_rgb(b) for a, b in _BRIGHTER.items()}
+    for part in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
+        get, put = (getattr(artist, f"{verb}_{part}", None) for verb in ("get", "set"))
+        colour = "none" if get is None or put is None else get()
+        if put is None or (isinstance(colour, str) and colour in {"none", "auto"}):
+            continue
+        array = colors.to_rgba_array(colour)
+        for row in array:
+            if (brighter := bright.get(tuple(row[:3]))) is not None:
+                row[:3] = brighter
+            elif max(row[:3]) - min(row[:3]) < 0.02:
+                row[:3] = light + (dark - light) * row[0]
+        put(array if len(array) != 1 else array[0])

@@ -1,10 +1,11 @@
-"""Pictures of a fit: convergence, cross-validation, accuracy by person, reliability."""
+"""Pictures of a fit: convergence, cross-validation, accuracy by user, reliability."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import binomtest
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.checks import as_vector, same_length
@@ -23,9 +24,16 @@ from likeminds.plots.figures import (
     set_title,
 )
 from likeminds.rankers.capabilities import ReadableModel
+from likeminds.rankers.ranker import Ranker
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from likeminds.rankers.tuning.search import RankerCV
+
+Trace: TypeAlias = Ranker | ArrayLike
 
 _MOST_PEOPLE = 300
-_BEHIND = "points of {measure}, compared with the one chosen"
 _LOOKS = {
     "agrees": (BLUE, "o"),
     "different": (GREEN, "s"),
@@ -34,12 +42,11 @@ _LOOKS = {
     "random": (VERMILION, "X"),
     "unclear": (GREY, "."),
 }
-
-# The axis of AUCs begins no higher than this, and leaves so much room below what is drawn.
+# The axis of AUCs begins at this or below, with room for the legend.
 _LOWEST_SHOWN, _ROOM_FOR_LEGEND = 0.5, 0.14
 
 
-def convergence(traces: Any, *, ax: Any = None) -> Any:
+def convergence(traces: Trace | Mapping[str, Trace], *, ax: "Axes | None" = None) -> "Axes":
     """Draw how far the objective is above its lowest value, by iteration.
 
     Parameters
@@ -64,9 +71,8 @@ def convergence(traces: Any, *, ax: Any = None) -> Any:
         above = np.maximum((trace - lowest) / unit, floor)
         every = max(1, len(trace) // 12)
         axes.plot(above, color=colour, marker=marker, markevery=every, markersize=4, label=name)
-    axes.set_yscale("log")
-    axes.set_xlabel("iteration")
-    axes.set_ylabel("objective above its lowest value, relative")
+    label = "objective above its lowest value, relative"
+    axes.set(yscale="log", xlabel="iteration", ylabel=label)
     if len(arrays) > 1:
         axes.legend(frameon=False, fontsize="small")
     steps = max(len(trace) for trace in arrays.values()) - 1
@@ -74,7 +80,7 @@ def convergence(traces: Any, *, ax: Any = None) -> Any:
     return set_title(axes, title if len(arrays) == 1 else "Lower and sooner is better", grid="y")
 
 
-def _trace(trace: Any, name: str) -> Float:
+def _trace(trace: Trace, name: str) -> Float:
     values = trace._learned("objective_trace_") if isinstance(trace, ReadableModel) else trace
     try:
         return np.asarray(as_vector(values, name), dtype=np.float64)
@@ -85,8 +91,8 @@ def _trace(trace: Any, name: str) -> Float:
         ) from error
 
 
-def auc_by_user(diagnostics: Diagnostics, *, ax: Any = None) -> Any:
-    """Draw everybody's AUC on held-out labels with its interval, from worst to best.
+def auc_by_user(diagnostics: Diagnostics, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw each user's AUC on held-out labels with its interval, from worst to best.
 
     Parameters
     ----------
@@ -128,11 +134,13 @@ def auc_by_user(diagnostics: Diagnostics, *, ax: Any = None) -> Any:
     return set_title(axes, title)
 
 
-def cv_surface(tuned: Any, x: str | None = None, y: str | None = None, *, ax: Any = None) -> Any:
+def cv_surface(
+    tuned: "RankerCV", x: str | None = None, y: str | None = None, *, ax: "Axes | None" = None
+) -> "Axes":
     """Draw how far candidates stay behind the one chosen, over two parameters.
 
-    A candidate is compared with the one chosen on the folds that both saw (the others dropped
-    out early), and of those that share a place, the best is shown.
+    A candidate is compared with the one chosen on the folds that both were fitted to; of those
+    that share a place, the best is shown.
 
     Parameters
     ----------
@@ -155,30 +163,27 @@ def cv_surface(tuned: Any, x: str | None = None, y: str | None = None, *, ax: An
     reading = tuned._learned("label_reading_")
     measure = "AUC" if reading is None or reading.grades is None else "concordance"
     across, upwards = _two_parameters(params, x, y)
-    behind = _behind(results, params.index(tuned.best_params_))
+    splits = np.array([results[name] for name in results if name.startswith("split")])
+    # In points of the measure, over the folds that both were fitted to.
+    behind = 100.0 * nan_mean((splits - splits[:, [params.index(tuned.best_params_)]]).T)
+    label = f"points of {measure}, compared with the one chosen"
     axes = new_axes() if ax is None else ax
     columns, column = _levels_of(params, across)
     axes.set_xlabel(across.replace("_", " "))
     if upwards is None:
         line = _best_in_cells(behind, np.zeros_like(column), column, (1, len(columns)))[0]
         axes.plot(line, "o-", color=BLUE)
-        axes.set_ylabel(_BEHIND.format(measure=measure))
+        axes.set_ylabel(label)
     else:
         rows, row = _levels_of(params, upwards)
         cells = _best_in_cells(behind, row, column, (len(rows), len(columns)))
-        _draw_surface(axes, cells, _BEHIND.format(measure=measure))
+        _draw_surface(axes, cells, label)
         axes.set_ylabel(upwards.replace("_", " "))
         axes.set_yticks(range(len(rows)), rows)
     axes.set_xticks(range(len(columns)), columns, rotation=45 if len(columns) > 8 else 0)
-    chosen = ", ".join(f"{n.replace('_', ' ')} {_say(v)}" for n, v in tuned.best_params_.items())
+    chosen = ", ".join(f"{n.replace('_', ' ')} {_text(v)}" for n, v in tuned.best_params_.items())
     title = f"Chosen: {chosen} ({measure} {tuned.best_score_:.3f})"
     return set_title(axes, title, grid="y" if upwards is None else None)
-
-
-def _behind(results: dict[str, Any], best: int) -> Float:
-    """Return mean differences to the best candidate, in points of AUC, over folds both saw."""
-    splits = np.array([results[name] for name in results if name.startswith("split")])
-    return 100.0 * nan_mean((splits - splits[:, [best]]).T)
 
 
 def _two_parameters(
@@ -213,10 +218,10 @@ def _levels_of(params: list[dict[str, Any]], name: str) -> tuple[list[str], Inde
     """Return the values of a parameter in order, as text, and which each candidate has."""
     values = [candidate.get(name) for candidate in params]
     distinct = sorted(set(values), key=lambda v: (v is not None, v if v is not None else 0))
-    return [_say(value) for value in distinct], np.array([distinct.index(v) for v in values])
+    return [_text(value) for value in distinct], np.array([distinct.index(v) for v in values])
 
 
-def _say(value: Any) -> str:
+def _text(value: object) -> str:
     if value is None:
         return "default"
     return f"{value:.3g}" if isinstance(value, float) else str(value)
@@ -228,7 +233,7 @@ def _best_in_cells(scores: Float, row: Index, column: Index, shape: tuple[int, i
     return np.where(np.isfinite(surface), surface, np.nan)
 
 
-def _draw_surface(axes: Any, surface: Float, label: str) -> None:
+def _draw_surface(axes: "Axes", surface: Float, label: str) -> None:
     image = axes.imshow(surface, cmap="cividis", aspect="auto", origin="lower")
     middle = (np.nanmin(surface) + np.nanmax(surface)) / 2
     for (i, j), value in np.ndenumerate(surface):
@@ -240,8 +245,8 @@ def _draw_surface(axes: Any, surface: Float, label: str) -> None:
 
 
 def reliability(
-    labels: ArrayLike, probabilities: ArrayLike, *, n_bins: int = 10, ax: Any = None
-) -> Any:
+    labels: ArrayLike, probabilities: ArrayLike, *, n_bins: int = 10, ax: "Axes | None" = None
+) -> "Axes":
     """Draw how often labels are positive where a probability is claimed.
 
     Parameters
@@ -268,21 +273,14 @@ def reliability(
     bins = [b for b in np.array_split(np.argsort(claimed, kind="stable"), n_bins) if len(b)]
     x = np.array([claimed[b].mean() for b in bins])
     share = np.array([positive[b].mean() for b in bins])
-    low, high = _wilson(share, np.array([len(b) for b in bins], dtype=np.float64))
+    found = [binomtest(round(positive[b].sum()), len(b)) for b in bins]
+    low, high = np.transpose([one.proportion_ci(method="wilson") for one in found])
+    # Rounding must not put the share outside.
+    low, high = np.minimum(low, share), np.maximum(high, share)
     axes.plot([0, 1], [0, 1], color="black", linewidth=1, linestyle="--", label="perfect")
     axes.errorbar(x, share, [share - low, high - share], fmt="o", color=BLUE, label="found")
-    axes.set_xlabel("probability claimed")
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability claimed")
     axes.set_ylabel("share of positive labels, 95 % interval")
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
     axes.legend(frameon=False, fontsize="small", loc="upper left")
     off = float(np.average(np.abs(x - share), weights=[len(b) for b in bins]))
     return set_title(axes, f"Probabilities are off by {off:.1%} on average", grid="both")
-
-
-def _wilson(share: Float, n: Float, z: float = 1.96) -> tuple[Float, Float]:
-    """Return Wilson's interval of a share."""
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    # Rounding must not put the share found outside.
-    return np.minimum(middle - half, share), np.maximum(middle + half, share)

@@ -1,7 +1,7 @@
-"""A person's card: what they want compared with everybody, and what that ranks on top."""
+"""A user's card: their weights compared with the consensus, and the items on top."""
 
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,29 +12,34 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.features.small_pictures import picture_of, thumbnail
 from likeminds.plots.figures import BLUE, GREY, draw_once, new_figure, set_title, wrap_text
-from likeminds.plots.thumbnails import ThumbnailItems, label_rows
+from likeminds.plots.thumbnails import Images, ThumbnailItems, label_rows
+from likeminds.rankers.ranker import Ranker
 from likeminds.schools import Explanation
 from likeminds.schools.items import Items, JudgedItem
 from likeminds.schools.school_names import are_named, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
 
 _FEATURES, _ITEMS, _LETTERS = 10, 5, 140
 _LETTERS_OF_A_FEATURE = 34
 
 
 def user_card(
-    ranker: Any,
+    ranker: Ranker,
     person: Hashable,
     annotations: Annotations | None = None,
-    images: Any = None,
-) -> Any:
-    """Draw one person's weights beside the consensus's, and the items on top for both.
+    images: Images = None,
+) -> "Figure":
+    """Draw one user's weights compared with the consensus, and the items on top for both.
 
     Parameters
     ----------
     ranker : ranker
         What was fitted; it must have a group level.
     person : id
-        Who.
+        The user.
     annotations : Annotations, optional
         Has the items; by default those the ranker was fitted to, where it still has them.
     images : mapping from item id to picture, or sequence in the order of the items, optional
@@ -54,20 +59,16 @@ def user_card(
         )
     own, shared = levels.coef[place], levels.consensus
     figure = new_figure(6.0 if items is None else 11.0, 4.2)
-    left = figure
+    left: Any = figure
     if items is not None:
-        left, right = figure.subfigures(1, 2, width_ratios=[5, 6])
-        judged, seen = items.judged(items.places(own[None])[0], _ITEMS), explained.judged_by(person)
-        best = {
-            f"{person} {_most(explained.verb, [one.item in seen for one in judged])}": judged,
-            f"everybody {explained.verb.most()}": items.judged(
-                items.places(shared[None])[0], _ITEMS
-            ),
-        }
+        left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=[5, 6])[0]
+        theirs, common = (items.judged(items.places(w[None])[0], _ITEMS) for w in (own, shared))
+        labelled = explained.judged_by(person)
+        verb = _most(explained.verb, [one.item in labelled for one in theirs])
+        best = {f"{person} {verb}": theirs, f"everybody {explained.verb.most()}": common}
         _draw_items(right, best, items, images)
-    unit = explained.unit
+    unit, words = explained.unit, explained.feature_words
     pictured = ThumbnailItems.of(items, images)
-    words = explained.feature_words
     _draw_weights(left.add_subplot(), words, own * unit, shared * unit, pictured)
     likeness = explained.likeness[place]
     how = "the same ranking as" if likeness > 0.95 else f"a likeness of {likeness:+.2f} with"
@@ -79,23 +80,18 @@ def _most(verb: Verb, labelled: list[bool]) -> str:
     """Head a list of items: "likes" those labelled, "would like" the others, or both."""
     if all(labelled) or verb.conditional == verb:
         return verb.most()
-    return (
-        f"{verb.one()} or {verb.conditional.most()}" if any(labelled) else verb.conditional.most()
-    )
+    return f"{verb.one()} or " * any(labelled) + verb.conditional.most()
 
 
 def _draw_weights(
-    axes: Any, words: tuple[str, ...], own: Float, shared: Float, pictured: ThumbnailItems | None
+    axes: "Axes", words: tuple[str, ...], own: Float, shared: Float, pictured: ThumbnailItems | None
 ) -> None:
     order = np.argsort(-np.maximum(np.abs(own - shared), np.abs(shared)))[:_FEATURES][::-1]
     height = np.arange(len(order))
     axes.barh(height + 0.2, own[order], 0.38, color=BLUE, label="own")
     axes.barh(height - 0.2, shared[order], 0.38, color=GREY, hatch="//", label="consensus")
     names = [wrap_text(words[j], _LETTERS_OF_A_FEATURE, 2) for j in order]
-    if pictured is None:
-        axes.set_yticks(height, names)
-    else:
-        label_rows(axes, order.tolist(), names, pictured)
+    label_rows(axes, order.tolist(), names, pictured)
     axes.axvline(0, color="black", linewidth=1)
     axes.set_xlabel("weight x spread of the feature")
     axes.legend(frameon=False, fontsize="small")
@@ -103,7 +99,7 @@ def _draw_weights(
 
 
 def _draw_items(
-    figure: Any, best: dict[str, tuple[JudgedItem, ...]], items: Items, images: Any
+    figure: "SubFigure", best: dict[str, tuple[JudgedItem, ...]], items: Items, images: Images
 ) -> None:
     if images is None:
         for axes, (title, judged) in zip(figure.subplots(2, 1), best.items(), strict=True):
@@ -128,21 +124,16 @@ def _draw_items(
 
 
 def describe(items: Items, judged: JudgedItem, most: int) -> list[str]:
-    """Say what an item is like: its text, its features if they are few and named, or its id."""
+    """Return an item's text, its features if they are few and named, or its id."""
     if judged.text is not None:
         return [shorten(judged.text, _LETTERS)]
     if len(items.feature_names) > most:
         return [str(judged.item)]
     where = int(np.searchsorted(items.rows, judged.row))
-    lines = []
-    for name, value, binary in zip(
-        items.feature_names, items.features[where], items.binary, strict=True
-    ):
-        words = name.replace("_", " ")
-        if not value or not are_named([name]):
-            continue
-        if binary:
-            lines.append(words)
-        else:
-            lines.append(f"{words} {value:.3g}")
+    features = zip(items.feature_names, items.features[where], items.binary, strict=True)
+    lines = [
+        name.replace("_", " ") + ("" if binary else f" {value:.3g}")
+        for name, value, binary in features
+        if value and are_named([name])
+    ]
     return lines or [str(judged.item)]

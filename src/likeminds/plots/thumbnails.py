@@ -1,141 +1,114 @@
-"""Pictures of items in place of words: what a component of pictures is, is best shown."""
+"""Pictures of items as labels, for features that have no telling names."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likeminds._util.array_types import Float, FloatArray, Index
+from likeminds.features.images import Picture
 from likeminds.features.small_pictures import picture_of, thumbnail
 from likeminds.plots.figures import require_matplotlib
 from likeminds.schools.items import Items
 from likeminds.schools.school_names import is_made
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Pictures of items: paths or arrays, by item id or in the order of the items.
+Images: TypeAlias = Mapping[Any, object] | Sequence[object] | NDArray[Any] | None
+Pictures: TypeAlias = list[Picture]
+
 # Points that a picture takes, as the label of a row and at the end of an axis; how many there are.
-LABEL_SIZE, _END_SIZE, _AT_AN_END = 26.0, 44.0, 3
+_LABEL_SIZE, _END_SIZE, _AT_AN_END = 26.0, 44.0, 3
 _GAP = 4.0
-_BETWEEN = "rather than"
 _BETWEEN_SIZE, _BETWEEN_WIDTH = 7.5, 52.0
 
 
+@dataclass(frozen=True, eq=False)
 class ThumbnailItems:
-    """Items with pictures.
+    """Items with pictures."""
 
-    Parameters
-    ----------
-    items : Items
-        The items.
-    images : mapping from item id to picture, or sequence in the order of the items
-        Paths or arrays.
-    """
-
-    def __init__(self, items: Items, images: Any) -> None:
-        self._items, self._images = items, images
+    items: Items
+    images: Images
 
     @classmethod
-    def of(cls, items: Items | None, images: Any) -> "ThumbnailItems | None":
+    def of(cls, items: Items | None, images: Images) -> "ThumbnailItems | None":
         """Return items with pictures, where there are both."""
         return None if items is None or images is None else cls(items, images)
 
     def shows(self, feature: int) -> bool:
-        """Tell whether a feature is best shown: a program made it, and items have pictures."""
-        return is_made(self._items.feature_names[feature]) and all(self.ends_of(feature))
+        """Say whether pictures show a feature best: a program made it, and items have some."""
+        return is_made(self.items.feature_names[feature]) and all(self.ends_of(feature))
 
-    def ends_of(self, feature: int, n: int = 1) -> tuple[list[Any], list[Any]]:
+    def ends_of(self, feature: int) -> tuple[Pictures, Pictures]:
         """Return the pictures of the items that have most, and least, of a feature."""
-        return self.extremes(self._items.features[:, feature], n)
+        return self.extremes(self.items.features[:, feature], 1)
 
-    def extremes(self, values: FloatArray, n: int) -> tuple[list[Any], list[Any]]:
+    def extremes(self, values: FloatArray, n: int) -> tuple[Pictures, Pictures]:
         """Return the pictures of the items with the highest and the lowest values."""
         order = np.argsort(-np.asarray(values, dtype=np.float64), kind="stable")
         return self._some(order, n), self._some(order[::-1], n)
 
-    def along(self, weights: Float) -> tuple[list[Any], list[Any]]:
-        """Return the pictures at the ends of a direction: the most liked there, first the high."""
-        return self.extremes(self._items.features @ weights, _AT_AN_END)
-
-    def _some(self, order: Index, n: int) -> list[Any]:
-        found: list[Any] = []
-        for place in order.tolist():
-            picture = picture_of(self._images, self._items.ids[place], int(self._items.rows[place]))
-            if picture is not None:
-                found.append(thumbnail(picture))
-            if len(found) == n:
-                break
-        return found
+    def _some(self, order: Index, n: int) -> Pictures:
+        ids, rows = self.items.ids, self.items.rows
+        pictures = (picture_of(self.images, ids[i], int(rows[i])) for i in order.tolist())
+        return [thumbnail(one) for one in islice((p for p in pictures if p is not None), n)]
 
 
 def label_rows(
-    axes: Any, features: Sequence[int], words: Sequence[str], pictured: ThumbnailItems
+    axes: "Axes", features: Sequence[int], words: Sequence[str], pictured: ThumbnailItems | None
 ) -> None:
-    """Label the rows of axes, each of a feature: in words, or those that were made by pictures.
-
-    Parameters
-    ----------
-    axes : matplotlib Axes
-        Whose y axis counts the rows.
-    features : sequence of int
-        The feature of each row.
-    words : sequence of str
-        What is said of the feature of each row.
-    pictured : ThumbnailItems
-        The items.
-    """
-    shown = [pictured.shows(feature) for feature in features]
-    told = ["" if show else text for show, text in zip(shown, words, strict=True)]
-    axes.set_yticks(range(len(told)), told)
-    for row in np.flatnonzero(shown).tolist():
-        most, least = pictured.ends_of(features[row])
-        _put(axes, least[0], (0.0, row), (-_GAP, 0.0), LABEL_SIZE, (1.0, 0.5))
-        middle = -(2 * _GAP + LABEL_SIZE + _BETWEEN_WIDTH / 2)
+    """Label the rows of axes, each of a feature: with words, or with pictures of its ends."""
+    shown = {}
+    if pictured is not None:
+        shown = {row: pictured.ends_of(j) for row, j in enumerate(features) if pictured.shows(j)}
+    names = ["" if row in shown else text for row, text in enumerate(words)]
+    axes.set_yticks(range(len(names)), names)
+    for row, (most, least) in shown.items():
+        _put(axes, least[0], (0.0, row), (-_GAP, 0.0), _LABEL_SIZE, (1.0, 0.5))
         axes.annotate(
-            _BETWEEN,
+            "rather than",
             (0.0, row),
-            (middle, 0.0),
+            (-(2 * _GAP + _LABEL_SIZE + _BETWEEN_WIDTH / 2), 0.0),
             xycoords=("axes fraction", "data"),
             textcoords="offset points",
             ha="center",
             va="center",
             fontsize=_BETWEEN_SIZE,
         )
-        far = -(3 * _GAP + LABEL_SIZE + _BETWEEN_WIDTH)
-        _put(axes, most[0], (0.0, row), (far, 0.0), LABEL_SIZE, (1.0, 0.5))
+        far = -(3 * _GAP + _LABEL_SIZE + _BETWEEN_WIDTH)
+        _put(axes, most[0], (0.0, row), (far, 0.0), _LABEL_SIZE, (1.0, 0.5))
 
 
 def label_ends(
-    axes: Any, pictured: ThumbnailItems, weights: Float, *, upwards: bool, share: float = 1.0
+    axes: "Axes", pictured: ThumbnailItems, weights: Float, *, upwards: bool, share: float = 1.0
 ) -> None:
-    """Show at both ends of an axis what people there want; ``share`` is that of the usual size."""
-    high, low = pictured.along(weights)
-    size = _END_SIZE * max(share, 0.5)
-    for pictures, at_end in ((low, False), (high, True)):
+    """Show favourites at both ends of an axis; ``share`` is that of the usual size."""
+    high, low = pictured.extremes(pictured.items.features @ weights, _AT_AN_END)
+    size, away = _END_SIZE * max(share, 0.5), -6.0
+    for pictures, end in ((low, 0.0), (high, 1.0)):
         for n, picture in enumerate(pictures):
-            along = _GAP + n * (size + _GAP)
-            along = -along if at_end else along
-            away = -6.0
-            where, offset = (
-                ((0.0, float(at_end)), (away, along))
-                if upwards
-                else (
-                    (float(at_end), 0.0),
-                    (along, away),
-                )
-            )
-            start = 1.0 if at_end else 0.0
-            align = (1.0, start) if upwards else (start, 1.0)
+            along = (_GAP + n * (size + _GAP)) * (1 - 2 * end)
+            where, offset, align = (end, 0.0), (along, away), (end, 1.0)
+            if upwards:
+                where, offset, align = where[::-1], offset[::-1], align[::-1]
             _put(axes, picture, where, offset, size, align, xycoords="axes fraction")
 
 
 def _put(  # noqa: PLR0917 - what, where and how large
-    axes: Any,
-    picture: Any,
+    axes: "Axes",
+    picture: Picture,
     where: tuple[float, float],
     offset: tuple[float, float],
     size: float,
     align: tuple[float, float],
-    xycoords: Any = ("axes fraction", "data"),
+    xycoords: str | tuple[str, str] = ("axes fraction", "data"),
 ) -> None:
-    """Put a picture so many points beside a place of the axes."""
+    """Draw a picture with an offset, in points, from a place of the axes."""
     box = require_matplotlib("offsetbox")
     image = box.OffsetImage(
         picture, zoom=size / max(picture.shape[:2]), interpolation="antialiased"

@@ -1,12 +1,13 @@
-"""Pictures of a crowd: the map of people, and the heat map of their weights."""
+"""Pictures of a crowd: the map of users, the heat map of their weights, the shares of items."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeminds._util.array_types import Bool, Float, Index
+from likeminds._util.array_types import Index
 from likeminds._util.text_format import counted
 from likeminds.plots.figures import (
+    BLUE,
     COLOURS,
     DIVERGING,
     MARKERS,
@@ -17,41 +18,43 @@ from likeminds.plots.figures import (
     set_title,
     wrap_text,
 )
-from likeminds.plots.thumbnails import ThumbnailItems, label_ends, label_rows
+from likeminds.plots.thumbnails import Images, ThumbnailItems, label_ends, label_rows
+from likeminds.rankers.ranker import Ranker
 from likeminds.schools import School, Schools
 from likeminds.schools.items import Items
 from likeminds.schools.school_names import are_telling
+from likeminds.schools.school_soft_labels import BOUND
 from likeminds.schools.user_map import map_places, n_dimensions
 from likeminds.schools.weight_levels import WeightLevels
 
-# More than these would be a blot, or thinner than a pixel.
-_MOST_DOTS, _MOST_PEOPLE, _MOST_FEATURES = 3_000, 400, 24
-# Of a feature on an axis, in each of two lines.
-_LETTERS = 34
-# Inches: of a picture that fits a page unscaled, and of a row of the heat map; and points of its
-# labels, which are then larger than 11 pixels.
-_WIDTH, _ROW, _LABEL = 8.2, 0.3, 8.5
-# The same of a row that is labelled by pictures; fewer of them are drawn.
-_PICTURED_ROW, _MOST_PICTURED = 0.42, 14
-# In a line of the map's title and legend.
-_LETTERS_OF_MAP = 86
-# Of the darkest colour: a level with none darker would look empty.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Most that are drawn of each: more would be a blot, or thinner than a pixel.
+_MOST_DOTS, _MOST_PEOPLE, _MOST_FEATURES, _MOST_PICTURED = 3_000, 400, 24, 14
+# Letters of a line: of a feature on an axis, of the map's title and legend, of a title.
+_LETTERS, _LETTERS_OF_MAP, _LETTERS_OF_TITLE = 34, 86, 80
+# Inches: of a picture that fits a page unscaled, and of a row with a name or with pictures;
+# points of labels, which are then larger than 11 pixels.
+_WIDTH, _ROW, _PICTURED_ROW, _LABEL = 8.2, 0.3, 0.42, 8.5
+# Share of the darkest colour: a level with none darker would look empty.
 _PALEST = 0.05
 
 
 def people_map(
     schools: Schools,
     *,
-    ax: Any = None,
+    ax: "Axes | None" = None,
     items: Items | None = None,
-    images: Any = None,
+    images: Images = None,
     width: float = _WIDTH,
-) -> Any:
-    """Draw where people stand in the two directions in which they differ most.
+) -> "Axes":
+    """Draw users in the two directions in which they differ most.
 
-    People near each other rank the items alike. Colour and marker are the school; a ring is
-    somebody who sees it their own way. Of very many people, some are drawn. With one direction,
-    dots are heaped up on a line; with none, there is nothing to draw but that.
+    Users near each other rank the items alike. Colour and marker are the school; a ring marks an
+    outlier. At most 3,000 users are drawn. With one direction, dots are stacked on a line; with
+    none, the picture only says so.
 
     Parameters
     ----------
@@ -60,8 +63,8 @@ def people_map(
     ax : matplotlib Axes, optional
         Where to draw.
     items, images : Items, and a mapping from item id to picture, optional
-        The items that people judged, and their pictures: where directions have no better names
-        than items, the ends of the axes show what people there want.
+        The labelled items, and their pictures: where directions have no better names than
+        items, the ends of the axes show the favourites of users there.
     width : float
         Of a new figure, in inches.
 
@@ -69,7 +72,8 @@ def people_map(
     -------
     matplotlib Axes
     """
-    axes = new_axes(width, _height_of_map(schools)) if ax is None else ax
+    height = 0.0 if not schools.axes else 1.6 if n_dimensions(schools) < 2 else 4.0
+    axes = new_axes(width, 1.2 + height + 0.35 * len(schools)) if ax is None else ax
     share = width / _WIDTH
     shown = np.zeros(len(schools.user_ids), dtype=np.bool_)
     shown[evenly_spaced(len(shown), _MOST_DOTS)] = True
@@ -80,7 +84,8 @@ def people_map(
         look = max(number - 1, 0) % len(COLOURS)
         name = _name_of(schools[number], schools, pictured, share) if schools else None
         axes.scatter(
-            *places[mine].T,
+            places[mine, 0],
+            places[mine, 1],
             s=26,
             color=COLOURS[look],
             marker=MARKERS[look],
@@ -88,13 +93,16 @@ def people_map(
             linewidths=0,
             label=name,
         )
-    _ring_loners(axes, places, shown & schools.loner)
+    alone = shown & schools.loner
+    if alone.any():
+        ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
+        axes.scatter(places[alone, 0], places[alone, 1], s=80, label="on their own", **ring)
     _label_axes(axes, schools, pictured, share)
     if schools.axes and (schools or schools.loner.any()):
         if ax is None:
             axes.figure.legend(loc="outside lower left", fontsize="medium", frameon=False)
         else:
-            axes.legend(fontsize="small")
+            ax.legend(fontsize="small")
     return set_title(axes, wrap_text(_map_title(schools), int(_LETTERS_OF_MAP * share), 3))
 
 
@@ -108,27 +116,14 @@ def _name_of(
     return f"school {school.number}: {counted(school.size, 'person', 'people')}"
 
 
-def _height_of_map(schools: Schools) -> float:
-    if not schools.axes:
-        return 1.2
-    return (5.2 if n_dimensions(schools) > 1 else 2.8) + 0.35 * len(schools)
-
-
-def _ring_loners(axes: Any, places: Float, loner: Bool) -> None:
-    if loner.any():
-        ring = {"facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
-        axes.scatter(*places[loner].T, s=80, label="on their own", **ring)
-
-
-def _label_axes(axes: Any, schools: Schools, pictured: ThumbnailItems | None, share: float) -> None:
-    """Say, or show, at both ends of an axis what people there want; numbers would say nothing.
-
-    ``share`` is how wide the picture is, of the usual.
-    """
+def _label_axes(
+    axes: "Axes", schools: Schools, pictured: ThumbnailItems | None, share: float
+) -> None:
+    """Label both ends of each axis with features or pictures; ``share`` is of the usual width."""
     axes.set_xticks([])
     axes.set_yticks([])
     left, right = "\N{LEFTWARDS ARROW}", "\N{RIGHTWARDS ARROW}"
-    style = {"transform": axes.transAxes, "fontsize": "medium"}
+    style: dict[str, Any] = {"transform": axes.transAxes, "fontsize": "medium"}
     for axis, upwards in zip(schools.axes[: n_dimensions(schools)], (False, True), strict=False):
         if pictured is not None and not are_telling(axis.strength, schools.feature_names):
             label_ends(axes, pictured, axis.weights, upwards=upwards, share=share)
@@ -164,19 +159,19 @@ def _map_title(schools: Schools) -> str:
 
 
 def heatmap(
-    ranker: Any,
+    ranker: Ranker,
     schools: Schools,
     items: Items | None = None,
-    images: Any = None,
+    images: Images = None,
     *,
     width: float = _WIDTH,
-) -> Any:
-    """Draw everybody's weights level by level, people and features ordered by school.
+) -> "Figure":
+    """Draw all users' weights level by level, users and features ordered by school.
 
-    On the left, what all agree on; then what each person's group and personal level add to it. A
-    school is a band of people with the same colours on the same features. All are made equally
-    decided, as in `find_schools`, and weights are times the spread of their feature; of very many
-    people and features, some are drawn.
+    On the left is the consensus; then what each user's group and personal level add to it. A
+    school is a band of users with the same colours on the same features. Weights are scaled as in
+    `find_schools`, and multiplied by the spread of their feature. At most 400 users and 24
+    features are drawn.
 
     Parameters
     ----------
@@ -185,7 +180,7 @@ def heatmap(
     schools : Schools
         What `likeminds.find_schools` found in it.
     items, images : Items, and a mapping from item id to picture, optional
-        The items that people judged, and their pictures: components of pictures are then shown by
+        The labelled items, and their pictures: components of pictures are then shown by
         those that have most and least of them.
     width : float
         The width of the figure, in inches; a narrow one has shorter names and no colour bar.
@@ -213,15 +208,12 @@ def heatmap(
     figure = new_figure(width, 1.5 + row * len(features))
     ratios = [1.0, *([16.0 / len(drawn)] * len(drawn))]
     first, *others = figure.subplots(1, 1 + len(drawn), width_ratios=ratios, sharey=True)
-    style = {"cmap": DIVERGING, "vmin": -limit, "vmax": limit, "aspect": "auto"}
+    style: dict[str, Any] = {"cmap": DIVERGING, "vmin": -limit, "vmax": limit, "aspect": "auto"}
     first.imshow(consensus, **style)
     first.set_xticks([0], ["all"], fontsize=_LABEL)
     letters = _LETTERS // 2 if is_narrow else _LETTERS
     names = [wrap_text(schools.feature_words[j], letters, 2) for j in features]
-    if pictured is None:
-        first.set_yticks(range(len(names)), names)
-    else:
-        label_rows(first, features.tolist(), names, pictured)
+    label_rows(first, features.tolist(), names, pictured)
     first.tick_params(length=0, labelsize=_LABEL)
     for axes, (name, part) in zip(others, drawn.items(), strict=True):
         image = axes.imshow(part, interpolation="nearest", **style)
@@ -239,7 +231,7 @@ def heatmap(
 
 
 def _people_in_order(schools: Schools) -> Index:
-    """Order people by school, and inside by the direction in which they differ most."""
+    """Order users by school, then by the direction in which they differ most."""
     first = schools.coordinates[:, :1].sum(axis=1)
     order = np.lexsort((first, schools.labels))
     return order[evenly_spaced(len(order), _MOST_PEOPLE)]
@@ -255,7 +247,7 @@ def _features_in_order(schools: Schools, most: int) -> Index:
     return kept[np.lexsort((-strongest[kept], np.where(school < 0, len(schools), school)))]
 
 
-def _mark_schools(axes: Any, schools: Schools, people: Index) -> None:
+def _mark_schools(axes: "Axes", schools: Schools, people: Index) -> None:
     numbers = schools.numbers[people]
     edges = np.flatnonzero(np.diff(numbers)) + 1
     for edge in edges:
@@ -265,3 +257,44 @@ def _mark_schools(axes: Any, schools: Schools, people: Index) -> None:
     names = [f"school {numbers[s]}" if schools else "people" for s in starts]
     axes.set_xticks(middles, names, fontsize=_LABEL)
     axes.tick_params(length=0)
+
+
+def item_shares(schools: Schools, ax: "Axes | None" = None, *, width: float = 7.0) -> "Axes":
+    """Draw the share of users that would say yes to each item, with 90 % intervals, in order.
+
+    Parameters
+    ----------
+    schools : Schools
+        What `likeminds.find_schools` found, with soft labels.
+    ax : matplotlib Axes, optional
+        Where to draw.
+    width : float
+        Of a new figure, in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    soft = schools.soft_labels
+    if soft is None:
+        raise ValueError(
+            "There are no shares to draw: find_schools had no labels to make them of. "
+            "Pass it the annotations."
+        )
+    axes = new_axes(width, 3.4) if ax is None else ax
+    order = np.argsort(soft.share, kind="stable")
+    share, error = 100.0 * soft.share[order], 100.0 * BOUND * soft.error[order]
+    place = np.arange(1, len(order) + 1)
+    low, high = np.clip(share - error, 0.0, 100.0), np.clip(share + error, 0.0, 100.0)
+    axes.vlines(place, low, high, color=BLUE, alpha=0.25, linewidth=max(0.5, 150 / len(order)))
+    axes.scatter(place, share, s=8, color=BLUE, linewidths=0)
+    axes.axhline(50.0, color="0.5", linestyle="--", linewidth=1.0)
+    axes.set(
+        ylim=(-2.0, 102.0), xlabel="items, from the fewest yeses to the most", ylabel="% of people"
+    )
+    most = int((soft.share > 0.5).sum())
+    title = (
+        f"More than half of the people {schools.verb.would('them')}: "
+        f"{most:,} of {counted(len(order), 'item')}"
+    )
+    return set_title(axes, wrap_text(title, int(_LETTERS_OF_TITLE * width / 7), 3), grid="y")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 
 from likeminds._util.result_tables import render
-from likeminds.plots.dark_mode import darken
+from likeminds.plots.figures import darken
 from likeminds.plots.figures import as_png, require_matplotlib
 
 if TYPE_CHECKING:
