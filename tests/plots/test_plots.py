@@ -21,8 +21,7 @@ from likeminds import (
     plots,
 )
 from likeminds.features.small_pictures import picture_of, thumbnail
-from likeminds.plots.figures import INK, PAPER, darken
-from likeminds.plots.figures import COLOURS, new_axes, set_title
+from likeminds.plots.figures import COLOURS, INK, PAPER, darken, new_axes, set_title
 from likeminds.rankers.baselines import Popularity, RidgeToConsensus
 
 pytestmark = pytest.mark.seconds

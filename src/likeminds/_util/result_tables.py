@@ -78,11 +78,16 @@ def as_kind(table: "pa.Table", kind: Frames) -> Any:
 
 @cache
 def _environment() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - 40 ms
+    from jinja2 import (  # noqa: PLC0415 - 40 ms
+        Environment,
+        PackageLoader,
+        StrictUndefined,
+        select_autoescape,
+    )
 
     return Environment(
         loader=PackageLoader("likeminds._util"),
-        autoescape=True,
+        autoescape=select_autoescape(),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

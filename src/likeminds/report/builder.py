@@ -1,20 +1,33 @@
 """Put a report together and write it, whole or not at all."""
 
 from collections.abc import Hashable, Mapping
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from likeminds import plots
 from likeminds._util.atomic_files import place_for, write_whole
 from likeminds._util.checks import listing
 from likeminds._util.text_format import counted, signed
 from likeminds.data.annotations import Annotations
 from likeminds.plots.figures import require_matplotlib
+from likeminds.plots.thumbnails import Images
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
+from likeminds.rankers.ranker import Ranker
 from likeminds.report import sections
 from likeminds.report.facts import ReportFacts
-from likeminds.report.hero_plot import first_picture
-from likeminds.report.page import Block, Numbers, Paragraph, ReportTable, Section, page
+from likeminds.report.page import (
+    PHONE_WIDTH,
+    Block,
+    Numbers,
+    PagePicture,
+    Paragraph,
+    ReportTable,
+    Section,
+    page,
+    picture,
+)
 from likeminds.report.sentences import finding, interval, numbers, summary
 
 _SECTIONS = (
@@ -30,10 +43,10 @@ _FOOTER = "Written by likeminds. Everything on this page is in this one file."
 
 
 def write_report(
-    model: ReadableModel | Mapping[Any, Any],
+    model: ReadableModel | Mapping[Any, Ranker],
     path: str | PathLike[str],
     annotations: Annotations | None = None,
-    images: Any = None,
+    images: Images = None,
     title: str | None = None,
     *,
     held_out: Annotations | None = None,
@@ -43,20 +56,19 @@ def write_report(
 ) -> Path:
     """Write one self-contained HTML page about a model.
 
-    It begins with a paragraph that a busy person can stop after; then come the schools of
-    thought, the items that all of them like and those that divide people, where people stand,
-    how accurate the rankings are, what the labels say about the annotators, and how the model
-    was fitted. Pictures are inlined, nothing is loaded from elsewhere, no script runs.
+    It begins with a summary; then come the schools of thought, the items that all of them like
+    and those that divide users, the accuracy of rankings, diagnostics of annotators, and how the
+    model was fitted. Pictures are inlined, nothing is loaded from elsewhere, no script runs.
 
     Parameters
     ----------
     model : ranker, `AttributeModel`, or mapping from attribute to ranker
-        What was fitted. Several attributes make one page with a part for each.
+        The fitted model. Several attributes make one page with a part for each.
     path : path
         Where to; an existing file is replaced only once the new one is complete.
     annotations : Annotations, optional
-        What the model was fitted to (with its attributes, if there are several). By default
-        what the ranker still has; without any, there are no items and no accuracy.
+        The labels that the model was fitted to (with its attributes, if there are several). By
+        default those that the model has kept; without any, there are no items and no accuracy.
     images : mapping from item id to picture, or sequence in the order of the items, optional
         Paths or arrays; items are then shown as thumbnails.
     title : str, optional
@@ -102,19 +114,20 @@ def write_report(
         )
         for attribute, ranker in rankers.items()
     }
-    if len(facts) == 1:
-        ((attribute, only),) = facts.items()
-        content = _page_of_one(attribute, only, title)
-    else:
+    if len(facts) > 1:
         content = _page_of_many(facts, title)
+    else:
+        ((attribute, only),) = facts.items()
+        about = title or (None if attribute == NAMELESS else str(attribute))
+        content = page(finding(only), _first(only), _parts(only), kicker=about, footer=_FOOTER)
     write_whole(target, content.encode())
     return target
 
 
-def _rankers_of(model: ReadableModel | Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+def _rankers_of(model: ReadableModel | Mapping[Hashable, Ranker]) -> dict[Hashable, Ranker]:
     if not isinstance(model, ReadableModel | Mapping):
         raise TypeError(f"Expected a model of this library, but got {type(model).__name__}.")
-    rankers: Mapping[Any, Any] = model.rankers_ if isinstance(model, ReadableModel) else model
+    rankers: Mapping[Any, Ranker] = model.rankers_ if isinstance(model, ReadableModel) else model
     if not rankers:
         raise ValueError("The model has no attributes: there is nothing to report.")
     return dict(rankers)
@@ -142,21 +155,41 @@ def _about(
     return annotations.of_attribute(annotations.attribute_ids[0])
 
 
-def _page_of_one(attribute: Hashable, facts: ReportFacts, title: str | None) -> str:
-    about = title or (None if attribute == NAMELESS else str(attribute))
-    return page(finding(facts), _first(facts), _parts(facts), kicker=about, footer=_FOOTER)
-
-
 def _first(facts: ReportFacts) -> list[Block]:
-    return [Paragraph(summary(facts), "lead"), Numbers(numbers(facts)), *first_picture(facts)]
+    return [
+        Paragraph(summary(facts), "lead"),
+        Numbers(numbers(facts)),
+        *_first_picture(facts),
+    ]
+
+
+def _first_picture(facts: ReportFacts) -> list[PagePicture]:
+    """Return the picture to see first: the map of users, or the shares of items."""
+    found = facts.schools
+    if found is None or not (found.axes or found.soft_labels):
+        return []
+    if found.axes:
+        draw = partial(plots.people_map, found, items=facts.items, images=facts.images)
+        alt = "Map of people by school of thought"
+        caption = "Each dot is a person; people near each other rank the items alike."
+        if facts.are_pictures_telling(found.axes[0].strength):
+            most = facts.verb.most(many=True)
+            caption += f" Pictures: what people at this end {most}, unlike others."
+        if found.loner.any():
+            caption += " Rings: on their own."
+    else:
+        draw = partial(plots.item_shares, found)
+        caption = "Each dot is an item; its line holds the true share with a probability of 90 %."
+        alt = "Share of people that say yes to each item, in order"
+    return [picture(draw(), alt, caption, narrow=draw(width=PHONE_WIDTH))]
 
 
 def _page_of_many(facts: Mapping[Hashable, ReportFacts], title: str | None) -> str:
     rows = [_overview_row(attribute, found) for attribute, found in facts.items()]
     header = ["attribute", "people", "schools", "AUC, own", "AUC, consensus", "to check"]
-    # What nothing is known about has no column.
-    told = [column for column in range(len(header)) if any(row[column] for row in rows)]
-    header, *rows = ([row[column] for column in told] for row in (header, *rows))
+    # Columns without any entry are left out.
+    filled = [column for column in range(len(header)) if any(row[column] for row in rows)]
+    header, *rows = ([row[column] for column in filled] for row in (header, *rows))
     parts = [
         Section(
             str(attribute),

@@ -1,4 +1,4 @@
-"""Everything that a report says about one attribute, computed once."""
+"""The facts of a report about one attribute, computed once."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -7,45 +7,37 @@ from typing import Any
 
 import numpy as np
 
+from likeminds._util.array_types import Float
 from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.diagnostics import Diagnostics, diagnose
 from likeminds.metrics.by_user import MetricByUser
 from likeminds.metrics.paired import PairedDifference, over_users
+from likeminds.plots.thumbnails import Images
 from likeminds.rankers.capabilities import Capability
+from likeminds.rankers.ranker import Ranker
 from likeminds.schools import Explanation, Schools
 from likeminds.schools.items import Items
+from likeminds.schools.school_names import are_telling
 from likeminds.schools.weight_levels import as_ranker
 
 
 @dataclass(frozen=True, eq=False)
 class ReportFacts:
-    """What is known about one ranker.
-
-    Attributes
-    ----------
-    explained : Explanation
-        What the ranker says about people and items.
-    annotations : Annotations or None
-        The labels and items it is shown with.
-    diagnostics : Diagnostics or None
-        None without labels.
-    images
-        Pictures of the items, as `write_report` takes them.
-    """
+    """A ranker's explanation, its labels, and the diagnostics, which need labels."""
 
     explained: Explanation
     annotations: Annotations | None
     diagnostics: Diagnostics | None
-    images: Any
+    images: Images
 
     @classmethod
     def gather(
         cls,
-        ranker: Any,
+        ranker: Ranker,
         annotations: Annotations | None,
         held_out: Annotations | None,
-        images: Any,
+        images: Images,
         *,
         n_schools: int | str,
         judge_users: bool,
@@ -64,22 +56,21 @@ class ReportFacts:
 
     @property
     def n_users(self) -> int:
-        """How many people the ranker knows."""
+        """The number of users of the ranker."""
         return len(self.ranker.people_)
 
     @cached_property
     def n_items(self) -> int:
-        """How many distinct items the labels are about; without ids, by their features."""
-        said = self.annotations
-        if said is None:
+        """The number of distinct items with labels; without ids, by their features."""
+        labels = self.annotations
+        if labels is None:
             return 0
-        if said.has_items:
-            return len(np.unique(said.item_codes))
-        return len(np.unique(said.X, axis=0))
+        items = np.unique(labels.item_codes) if labels.has_items else np.unique(labels.X, axis=0)
+        return len(items)
 
     @property
     def ranker(self) -> Any:
-        """What was fitted."""
+        """The fitted ranker."""
         return self.explained.ranker
 
     @property
@@ -92,9 +83,15 @@ class ReportFacts:
         """The items, where there are any."""
         return self.explained.items
 
+    def are_pictures_telling(self, strength: Float) -> bool:
+        """Say whether pictures show a difference better than names of features."""
+        if self.images is None or self.schools is None:
+            return False
+        return not are_telling(strength, self.schools.feature_names)
+
     @cached_property
     def schools(self) -> Schools | None:
-        """Who thinks alike; None where the ranker has no group level."""
+        """The schools; None where the ranker has no group level."""
         return self.explained.schools if Capability.LEVELS.of(self.ranker._best_model) else None
 
     @property
@@ -111,9 +108,5 @@ class ReportFacts:
         found = self.diagnostics
         if found is None or not np.isfinite(found.own_auc).any():
             return None
-        own, shared = found.own_auc, found.consensus_auc
-        return (
-            MetricByUser(found.users, own),
-            MetricByUser(found.users, shared),
-            over_users(own - shared),
-        )
+        own, shared = (MetricByUser(found.users, a) for a in (found.own_auc, found.consensus_auc))
+        return own, shared, over_users(found.own_auc - found.consensus_auc)

@@ -1,13 +1,12 @@
 """Blocks of a page, as data; ``_util/templates`` turns them into one self-contained HTML file."""
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 
 from likeminds._util.result_tables import render
-from likeminds.plots.figures import darken
-from likeminds.plots.figures import as_png, require_matplotlib
+from likeminds.plots.figures import as_png, darken, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
 
 # Pixels of the page to an inch of a picture; files have more, for sharp screens.
 _PIXELS, _SHARP = 110, 1.6
-# Screens that are narrower are phones.
-_PHONE = "(max-width: 40rem)"
+# Narrower screens are phones; inches of a picture that fits one.
+_PHONE, PHONE_WIDTH = "(max-width: 40rem)", 3.5
 
 
 @dataclass(frozen=True)
@@ -55,13 +54,9 @@ class ReportTable:
     @property
     def kinds(self) -> list[str | None]:
         """The class of each column."""
-        return [_kind([str(row[i]) for row in self.rows]) for i in range(len(self.columns))]
-
-
-def _kind(cells: Iterable[str]) -> str | None:
-    filled = [cell for cell in cells if cell]
-    numbers = all(cell.lstrip("+-\N{MINUS SIGN}(<[ ")[:1].isdigit() for cell in filled)
-    return "number" if filled and numbers else None
+        columns = [[str(row[i]) for row in self.rows] for i in range(len(self.columns))]
+        filled = [[cell.lstrip("+-\N{MINUS SIGN}(<[ ") for cell in c if cell] for c in columns]
+        return ["number" if c and all(cell[:1].isdigit() for cell in c) else None for c in filled]
 
 
 @dataclass(frozen=True)
@@ -151,19 +146,15 @@ def picture(
 
     On paper it is always light.
     """
-    drawn = _figure_of(figure)
-    width = round(drawn.get_figwidth() * _PIXELS)
-    small = [] if narrow is None else _versions(_figure_of(narrow), _PHONE)
-    (light, _), *others = _versions(drawn)
+    width = round(cast("Figure", figure.figure or figure).get_figwidth() * _PIXELS)
+    small = [] if narrow is None else _versions(narrow, _PHONE)
+    (light, _), *others = _versions(figure)
     return PagePicture(light, alt, caption, width, [*reversed(small), *others], bool(small))
 
 
-def _figure_of(drawn: "Figure | Axes") -> "Figure":
-    return cast("Figure", getattr(drawn, "figure", None) or drawn)
-
-
-def _versions(figure: "Figure", media: str = "") -> list[tuple[str, str]]:
+def _versions(drawn: "Figure | Axes", media: str = "") -> list[tuple[str, str]]:
     """Return a figure, light and dark, and when to show which; the figure is closed."""
+    figure = cast("Figure", drawn.figure or drawn)
     dots, there = round(_PIXELS * _SHARP), f" and {media}" if media else ""
     light = inlined(as_png(figure, dots)), f"screen{there}"
     dark = inlined(as_png(darken(figure), dots))
@@ -179,26 +170,13 @@ def page(
     kicker: str | None = None,
     footer: str | None = None,
 ) -> str:
-    """Return a whole page.
-
-    Parameters
-    ----------
-    title : str
-        Its first heading.
-    first : sequence of blocks
-        What a busy person can stop after; links to the sections with an anchor come next.
-    sections : sequence of Section
-        The rest.
-    kicker, footer : str, optional
-        Lines above the title, and at the end.
-    """
-    contents = [section for section in sections if section.anchor]
+    """Return a whole page: ``kicker``, title, ``first``, links to sections with anchors."""
     return render(
         "page.html",
         title=title,
         first=first,
         sections=sections,
-        contents=contents,
+        contents=[section for section in sections if section.anchor],
         kicker=kicker,
         footer=footer,
     )

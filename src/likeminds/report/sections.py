@@ -19,8 +19,8 @@ from likeminds.features.small_pictures import picture_of, thumbnail
 from likeminds.plots.figures import COLOURS
 from likeminds.plots.person import describe
 from likeminds.report.facts import ReportFacts
-from likeminds.report.hero_plot import NARROW, are_shown
 from likeminds.report.page import (
+    PHONE_WIDTH,
     Block,
     Card,
     Cards,
@@ -40,12 +40,12 @@ from likeminds.schools.result import LEVELS
 from likeminds.schools.school_names import are_named, shorten
 
 _ITEMS, _TEXT_ITEMS, _PEOPLE_NAMED, _CARDS, _MOST_ROWS = 8, 4, 12, 2, 300
-# Features of an item that are told where it has no picture.
+# Features of an item that are named where it has no picture.
 _FEATURES_TOLD, _LETTERS = 12, 140
 
 
 def schools_section(facts: ReportFacts) -> Section | None:
-    """Return who thinks alike, on which features, with examples."""
+    """Return the schools, their features, and examples."""
     found = facts.schools
     if found is None:
         return None
@@ -104,53 +104,55 @@ def _heatmap(facts: ReportFacts, found: Schools) -> PagePicture:
     )
     alt = "Heat map of everybody's weights, people and features ordered by school"
     draw = partial(plots.heatmap, facts.ranker, found, facts.items, facts.images)
-    return picture(draw(), alt, caption, narrow=draw(width=NARROW))
+    return picture(draw(), alt, caption, narrow=draw(width=PHONE_WIDTH))
 
 
 def _school_card(facts: ReportFacts, school: School) -> Card:
     found = facts.schools
-    members = [] if found is None else found.members(school.number)[:_PEOPLE_NAMED].tolist()
+    assert found is not None
+    members = found.members(school.number)[:_PEOPLE_NAMED].tolist()
     named = {name: value for name, value in school.features.items() if are_named([name])}
     features = ", ".join(f"{name.replace('_', ' ')} {signed(v, 2)}" for name, v in named.items())
     apart = f" Set apart by: {features}." if features else ""
-    more = school.size - len(members)
-    rest = f" and {more:,} more" if more else ""
-    shown = found is not None and are_shown(facts, found.strength[school.number - 1])
+    shown = facts.are_pictures_telling(found.strength[school.number - 1])
     name = f"School {school.number}" if shown else f"School {school.number}: {school.name}"
     parts = [
         f"{counted(school.size, 'person', 'people')}, {school.share:.0%} of all; stability "
         f"{school.stability:.2f} ({_stable(school.stability)}).{apart}",
         *_items(facts, f"What it {facts.verb.most()}", school.typical),
         *_differences(facts, school),
-        Paragraph(f"Surest members: {', '.join(map(str, members))}{rest}.", "note"),
+        Paragraph(f"Surest members: {_and_more(members, school.size)}.", "note"),
     ]
     colour = COLOURS[(school.number - 1) % len(COLOURS)]  # as on the map
     return Card(colour, name, parts)
 
 
+def _and_more(names: Sequence[object], total: int) -> str:
+    """List names, and say how many there are besides."""
+    more = total - len(names)
+    return ", ".join(map(str, names)) + (f" and {more:,} more" if more else "")
+
+
 def _differences(facts: ReportFacts, school: School) -> list[Block]:
     """Return the items that a school places higher, and lower, than all others do."""
     if facts.images is None:
-        return _items(facts, "Where it differs most from all others", school.divisive, _higher)
-    told: list[Block] = []
+
+        def placed(value: float) -> str:
+            return f"placed {abs(value):.0%} {'higher' if value > 0 else 'lower'}"
+
+        return _items(facts, "Where it differs most from all others", school.divisive, placed)
+    blocks: list[Block] = []
     for title, sign in (("higher", 1.0), ("lower", -1.0)):
         judged = [one for one in school.divisive if one.value * sign > 0]
-        told += _items(facts, f"Places {title} than all others do", judged, _places)
-    return told
+        text = f"Places {title} than all others do"
+        blocks += _items(facts, text, judged, lambda value: f"by {abs(value):.0%}")
+    return blocks
 
 
 def _stable(stability: float) -> str:
     if stability >= 0.85:
         return "very stable"
     return "stable" if stability >= 0.6 else "not stable: another sample may not show it"
-
-
-def _higher(value: float) -> str:
-    return f"placed {abs(value):.0%} {'higher' if value > 0 else 'lower'}"
-
-
-def _places(value: float) -> str:
-    return f"by {abs(value):.0%}"
 
 
 def divisive_section(facts: ReportFacts) -> Section | None:
@@ -162,8 +164,9 @@ def divisive_section(facts: ReportFacts) -> Section | None:
         "deviation over people of the share of items it beats: 0.29 if it may stand anywhere, "
         "0.5 if it is the best for one half and the worst for the other."
     )
-    items = _items(facts, None, facts.schools.divisive, "{:.2f}".format)
-    table = _shares(facts, facts.schools, facts.schools.divisive)
+    judged = facts.schools.divisive
+    items = _items(facts, None, judged, "{:.2f}".format)
+    table = _shares(facts, facts.schools, judged)
     return Section("What divides people most", [intro, *items, *table])
 
 
@@ -251,13 +254,10 @@ def standing_section(facts: ReportFacts) -> Section | None:
     ]
     header = ["level", "a tenth has less than", "half has less than", "nine tenths have less than"]
     table = ReportTable(header, rows, "Share of each level in what moves a person's scores")
+    alone = "Nobody stands clearly alone: no personal part is larger than chance lets it be."
     if found.loner.any():
         names = found.loners[:_PEOPLE_NAMED].tolist()
-        more = int(found.loner.sum()) - len(names)
-        rest = f" and {more:,} more" if more else ""
-        alone = f"On their own: {', '.join(map(str, names))}{rest}."
-    else:
-        alone = "Nobody stands clearly alone: no personal part is larger than chance lets it be."
+        alone = f"On their own: {_and_more(names, int(found.loner.sum()))}."
     return Section("Where people stand", [table, alone])
 
 
@@ -267,19 +267,12 @@ def accuracy_section(facts: ReportFacts) -> Section | None:
     if found is None or accuracy is None:
         return None
     own, shared, difference = accuracy
-    rows = [
-        ["everybody's own ranking", interval(own)],
-        ["the consensus", interval(shared)],
-        [
-            "difference",
-            f"{signed(difference.mean)} ({signed(difference.low)} to {signed(difference.high)})",
-        ],
-    ]
-    how = (
-        "Labels that the model had not seen."
-        if found.held_out
-        else "Labels were held out in five turns, and the model fitted to the rest each time."
-    )
+    mean, low, high = map(signed, (difference.mean, difference.low, difference.high))
+    rows = [["everybody's own ranking", interval(own)], ["the consensus", interval(shared)]]
+    rows.append(["difference", f"{mean} ({low} to {high})"])
+    how = "Labels were held out in five turns, and the model fitted to the rest each time."
+    if found.held_out:
+        how = "Labels that the model had not seen."
     if facts.cut is not None:
         how += f" Grades above {facts.cut} count as a yes."
     caption = f"Mean AUC of {counted(own.n_defined, 'person', 'people')}, 95 % interval over people"
@@ -292,14 +285,19 @@ def accuracy_section(facts: ReportFacts) -> Section | None:
 
 
 def people_section(facts: ReportFacts) -> Section | None:
-    """Return what the labels say about those who gave them."""
+    """Return the diagnostics of annotators."""
     found = facts.diagnostics
     if found is None:
         return None
     counts = [[verdict, f"{n:,}", MEANINGS[verdict]] for verdict, n in found.counts.items()]
     parts: list[Block] = [ReportTable(["verdict", "people", "meaning"], counts)]
     if found.severity is not None:
-        parts.append(_severity(found))
+        parts.append(
+            f"Severity: {found.severity}. The column of yes where others are divided compares "
+            "people on equal items: 50% is as readily as most, less is strict. Raters may rank "
+            "items alike and differ in that; a guideline with examples near the threshold brings "
+            "them together."
+        )
     for verdict in UNUSUAL:
         rows = np.flatnonzero(found.verdict == verdict)
         if len(rows):
@@ -313,14 +311,6 @@ def people_section(facts: ReportFacts) -> Section | None:
     return Section("Annotators", parts)
 
 
-def _severity(found: Diagnostics) -> str:
-    return (
-        f"Severity: {found.severity}. The column of yes where others are divided compares people "
-        "on equal items: 50% is as readily as most, less is strict. Raters may rank items alike "
-        "and differ in that; a guideline with examples near the threshold brings them together."
-    )
-
-
 def _people_table(found: Diagnostics, rows: Index, caption: str | None) -> ReportTable:
     header = ["user", "verdict", "labels", "positive", "yes where others are divided"]
     header += ["AUC, own", "interval", "AUC, consensus"]
@@ -330,22 +320,18 @@ def _people_table(found: Diagnostics, rows: Index, caption: str | None) -> Repor
             found.verdict[i],
             f"{found.n_labels[i]:,}",
             f"{found.positive_share[i]:.0%}",
-            _share(found.yes_where_divided[i]),
-            _number(found.own_auc[i]),
-            f"{found.low[i]:.2f} to {found.high[i]:.2f}" if np.isfinite(found.low[i]) else "",
-            _number(found.consensus_auc[i]),
+            _finite(found.yes_where_divided[i], "{:.0%}"),
+            _finite(found.own_auc[i]),
+            _finite(found.low[i], f"{{:.2f}} to {found.high[i]:.2f}"),
+            _finite(found.consensus_auc[i]),
         ]
         for i in rows
     ]
     return ReportTable(header, cells, caption)
 
 
-def _share(value: float) -> str:
-    return f"{value:.0%}" if np.isfinite(value) else ""
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}" if np.isfinite(value) else ""
+def _finite(value: float, form: str = "{:.2f}") -> str:
+    return form.format(value) if np.isfinite(value) else ""
 
 
 def _cards(facts: ReportFacts, found: Diagnostics) -> list[PagePicture]:
@@ -372,13 +358,9 @@ def fit_section(facts: ReportFacts) -> Section | None:
     rows = [[name, _plain(value)] for name, value in sorted(parameters.items())]
     chosen = facts.ranker._learned("best_params_") or {}
     rows += [[f"{name} (chosen)", _plain(value)] for name, value in sorted(chosen.items())]
-    told = {
-        "directions of the group level": "n_groups_",
-        "iterations": "n_iter_",
-        "converged": "converged_",
-        "objective": "objective_",
-    }
-    found = {name: ranker._learned(value) for name, value in told.items()}
+    names = {"directions of the group level": "n_groups_", "iterations": "n_iter_"}
+    names |= {"converged": "converged_", "objective": "objective_"}
+    found = {name: ranker._learned(value) for name, value in names.items()}
     rows += [[name, _plain(value)] for name, value in found.items() if value is not None]
     parts: list[Block] = [ReportTable([type(facts.ranker).__name__, "value"], rows)]
     if facts.ranker._learned("cv_results_"):
