@@ -1,16 +1,15 @@
 """Pictures of items as labels, for features that have no telling names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds.features.images import Picture
-from likeminds.features.small_pictures import picture_of, thumbnail
+from likeminds.features.small_pictures import Pictures, picture_of, thumbnail
 from likeminds.plots.figures import require_matplotlib
 from likeminds.schools.items import Items
 from likeminds.schools.school_names import is_made
@@ -18,9 +17,7 @@ from likeminds.schools.school_names import is_made
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Pictures of items: paths or arrays, by item id or in the order of the items.
-Images: TypeAlias = Mapping[Any, object] | Sequence[object] | NDArray[Any] | None
-Pictures: TypeAlias = list[Picture]
+Images: TypeAlias = Pictures | None
 
 # Points that a picture takes, as the label of a row and at the end of an axis; how many there are.
 _LABEL_SIZE, _END_SIZE, _AT_AN_END = 26.0, 44.0, 3
@@ -44,16 +41,16 @@ class ThumbnailItems:
         """Say whether pictures show a feature best: a program made it, and items have some."""
         return is_made(self.items.feature_names[feature]) and all(self.ends_of(feature))
 
-    def ends_of(self, feature: int) -> tuple[Pictures, Pictures]:
+    def ends_of(self, feature: int) -> tuple[list[Picture], list[Picture]]:
         """Return the pictures of the items that have most, and least, of a feature."""
         return self.extremes(self.items.features[:, feature], 1)
 
-    def extremes(self, values: FloatArray, n: int) -> tuple[Pictures, Pictures]:
+    def extremes(self, values: FloatArray, n: int) -> tuple[list[Picture], list[Picture]]:
         """Return the pictures of the items with the highest and the lowest values."""
         order = np.argsort(-np.asarray(values, dtype=np.float64), kind="stable")
         return self._some(order, n), self._some(order[::-1], n)
 
-    def _some(self, order: Index, n: int) -> Pictures:
+    def _some(self, order: Index, n: int) -> list[Picture]:
         ids, rows = self.items.ids, self.items.rows
         pictures = (picture_of(self.images, ids[i], int(rows[i])) for i in order.tolist())
         return [thumbnail(one) for one in islice((p for p in pictures if p is not None), n)]

@@ -143,7 +143,7 @@ def _auc_graph(graph: _Graph) -> ReportPicture:
     axes = figure.subplots()
     places = [np.linspace(1, 0, len(pictures)) for pictures in graph.pictures]
     for (p, q), right in np.ndenumerate(graph.right):
-        style = (
+        style: dict[str, Any] = (
             {"color": COLOURS[0], "linestyle": "-", "linewidth": 1.1}
             if right
             else {"color": COLOURS[1], "linestyle": "--", "linewidth": 1.8}
