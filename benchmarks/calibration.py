@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.shared_crowds import read_crowds
 from likeminds import Annotations, HierarchicalRanker, split_within_users
 from likeminds.mixed_model.likelihoods import label_probability
-from likeminds.rankers.graded_answers import scores_and_variances
+from likeminds.rankers.probabilities import scores_and_variances
 
 _TEST, _STRANGERS, _BINS = 0.3, 0.2, 10
 # The ways to make probabilities of scores that are held against each other.

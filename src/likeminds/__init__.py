@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from likeminds.rankers.hierarchical import HierarchicalRanker
     from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.registry import default_rankers
+    from likeminds.rankers.search import RankerCV
     from likeminds.rankers.three_level import ThreeLevelRanker
-    from likeminds.rankers.tuning.search import RankerCV
-    from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
+    from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
     from likeminds.report import write_report
     from likeminds.schools import Schools, find_schools
     from likeminds.storage.models import FileChangedError, ModelFileError, load, read_card, save
@@ -109,11 +109,11 @@ _HOMES = {
     "rankers.three_level": ("ThreeLevelRanker",),
     "report": ("write_report",),
     "schools": ("Schools", "find_schools"),
-    "rankers.tuning.search": ("RankerCV",),
+    "rankers.search": ("RankerCV",),
     "data.splits": ("split_within_users",),
     "data.wide": ("wide_to_long",),
     "losses.statistics": ("Statistics",),
-    "rankers.tuning.three_level_cv": ("ThreeLevelRankerCV",),
+    "rankers.three_level_cv": ("ThreeLevelRankerCV",),
 }
 # Folders that people import from: `likeminds.baselines.RMTL` works without an import of its own.
 _PUBLIC = frozenset(

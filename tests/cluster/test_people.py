@@ -256,7 +256,7 @@ def test_schools_are_those_of_one_process(kept, here, said, monkeypatch):
     assert found.user_ids[order].tolist() == expected.user_ids.tolist()
     assert found.labels[order].tolist() == expected.labels.tolist()
     np.testing.assert_allclose(found.coordinates[order], expected.coordinates, atol=1e-6)
-    monkeypatch.setattr("likeminds.rankers.subset.MOST_AT_ONCE", 25)
+    monkeypatch.setattr("likeminds.rankers.capabilities.MOST_AT_ONCE", 25)
     sampled = find_schools(kept[0], said)
     assert len(sampled.user_ids) == 25
     assert len(set(sampled.user_ids.tolist())) == 25

@@ -19,7 +19,7 @@ from likeminds import (
     split_within_users,
 )
 from likeminds.baselines import ConsensusOnly
-from likeminds.rankers import prior_fitting
+from likeminds.rankers import hierarchical_fit
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*one class only:UserWarning"),
@@ -271,8 +271,8 @@ def test_users_weigh_many_features_where_that_ranks_held_out_labels_better():
 @pytest.mark.parametrize("as_grades", [False, True])
 def test_users_do_not_weigh_many_features_that_tell_of_items_alone(as_grades, monkeypatch):
     """Features that predict item effects do not count as weights that users differ by."""
-    choose = Mock(wraps=prior_fitting.choose_grade_loss)
-    monkeypatch.setattr(prior_fitting, "choose_grade_loss", choose)
+    choose = Mock(wraps=hierarchical_fit.choose_grade_loss)
+    monkeypatch.setattr(hierarchical_fit, "choose_grade_loss", choose)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 80))
     users, items = np.repeat(np.arange(40), 30), np.tile(np.arange(150), 8)

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from likeminds import Annotations, HierarchicalRanker, load, load_electricity, save
-from likeminds.rankers.graded_answers import scores_and_variances
+from likeminds.rankers.probabilities import scores_and_variances
 
 
 def votes(n_users=150, n_items=60, shown=0.6, seed=0):

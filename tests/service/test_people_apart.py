@@ -53,7 +53,7 @@ def test_answers_are_those_of_the_model_in_one_file(settings, ranker, reader, tm
 def test_a_sample_tells_about_the_crowd_and_all_are_ranked_for(
     settings, ranker, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("likeminds.rankers.subset.MOST_AT_ONCE", 15)
+    monkeypatch.setattr("likeminds.rankers.capabilities.MOST_AT_ONCE", 15)
     with served(settings, ranker, tmp_path / "apart") as client:
         assert len(ask(client, "/v1/map")["points"]) == 15
         answers = {name: client.get(f"/v1/people/{name}/facts") for name in PEOPLE}
@@ -67,7 +67,7 @@ def test_a_sample_tells_about_the_crowd_and_all_are_ranked_for(
 
 
 def test_only_files_of_those_asked_about_are_opened(settings, ranker, tmp_path, monkeypatch):
-    monkeypatch.setattr("likeminds.rankers.subset.MOST_AT_ONCE", 1)
+    monkeypatch.setattr("likeminds.rankers.capabilities.MOST_AT_ONCE", 1)
     opened, open_ = [], UserFiles._open
     monkeypatch.setattr(UserFiles, "_open", lambda *a: (opened.append(a[1]), open_(*a))[1])
     with served(settings, ranker, tmp_path / "apart") as client:

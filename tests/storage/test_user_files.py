@@ -24,7 +24,7 @@ from likeminds import (
 )
 from likeminds._util import atomic_files as support
 from likeminds._util.lazy_rows import LazyRows
-from likeminds.rankers.subset import some_of
+from likeminds.rankers.capabilities import some_of
 from likeminds.storage.id_arrays import from_arrays, hashes_of, kind_of, to_arrays
 from likeminds.storage.models import ModelFileError
 from likeminds.storage.user_files import UserFiles

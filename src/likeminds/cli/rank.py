@@ -67,7 +67,7 @@ def rank(
     from likeminds.cli._items import read_items
     from likeminds.cli._models import find_user, open_model, rankers_of
     from likeminds.rankers.item_table import ItemTableView
-    from likeminds.rankers.label_validation import places_of
+    from likeminds.rankers.validation import places_of
 
     to_folder = each_user and out is not None and _is_folder(out)
     output.refuse_two_results(None if to_folder else out)

@@ -21,8 +21,8 @@ from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.losses import LogisticLoss
 from likeminds.mixed_model.user_posteriors import PosteriorFinder, find_user_posteriors
-from likeminds.rankers.graded_answers import scores_and_variances, share_scored
-from likeminds.rankers.subset import arrays_of_users
+from likeminds.rankers.capabilities import arrays_of_users
+from likeminds.rankers.probabilities import scores_and_variances, share_scored
 from likeminds.rankers.training_data import ScoredLabels, SharedTable, rows_by_lot
 from likeminds.storage.folders import UserFolder, with_people_in, write_apart
 from likeminds.storage.models import write_model

@@ -16,8 +16,8 @@ from likeminds._util.checks import listing
 from likeminds.cluster.executor import identity, release
 from likeminds.cluster.in_place_posteriors import PosteriorFolder
 from likeminds.data.column_roles import as_arrow
+from likeminds.rankers.capabilities import some_of
 from likeminds.rankers.item_table import ItemTableView
-from likeminds.rankers.subset import some_of
 from likeminds.storage.models import load
 from likeminds.storage.user_files import people_of
 

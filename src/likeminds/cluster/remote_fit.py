@@ -19,11 +19,11 @@ from likeminds.data.splits import folds_within_users
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics, StatisticsSummary
 from likeminds.mixed_model.losses import ChoiceLoss
-from likeminds.rankers.candidates.folds import FromStatistics
-from likeminds.rankers.label_validation import as_annotations
-from likeminds.rankers.statistics_rankers import warn_of_one_class
+from likeminds.rankers.candidates import FromStatistics
 from likeminds.rankers.three_level import ThreeLevelRanker
+from likeminds.rankers.training_checks import warn_of_one_class
 from likeminds.rankers.training_data import SharedTable, TrainingData
+from likeminds.rankers.validation import as_annotations
 from likeminds.solvers.newton_three_level import FastSolver
 
 # Statistics of no more than so many bytes are merged and solved here: visits would take longer.

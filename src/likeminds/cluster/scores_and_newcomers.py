@@ -14,8 +14,8 @@ from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import lookup
 from likeminds.metrics.concordance import concordance_by_user
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.rankers.label_validation import joint_reading, places_of
-from likeminds.rankers.subset import some_of
+from likeminds.rankers.capabilities import some_of
+from likeminds.rankers.validation import joint_reading, places_of
 from likeminds.storage.models import load
 from likeminds.storage.user_files import people_of
 

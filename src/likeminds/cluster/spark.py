@@ -24,9 +24,8 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.array_validation import RemoteAnnotations
-from likeminds.rankers.label_validation import as_annotations
 from likeminds.rankers.statistics_rankers import StatisticsRanker
+from likeminds.rankers.validation import RemoteAnnotations, as_annotations
 from likeminds.storage.id_arrays import tag, untag
 
 # A row for each partition: its people as JSON, and their statistics as the content of an .npz.

@@ -21,7 +21,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.data.splits import split_within_users
 from likeminds.metrics.concordance import concordance_by_user, mean_concordance
-from likeminds.rankers.candidates.folds import was_interrupted
+from likeminds.rankers.candidates import was_interrupted
 from likeminds.rankers.capabilities import with_consensus
 
 Key = tuple[str, int]

@@ -24,9 +24,9 @@ from likeminds.metrics.calibration import calibrate
 from likeminds.metrics.paired import discoveries
 from likeminds.metrics.severity import Severity, are_chosen
 from likeminds.rankers.capabilities import with_consensus
-from likeminds.rankers.label_validation import people_of
-from likeminds.rankers.prior_fitting import PriorFittingMixin
+from likeminds.rankers.prior_ranker import PriorRanker
 from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.validation import people_of
 
 AGREES, DIFFERENT, REVERSED, CONSTANT, RANDOM, UNCLEAR = VERDICTS = (
     *("agrees", "different", "reversed", "constant", "random", "unclear"),
@@ -243,7 +243,7 @@ def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
         # Those whose labels of one kind are all held out get the consensus, as they should.
         warnings.filterwarnings("ignore", message=".*of one class only", category=UserWarning)
         fresh = refittable(ranker)
-        if isinstance(fresh, PriorFittingMixin):
+        if isinstance(fresh, PriorRanker):
             fresh._is_trial = True  # judged by its scores alone
         return fresh.fit(annotations)
 

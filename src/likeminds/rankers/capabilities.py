@@ -3,25 +3,43 @@
 import threading
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from likeminds._util.array_types import FloatArray, IdArray
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+
+from likeminds._util.array_types import FloatArray, IdArray, Index
 from likeminds._util.atomic_files import FileVersion
 from likeminds._util.checks import did_you_mean, listing
+from likeminds._util.lazy_rows import LazyIds
 from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array, lookup
 
+if TYPE_CHECKING:
+    from likeminds.rankers.ranker import Ranker
+
+Estimator = TypeVar("Estimator")
+
 # The name of the attribute where there is only one, without a name.
 NAMELESS = ""
-
-
 # Methods of other estimators that rankers do not have, and what to call instead.
 _INSTEAD = {
     "predict": ": call rank for the best items, decision_function for scores, predict_proba for "
     "probabilities of labels, or predict_grades for expected grades",
 }
+# Fitted arrays with a row for each user, besides ``users_``.
+_OF_USERS = (
+    *("coef_", "group_", "personal_", "raw_group_", "raw_personal_"),
+    *("intercept_", "information_", "factor_weights_", "points_"),
+)
+# Users in files that are read where all would be too many.
+MOST_AT_ONCE = 20_000
+# Fitted attributes about all users together, which do not hold for some of them.
+_OF_ALL = ("annotations_", "statistics_", "kept_schools_", "fingerprint_", "solution_")
 
 
 class PendingReaders:
@@ -37,24 +55,39 @@ class ReadableModel:
     """Base of rankers and of models with several attributes.
 
     Attributes of a model that is read from a file are read when they are first used, each once,
-    whatever the number of threads.
+    whatever the number of threads. A fitted attribute of an unfitted model raises NotFittedError.
 
     Attributes
     ----------
     rankers_ : dict
         The fitted ranker of each attribute; of a single ranker, itself, called `NAMELESS`.
     people_ : array
-        Everybody it knows.
+        All users.
     feature_names_ : array of str
         The features.
     """
 
-    rankers_: dict[str, Any]
+    rankers_: "dict[str, Ranker]"
     people_: IdArray
     feature_names_: IdArray
+    verb_: str | None
+    item_names_: dict[str, IdArray] | None
+    fingerprint_: str | None
+    fingerprints_: dict[str, str] | None
+    best_estimator_: "Ranker | None"
     _unread: PendingReaders | None
     # The version of the file it was read from.
     _read_from: FileVersion | None
+    # Fitted attributes that are None in models that have not learned them.
+    _OPTIONAL = frozenset(
+        {
+            *("verb_", "item_names_", "fingerprint_", "fingerprints_", "best_estimator_"),
+            *("annotations_", "grading_", "label_doubt_", "points_", "known_items_"),
+            *("label_reading_", "item_ids_", "statistics_", "solution_", "kept_schools_"),
+        }
+    )
+    # What a model can do besides ranking: see `Capability`.
+    takes_updates = takes_newcomers = has_part_worths = has_standard_errors = False
 
     if not TYPE_CHECKING:  # to a type checker it would promise every attribute there is
 
@@ -68,8 +101,16 @@ class ReadableModel:
             # Another thread may have read it since it was looked for.
             if name in self.__dict__:
                 return self.__dict__[name]
-            hint = _INSTEAD.get(name, "")
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
+            kind = type(self).__name__
+            if name.endswith("_") and not name.startswith("_") and not self._fitted_names():
+                raise NotFittedError(
+                    f"This {kind} is not fitted, so it has no {name} yet: call fit first."
+                )
+            if name in self._OPTIONAL:
+                return None
+            raise AttributeError(
+                f"{kind!r} object has no attribute {name!r}{_INSTEAD.get(name, '')}"
+            )
 
     def _read_all(self) -> None:
         """Read what is still in the file, and forget the file."""
@@ -99,12 +140,17 @@ class ReadableModel:
     @property
     def _best_model(self) -> Any:
         """The model, out of the search that found it."""
-        return self._learned("best_estimator_") or self
+        return (self.best_estimator_ if self._fitted_names() else None) or self
 
     @property
     def has_attributes(self) -> bool:
         """Whether it tells several attributes apart, by name."""
         return NAMELESS not in self.rankers_
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether weights are the sum of a consensus, a group and a personal level."""
+        return "group_" in self._fitted_names()
 
     def _learned(self, name: str) -> Any:
         """Return a fitted attribute that not every model has; None where this one has none."""
@@ -112,16 +158,16 @@ class ReadableModel:
 
     @property
     def verb(self) -> Verb:
-        """What people do with items, as far as the labels said; of files of old, "like"."""
-        return Verb.of(self._learned("verb_"))
+        """What people do with items, as far as the labels said; by default "like"."""
+        return Verb.of(self.verb_)
 
     @property
     def item_names(self) -> dict[Any, str]:
         """Titles, names or texts of items, by their ids; empty where the model has none."""
-        held = self._learned("item_names_")
-        if held is None:
+        names = self.item_names_
+        if names is None:
             return {}
-        return dict(zip(held["ids"].tolist(), held["names"].tolist(), strict=True))
+        return dict(zip(names["ids"].tolist(), names["names"].tolist(), strict=True))
 
     def name_items(self, names: Mapping[Any, str] | None) -> None:
         """Keep titles, names or texts of items, by their ids, with the model."""
@@ -140,8 +186,8 @@ class ReadableModel:
     @property
     def kept_(self) -> Annotations | None:
         """The labels and items it was fitted to, where it still has them."""
-        kept = (ranker._learned("annotations_") for ranker in self.rankers_.values())
-        return next((said for said in kept if said is not None), None)
+        found = (ranker.annotations_ for ranker in self.rankers_.values())
+        return next((annotations for annotations in found if annotations is not None), None)
 
     def kept_items(self) -> tuple[IdArray, FloatArray] | None:
         """Return the items it was fitted to and can score, and their features, where it has them.
@@ -161,34 +207,84 @@ class ReadableModel:
 
     def fingerprint_of(self, attribute: str = NAMELESS) -> str | None:
         """Return the fingerprint of what it was fitted to, if that is known."""
-        marks = self._learned("fingerprints_") or {}
-        mark: str | None = marks.get(attribute)
-        return mark or self._ranker_of(attribute)._learned("fingerprint_")
+        mark = (self.fingerprints_ or {}).get(attribute)
+        return mark or self._ranker_of(attribute).fingerprint_
 
 
-def with_consensus(ranker: Any) -> Any:
+def with_consensus(ranker: Estimator) -> Estimator:
     """Return a ranker that scores unknown users and items, whatever its ``unknown`` says."""
     if not isinstance(ranker, ReadableModel):  # an estimator of the caller's
         return ranker
     lenient: Any = copy(ranker._best_model)
     lenient.unknown = "consensus"
-    return lenient
+    found: Estimator = lenient
+    return found
 
 
 class Capability(Enum):
-    """Methods that only some models have, each with the message for the others."""
+    """What only some models can do: a property of `ReadableModel`, and the error for the others."""
 
-    UPDATES = ("update", "takes no more labels: fit it to all of them")
-    NEWCOMERS = ("newcomer", "cannot take newcomers without a refit: use update")
-    LEVELS = ("group_", "has no group level: nothing says who thinks alike")
-    PART_WORTHS = ("wtp", "has no table of part-worths: fit a HierarchicalRanker")
-    UNCERTAINTY = ("standard_error", "does not know how sure it is of its scores")
+    UPDATES = ("takes_updates", "takes no more labels: fit it to all of them")
+    NEWCOMERS = ("takes_newcomers", "cannot take newcomers without a refit: use update")
+    LEVELS = ("has_levels", "has no group level: nothing says who thinks alike")
+    PART_WORTHS = ("has_part_worths", "has no table of part-worths: fit a HierarchicalRanker")
+    UNCERTAINTY = ("has_standard_errors", "does not know how sure it is of its scores")
 
-    def of(self, model: Any) -> bool:
-        """Say whether a model has it."""
-        return hasattr(model, self.value[0])
+    def of(self, model: object) -> bool:
+        """Tell whether a model has it."""
+        return isinstance(model, ReadableModel) and bool(getattr(model, self.value[0]))
 
-    def require(self, model: Any) -> None:
+    def require(self, model: object) -> None:
         """Refuse a model that does not have it."""
         if not self.of(model):
             raise TypeError(f"{type(model).__name__} {self.value[1]}.")
+
+
+def arrays_of_users(ranker: "Ranker") -> dict[str, NDArray[Any]]:
+    """Return the fitted arrays that have a row for each user, besides ``users_``."""
+    there = ranker._fitted_names()
+    found = {name: getattr(ranker, name) for name in _OF_USERS if name in there}
+    n_users = len(ranker.users_)
+    return {name: rows for name, rows in found.items() if np.shape(rows)[:1] == (n_users,)}
+
+
+def some_of(ranker: "Ranker", places: slice | Index, *, labels: bool = False) -> Any:
+    """Return an ordinary ranker of some of a ranker's users; the other users are not read.
+
+    With ``labels``, it has their labels, where the ranker has kept those of all.
+
+    Examples
+    --------
+    >>> from likeminds import ThreeLevelRanker, load_electricity
+    >>> ranker = ThreeLevelRanker().fit(load_electricity())
+    >>> two = some_of(ranker, slice(3, 5))
+    >>> two.users_.tolist(), two.coef_.shape
+    (['household-004', 'household-005'], (2, 6))
+    """
+    ranker = ranker._best_model
+    some = object.__new__(type(ranker))
+    some.__dict__ = {name: value for name, value in vars(ranker).items() if name != "_positions"}
+    unread = vars(ranker).get("_unread")
+    if unread is not None:  # what one of the two reads, the other has still to read
+        some._unread = PendingReaders({k: v for k, v in unread.readers.items() if k not in _OF_ALL})
+    for name in _OF_ALL:
+        some.__dict__.pop(name, None)
+    for name, rows in arrays_of_users(ranker).items():
+        setattr(some, name, rows[places])
+    some.users_ = ranker.users_[places]
+    grading = ranker.grading_
+    if grading is not None:
+        shifts = None if grading.shifts is None else grading.shifts[places]
+        some.grading_ = replace(grading, use=grading.use[places], shifts=shifts)
+    annotations = ranker.annotations_ if labels else None
+    if annotations is not None:
+        some.annotations_ = annotations.of_users(some.users_.tolist())
+    return some
+
+
+def within_reach(ranker: "Ranker") -> Any:
+    """Return a ranker with its users in memory: of very many in files, a random sample."""
+    users = ranker._best_model.users_
+    if not isinstance(users, LazyIds):
+        return ranker
+    return some_of(ranker, users.sample(min(MOST_AT_ONCE, len(users))), labels=True)

@@ -1,346 +1,334 @@
-"""What choice modellers ask of a ranker with a learned prior: likelihoods, tables, shares."""
+"""Tables of choice modellers from a learned prior: likelihood, part-worths, shares."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._util.array_types import Bool, Float
+from likeminds._util.array_types import Bool, IdArray, Index
 from likeminds._util.checks import as_matrix, listing
 from likeminds.choice_models.estimates import Estimates, estimate
 from likeminds.choice_models.fit_statistics import fit_statistics
 from likeminds.choice_models.importance_sampling import SimulationProblem
 from likeminds.choice_models.likelihood import LogLikelihood, simulate_likelihood
-from likeminds.choice_models.likelihood_refinement import refine
 from likeminds.choice_models.market import Market
-from likeminds.choice_models.specification import (
-    Specification,
-    find_feature,
-    has_chances,
-    unidentified,
-)
+from likeminds.choice_models.specification import find_feature, has_chances, unidentified
 from likeminds.choice_models.summary import Summary, summarise
 from likeminds.choice_models.text_tables import Table
 from likeminds.choice_models.willingness_to_pay import willingness_to_pay
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.optimisers import PriorFit
-from likeminds.mixed_model.responses import Responses
-from likeminds.rankers.callbacks import both_callbacks
-from likeminds.rankers.prior_ranker import PriorRanker
-from likeminds.solvers.solver import Callback
 
-# Draws for each person, for standard errors.
+if TYPE_CHECKING:
+    from likeminds.rankers.prior_ranker import PriorRanker
+
+# Draws for each user, for standard errors.
 _DRAWS = 300
 
 
-class ChoiceReporting(PriorRanker):
-    """Base: what choice modellers expect of a ranker with a learned prior."""
+class NumberedSchool(Protocol):
+    """A group of users who rank alike."""
 
-    covariance_: str
-    n_groups_: int
-    fixed: Sequence[str | int] | None
-    signs: Mapping[str | int, int] | None
-    distributions: Mapping[str | int, str] | None
-    draws: int | str
-    max_iter: int
-    callback: Callback | None
+    number: int
 
-    def log_likelihood(
-        self,
-        annotations: Annotations | None = None,
-        draws: int = 2000,
-        *,
-        random_state: int = 0,
-    ) -> LogLikelihood:
-        """Return the log-likelihood of labels, everybody's weights integrated out by simulation.
 
-        A person's likelihood is the integral of the likelihood of their labels over the learned
-        distribution of weights; it is computed by importance sampling around the mode of their
-        posterior, and exact in the limit of many draws. It has neither the penalties nor the
-        approximation of ``objective_``.
+@runtime_checkable
+class SchoolsOfUsers(Protocol):
+    """Schools of users, as `find_schools` returns them."""
 
-        Parameters
-        ----------
-        annotations : Annotations, optional
-            Labels of anybody; without them, those that the ranker was fitted to.
-        draws : int, default=2000
-            Draws for each person.
-        random_state : int, default=0
-            The seed of the random numbers.
+    user_ids: IdArray
+    labels: Index
+    schools: Sequence[NumberedSchool]
 
-        Returns
-        -------
-        LogLikelihood
-            ``value``, its Monte-Carlo standard ``error``, and the parts ``by_user``.
 
-        Examples
-        --------
-        >>> from likeminds import HierarchicalRanker, load_electricity
-        >>> households = load_electricity()
-        >>> ranker = HierarchicalRanker(covariance="diagonal").fit(households)
-        >>> found = ranker.log_likelihood(draws=100)
-        >>> -3890 < found.value < -3875, found.error < 2
-        (True, True)
-        """
-        setting, said = self._simulated(annotations)
-        prior = self.crowd_.simulated
-        return simulate_likelihood(setting, prior, draws, said.user_ids, seed=random_state)
+GroupsOfUsers = SchoolsOfUsers | Mapping[Hashable, object] | Sequence[object]
 
-    def summary(self, annotations: Annotations | None = None, draws: int = _DRAWS) -> Summary:
-        """Return the choice modeller's table of part-worths.
 
-        For each feature, in its own units: the mean of its weight over people and the standard
-        deviation, with standard errors, and the share of people who like more of it; and the
-        correlations. Standard errors come from the Hessian of the simulated likelihood
-        (without penalties) at the estimate, robust ones from the sandwich estimate by user.
-        ``fit`` has AIC, BIC and McFadden's R2.
+def log_likelihood(
+    self: "PriorRanker",
+    annotations: Annotations | None = None,
+    draws: int = 2000,
+    *,
+    random_state: int = 0,
+) -> LogLikelihood:
+    """Return the log-likelihood of labels, everybody's weights integrated out by simulation.
 
-        Parameters
-        ----------
-        annotations : Annotations, optional
-            The labels that the ranker was fitted to, where it does not have them any more (because
-            it was read from a file, or fitted on a cluster).
-        draws : int, default=300
-            Draws for each person.
+    A person's likelihood is the integral of the likelihood of their labels over the learned
+    distribution of weights; it is computed by importance sampling around the mode of their
+    posterior, and exact in the limit of many draws. It has neither the penalties nor the
+    approximation of ``objective_``.
 
-        Returns
-        -------
-        Summary
-            A table with ``to_frame`` and ``to_dict``; it prints itself.
-        """
-        setting, said = self._simulated(annotations)
-        prior, coordinates = self.crowd_.simulated, self.crowd_.coordinates
-        likelihood = simulate_likelihood(setting, prior, draws, said.user_ids)
-        kind, n_groups = self.covariance_, self.n_groups_
-        return summarise(
-            self._estimates(setting, draws),
-            likelihood,
-            fit_statistics(setting, prior, likelihood.value, kind=kind, n_groups=n_groups),
-            self.feature_names_,
-            kind=kind,
-            is_maximum=not self._specification().is_plain,
-            unidentified=unidentified(setting.tasks, setting.likelihood, coordinates),
-        )
+    Parameters
+    ----------
+    annotations : Annotations, optional
+        Labels of anybody; without them, those that the ranker was fitted to.
+    draws : int, default=2000
+        Draws for each person.
+    random_state : int, default=0
+        The seed of the random numbers.
 
-    def wtp(
-        self,
-        price: Hashable,
-        *,
-        level: float = 0.95,
-        annotations: Annotations | None = None,
-        draws: int = _DRAWS,
-    ) -> Table:
-        """Return what people would pay for one more unit of each feature.
+    Returns
+    -------
+    LogLikelihood
+        ``value``, its Monte-Carlo standard ``error``, and the parts ``by_user``.
 
-        That is minus the weight of the feature over that of the price: of the mean weights, with
-        Fieller's interval; and for people, the median with the interval that holds most of them.
-        Where the mean weight of the price is not distinguishable from zero, or is positive, there
-        is no such number, and an error says so.
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, load_electricity
+    >>> households = load_electricity()
+    >>> ranker = HierarchicalRanker(covariance="diagonal").fit(households)
+    >>> found = ranker.log_likelihood(draws=100)
+    >>> -3890 < found.value < -3875, found.error < 2
+    (True, True)
+    """
+    setting, annotations = _simulated(self, annotations)
+    prior = self.crowd_.simulated
+    return simulate_likelihood(setting, prior, draws, annotations.user_ids, seed=random_state)
 
-        Parameters
-        ----------
-        price : feature
-            The name or position of the price.
-        level : float, default=0.95
-            The level of the intervals.
-        annotations, draws
-            As in `summary`.
 
-        Returns
-        -------
-        Table
-        """
-        place = self._feature(price, "price")
-        estimates = self._estimates(self._simulated(annotations)[0], draws)
-        return willingness_to_pay(estimates, self.feature_names_, place, level)
+def summary(
+    self: "PriorRanker", annotations: Annotations | None = None, draws: int = _DRAWS
+) -> Summary:
+    """Return the choice modeller's table of part-worths.
 
-    def shares(
-        self,
-        items: ArrayLike | Mapping[str, ArrayLike],
-        *,
-        available: ArrayLike | None = None,
-        by: Any = None,
-    ) -> Table:
-        """Predict which share of people would choose each of some items.
+    For each feature, in its own units: the mean of its weight over people and the standard
+    deviation, with standard errors, and the share of people who like more of it; and the
+    correlations. Standard errors come from the Hessian of the simulated likelihood
+    (without penalties) at the estimate, robust ones from the sandwich estimate by user.
+    ``fit`` has AIC, BIC and McFadden's R2.
 
-        Parameters
-        ----------
-        items : array of shape (n_items, n_features), or mapping from names to rows
-            What people choose among.
-        available : array of bool, shape (n_items,) or (n_users, n_items), optional
-            Which items can be chosen, by everybody or by each person, in the order of ``users_``.
-        by : Schools, mapping from people to groups, or array of groups in order of ``users_``
-            Shares of each group, too: `find_schools` finds the schools of a crowd.
+    Parameters
+    ----------
+    annotations : Annotations, optional
+        The labels that the ranker was fitted to, where it does not have them any more (because
+        it was read from a file, or fitted on a cluster).
+    draws : int, default=300
+        Draws for each person.
 
-        Returns
-        -------
-        Table
-            The share of each item among everybody, its standard error over people, and the
-            share in each group.
+    Returns
+    -------
+    Summary
+        A table with ``to_frame`` and ``to_dict``; it prints itself.
+    """
+    setting, annotations = _simulated(self, annotations)
+    prior, coordinates = self.crowd_.simulated, self.crowd_.coordinates
+    likelihood = simulate_likelihood(setting, prior, draws, annotations.user_ids)
+    kind, n_groups = self.covariance_, self.n_groups_
+    return summarise(
+        _estimates(self, setting, draws),
+        likelihood,
+        fit_statistics(setting, prior, likelihood.value, kind=kind, n_groups=n_groups),
+        self.feature_names_,
+        kind=kind,
+        is_maximum=not self._specification().is_plain,
+        unidentified=unidentified(setting.tasks, setting.likelihood, coordinates),
+    )
 
-        Examples
-        --------
-        >>> from likeminds import HierarchicalRanker, load_electricity
-        >>> ranker = HierarchicalRanker(n_groups=1).fit(load_electricity())
-        >>> offers = {"cheap": [7.0, 5, 0, 0, 0, 0], "local": [9.0, 1, 1, 0, 0, 0]}
-        >>> table = ranker.shares(offers)
-        >>> [row["item"] for row in table.rows], round(sum(row["share"] for row in table.rows), 6)
-        (['cheap', 'local'], 1.0)
-        """
-        names, market = self._market(items, available)
-        chances = market.shares()
-        groups = self._groups(by)
-        rows = []
+
+def wtp(
+    self: "PriorRanker",
+    price: Hashable,
+    *,
+    level: float = 0.95,
+    annotations: Annotations | None = None,
+    draws: int = _DRAWS,
+) -> Table:
+    """Return what people would pay for one more unit of each feature.
+
+    That is minus the weight of the feature over that of the price: of the mean weights, with
+    Fieller's interval; and for people, the median with the interval that holds most of them.
+    Where the mean weight of the price is not distinguishable from zero, or is positive, there
+    is no such number, and an error says so.
+
+    Parameters
+    ----------
+    price : feature
+        The name or position of the price.
+    level : float, default=0.95
+        The level of the intervals.
+    annotations, draws
+        As in `summary`.
+
+    Returns
+    -------
+    Table
+    """
+    place = _feature(self, price, "price")
+    estimates = _estimates(self, _simulated(self, annotations)[0], draws)
+    return willingness_to_pay(estimates, self.feature_names_, place, level)
+
+
+def shares(
+    self: "PriorRanker",
+    items: ArrayLike | Mapping[str, ArrayLike],
+    *,
+    available: ArrayLike | None = None,
+    by: GroupsOfUsers | None = None,
+) -> Table:
+    """Predict which share of people would choose each of some items.
+
+    Parameters
+    ----------
+    items : array of shape (n_items, n_features), or mapping from names to rows
+        What people choose among.
+    available : array of bool, shape (n_items,) or (n_users, n_items), optional
+        Which items can be chosen, by everybody or by each person, in the order of ``users_``.
+    by : Schools, mapping from people to groups, or array of groups in order of ``users_``
+        Shares of each group, too: `find_schools` finds the schools of a crowd.
+
+    Returns
+    -------
+    Table
+        The share of each item among everybody, its standard error over people, and the
+        share in each group.
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, load_electricity
+    >>> ranker = HierarchicalRanker(n_groups=1).fit(load_electricity())
+    >>> offers = {"cheap": [7.0, 5, 0, 0, 0, 0], "local": [9.0, 1, 1, 0, 0, 0]}
+    >>> table = ranker.shares(offers)
+    >>> [row["item"] for row in table.rows], round(sum(row["share"] for row in table.rows), 6)
+    (['cheap', 'local'], 1.0)
+    """
+    names, market = _market(self, items, available)
+    chances = market.shares()
+    groups = _groups(self, by)
+    rows = []
+    for j, name in enumerate(names):
+        error = float(chances[:, j].std() / np.sqrt(len(chances)))
+        row = {"item": name, "share": float(chances[:, j].mean()), "error": error}
+        rows.append(row | {g: float(chances[who, j].mean()) for g, who in groups.items()})
+    counted = "".join(f"; {g}: {who.sum():,}" for g, who in groups.items())
+    note = f"Over {len(chances):,} people{counted}. The error is over people."
+    return Table("Shares", rows, (note,))
+
+
+def elasticities(
+    self: "PriorRanker",
+    items: ArrayLike | Mapping[str, ArrayLike],
+    feature: Hashable,
+    *,
+    available: ArrayLike | None = None,
+    by: GroupsOfUsers | None = None,
+) -> Table:
+    """Predict by how many per cent shares move when a feature of one item grows by one.
+
+    Parameters
+    ----------
+    items, available, by
+        As in `shares`.
+    feature : feature
+        The name or position of the feature that moves.
+
+    Returns
+    -------
+    Table
+        For everybody, and for each group: in row j, the elasticity of item j's share with
+        respect to the feature of the item that the column names.
+    """
+    place = _feature(self, feature, "feature")
+    names, market = _market(self, items, available)
+    chances, slopes = market.shares(), market.slopes(place)
+    levels = np.asarray(market.items[:, place], dtype=np.float64)
+    groups = {"everybody": np.ones(len(chances), dtype=np.bool_)} | _groups(self, by)
+    rows = []
+    for group, who in groups.items():
+        share = chances[who].mean(axis=0)
+        moved = slopes[who].mean(axis=0) * levels
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = moved / share[:, None]
         for j, name in enumerate(names):
-            error = float(chances[:, j].std() / np.sqrt(len(chances)))
-            row = {"item": name, "share": float(chances[:, j].mean()), "error": error}
-            rows.append(row | {g: float(chances[who, j].mean()) for g, who in groups.items()})
-        counted = "".join(f"; {g}: {who.sum():,}" for g, who in groups.items())
-        note = f"Over {len(chances):,} people{counted}. The error is over people."
-        return Table("Shares", rows, (note,))
+            known = zip(names, found[j], strict=True)
+            numbers = {k: float(v) if np.isfinite(v) else None for k, v in known}
+            rows.append({"among": group, "item": name} | numbers)
+    return Table(f"Elasticities of shares by {self.feature_names_[place]}", rows)
 
-    def elasticities(
-        self,
-        items: ArrayLike | Mapping[str, ArrayLike],
-        feature: Hashable,
-        *,
-        available: ArrayLike | None = None,
-        by: Any = None,
-    ) -> Table:
-        """Predict by how many per cent shares move when a feature of one item grows by one.
 
-        Parameters
-        ----------
-        items, available, by
-            As in `shares`.
-        feature : feature
-            The name or position of the feature that moves.
-
-        Returns
-        -------
-        Table
-            For everybody, and for each group: in row j, the elasticity of item j's share with
-            respect to the feature of the item that the column names.
-        """
-        place = self._feature(feature, "feature")
-        names, market = self._market(items, available)
-        chances, slopes = market.shares(), market.slopes(place)
-        levels = np.asarray(market.items[:, place], dtype=np.float64)
-        groups = {"everybody": np.ones(len(chances), dtype=np.bool_)} | self._groups(by)
-        rows = []
-        for group, who in groups.items():
-            share = chances[who].mean(axis=0)
-            moved = slopes[who].mean(axis=0) * levels
-            with np.errstate(invalid="ignore", divide="ignore"):
-                found = moved / share[:, None]
-            for j, name in enumerate(names):
-                known = zip(names, found[j], strict=True)
-                numbers = {k: float(v) if np.isfinite(v) else None for k, v in known}
-                rows.append({"among": group, "item": name} | numbers)
-        return Table(f"Elasticities of shares by {self.feature_names_[place]}", rows)
-
-    def _market(
-        self, items: ArrayLike | Mapping[str, ArrayLike], available: ArrayLike | None
-    ) -> tuple[list[str], Market]:
-        check_is_fitted(self)
-        if not has_chances(self.crowd_.likelihood):
-            raise ValueError(
-                'Shares need the probability of a choice, which neither grades nor loss="auc" '
-                'have: fit choices, or labels of yes or no, with loss="choice" or "logistic".'
-            )
-        names: list[str] = []
-        if isinstance(items, Mapping):
-            names = [str(name) for name in items]
-            items = np.array([np.asarray(row) for row in items.values()])
-        rows = as_matrix(items, "items")
-        names = names or [str(number) for number in range(len(rows))]
-        if rows.shape[1] != len(self.feature_names_):
-            raise ValueError(
-                f"items have {rows.shape[1]} features, but there are {len(self.feature_names_)}: "
-                f"{listing(self.feature_names_)}."
-            )
-        shape = (len(self.users_), len(rows))
-        free = np.ones(shape, dtype=np.bool_) if available is None else _bools(available, shape)
-        crowd = self.crowd_
-        logs = None if crowd.logs is None else crowd.logs.signs
-        return names, Market(self._posterior(), rows, free, crowd.signs, logs)
-
-    def _groups(self, by: Any) -> dict[str, Bool]:
-        """Return who belongs to each group: schools, or what the caller says."""
-        if by is None:
-            return {}
-        if hasattr(by, "schools") and hasattr(by, "labels"):
-            where = lookup(self.users_, by.user_ids, "users")
-            labels = np.where(where >= 0, by.labels[where], -1)
-            return {f"school {s.number}": labels == s.number - 1 for s in by.schools}
-        if isinstance(by, Mapping):
-            by = [by.get(person) for person in self.users_.tolist()]
-        said = [None if group is None else str(group) for group in by]
-        if len(said) != len(self.users_):
-            raise ValueError(
-                f"by has {len(said)} entries, but there are {len(self.users_)} people."
-            )
-        whole = np.array(said, dtype=object)
-        names = sorted({group for group in said if group is not None})
-        if not names:
-            raise ValueError("by names nobody whom the ranker knows.")
-        return {name: whole == name for name in names}
-
-    def _estimates(self, setting: SimulationProblem, draws: int) -> Estimates:
-        crowd = self.crowd_
-        return estimate(
-            setting, crowd.simulated, crowd.coordinates, kind=self.covariance_, n_draws=draws
+def _market(
+    self: "PriorRanker", items: ArrayLike | Mapping[str, ArrayLike], available: ArrayLike | None
+) -> tuple[list[str], Market]:
+    check_is_fitted(self)
+    if not has_chances(self.crowd_.likelihood):
+        raise ValueError(
+            'Shares need the probability of a choice, which neither grades nor loss="auc" '
+            'have: fit choices, or labels of yes or no, with loss="choice" or "logistic".'
         )
+    names: list[str] = []
+    if isinstance(items, Mapping):
+        names = [str(name) for name in items]
+        items = np.array([np.asarray(row) for row in items.values()])
+    rows = as_matrix(items, "items")
+    names = names or [str(number) for number in range(len(rows))]
+    if rows.shape[1] != len(self.feature_names_):
+        raise ValueError(
+            f"items have {rows.shape[1]} features, but there are {len(self.feature_names_)}: "
+            f"{listing(self.feature_names_)}."
+        )
+    shape = (len(self.users_), len(rows))
+    free = np.ones(shape, dtype=np.bool_) if available is None else _bools(available, shape)
+    crowd = self.crowd_
+    logs = None if crowd.logs is None else crowd.logs.signs
+    return names, Market(self._posterior(), rows, free, crowd.signs, logs)
 
-    def _simulated(self, annotations: Annotations | None) -> tuple[SimulationProblem, Annotations]:
-        """Return what is simulated, and the labels that it is about."""
-        check_is_fitted(self)
-        said = getattr(self, "annotations_", None) if annotations is None else annotations
-        if said is None:
-            raise ValueError(
-                "This ranker was read from a file, or fitted on a cluster, and does not hold its "
-                "training data: pass the annotations, or save it with_data=True."
-            )
-        crowd = self.crowd_
-        if crowd.items is not None:
-            raise ValueError(
-                "Items have effects of their own here, which people share, so that the likelihood "
-                "is no product over people: fit with item_effects=False for one."
-            )
-        loss = self._prior_loss()
-        answers, crowd = loss.prepare_new_users(said, crowd)
-        tasks = loss.tasks(answers, crowd.coordinates)
-        shifts = crowd.shifts(said.user_features, said.user_ids)
-        setting = self._specification().setting(tasks, crowd.likelihood, crowd.coordinates, shifts)
-        return setting, said
 
-    def _refine(
-        self, learned: PriorFit, tasks: Responses, coordinates: Design, shifts: Float | None
-    ) -> PriorFit:
-        """Return the prior of the greatest simulated likelihood."""
-        with both_callbacks(self, self.callback) as callback:
-            return refine(
-                self._specification(),
-                learned,
-                tasks,
-                coordinates,
-                shifts=shifts,
-                max_iter=self.max_iter,
-                callback=callback,
-            )
+def _groups(self: "PriorRanker", by: GroupsOfUsers | None) -> dict[str, Bool]:
+    """Return who belongs to each group: schools, or what the caller says."""
+    if by is None:
+        return {}
+    if isinstance(by, SchoolsOfUsers):
+        where = lookup(self.users_, by.user_ids, "users")
+        labels = np.where(where >= 0, by.labels[where], -1)
+        return {f"school {s.number}": labels == s.number - 1 for s in by.schools}
+    if isinstance(by, Mapping):
+        by = [by.get(person) for person in self.users_.tolist()]
+    given = [None if group is None else str(group) for group in by]
+    if len(given) != len(self.users_):
+        raise ValueError(f"by has {len(given)} entries, but there are {len(self.users_)} people.")
+    whole = np.array(given, dtype=object)
+    names = sorted({group for group in given if group is not None})
+    if not names:
+        raise ValueError("by names nobody whom the ranker knows.")
+    return {name: whole == name for name in names}
 
-    def _specification(self) -> Specification:
-        fixed = () if self.fixed is None else self.fixed
-        known = (fixed, self.signs, self.distributions)
-        return Specification.read(self.feature_names_, *known, draws=self.draws)
 
-    def _feature(self, name: Hashable, parameter: str) -> int:
-        check_is_fitted(self)
-        return find_feature(name, self.feature_names_, parameter)
+def _estimates(self: "PriorRanker", setting: SimulationProblem, draws: int) -> Estimates:
+    crowd = self.crowd_
+    return estimate(
+        setting, crowd.simulated, crowd.coordinates, kind=self.covariance_, n_draws=draws
+    )
+
+
+def _simulated(
+    self: "PriorRanker", annotations: Annotations | None
+) -> tuple[SimulationProblem, Annotations]:
+    """Return what is simulated, and the labels that it is about."""
+    check_is_fitted(self)
+    annotations = self.annotations_ if annotations is None else annotations
+    if annotations is None:
+        raise ValueError(
+            "This ranker was read from a file, or fitted on a cluster, and does not hold its "
+            "training data: pass the annotations, or save it with_data=True."
+        )
+    crowd = self.crowd_
+    if crowd.items is not None:
+        raise ValueError(
+            "Items have effects of their own here, which people share, so that the likelihood "
+            "is no product over people: fit with item_effects=False for one."
+        )
+    loss = self._prior_loss()
+    answers, crowd = loss.prepare_new_users(annotations, crowd)
+    tasks = loss.tasks(answers, crowd.coordinates)
+    shifts = crowd.shifts(annotations.user_features, annotations.user_ids)
+    setting = self._specification().setting(tasks, crowd.likelihood, crowd.coordinates, shifts)
+    return setting, annotations
+
+
+def _feature(self: "PriorRanker", name: Hashable, parameter: str) -> int:
+    check_is_fitted(self)
+    return find_feature(name, self.feature_names_, parameter)
 
 
 def _bools(available: ArrayLike, shape: tuple[int, int]) -> Bool:

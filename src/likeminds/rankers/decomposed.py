@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from likeminds._util.array_types import Bool, Float
+from likeminds._util.array_types import Bool, Float, IdArray
 from likeminds._util.checks import listing
 from likeminds.components import Component, total_weights
 from likeminds.losses import Loss, QuadraticLoss
-from likeminds.losses.statistics import AbstractStatistics
 from likeminds.rankers.statistics_rankers import StatisticsRanker
-from likeminds.solvers import SOLVERS, Solver
+from likeminds.solvers import SOLVERS
 from likeminds.solvers.solver import Callback, Parts
 
 # Parts in which people can form groups, the likeliest first.
@@ -49,6 +48,11 @@ class ComponentsRanker(StatisticsRanker):
     }
 
     @property
+    def has_levels(self) -> bool:
+        """Whether users form groups in one of the parts."""
+        return any(name in GROUP_LIKE for name in self.part_names_)
+
+    @property
     def parts_(self) -> dict[str, Float]:
         """The parts of the weights, by the names of their components."""
         return {name: getattr(self, f"{name}_part_") for name in self.part_names_}
@@ -69,16 +73,9 @@ class ComponentsRanker(StatisticsRanker):
         """The weights less consensus and group level, where there is a group level."""
         return np.asarray(self.coef_ - self.consensus_ - self.group_)
 
-    def _solver(self) -> Solver:
-        return SOLVERS["accelerated"]
-
-    def _components(
-        self,
-        loss: QuadraticLoss,
-        statistics: AbstractStatistics,  # noqa: ARG002
-    ) -> list[Component]:
+    def _fit_loss(self, loss: QuadraticLoss, user_ids: IdArray) -> Parts:
         self.components_ = self._list_components(loss)
-        return self.components_
+        return self._note(self._solve(SOLVERS["accelerated"], loss, self.components_, user_ids))
 
     def _list_components(self, loss: QuadraticLoss) -> list[Component]:
         """Return the components, with penalties that suit the loss where none were given."""

@@ -1,6 +1,7 @@
 """The ranker with nothing to tune: people are draws from a prior that is learned."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,12 +11,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.choice_responses import refuse_no_choices
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
-from likeminds.rankers.prior_fitting import PriorFittingMixin
+from likeminds.rankers.hierarchical_fit import fit
+from likeminds.rankers.prior_ranker import PriorRanker
 from likeminds.rankers.training_data import TrainingData
 from likeminds.solvers.solver import Callback
 
 
-class HierarchicalRanker(PriorFittingMixin):
+# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+@dataclass(eq=False, repr=False)
+class HierarchicalRanker(PriorRanker):
     """One ranking function per person, drawn from a prior that is learned from the crowd.
 
     Everybody's weights are W_i ~ N(theta, Omega). theta, Omega, how many of its directions lead,
@@ -184,8 +188,29 @@ class HierarchicalRanker(PriorFittingMixin):
     ['group', 'personal']
     """
 
+    n_groups: int | str = "auto"
+    loss: str | PriorLoss = "auto"
+    _: KW_ONLY
+    item_effects: bool | str = "auto"
+    n_item_factors: int | str = "auto"
+    covariance: str = "auto"
+    fixed: Sequence[str | int] | None = None
+    signs: Mapping[str | int, int] | None = None
+    distributions: Mapping[str | int, str] | None = None
+    draws: int | str = "auto"
+    consensus: ArrayLike | None = None
+    wide: bool | str = "auto"
+    standardize: bool = True
+    covariance_rank: int = 16
+    tol: float = 1e-5
+    max_iter: int = 500
+    unknown: str = "error"
+    user_column: int | str | None = None
+    callback: Callback | None = None
+    verbose: bool = False
+
     _needs_no_features = True
-    _learned_from = "annotations_"
+    _learned_from: ClassVar[str] = "annotations_"
     _nothing_to_add_to = (
         "This ranker was read from a file, or fitted on a cluster, and does not hold its training "
         "data: more labels cannot be added to it. They can where it was saved with "
@@ -213,50 +238,10 @@ class HierarchicalRanker(PriorFittingMixin):
         "verbose": ["boolean"],
     }
 
-    def __init__(
-        self,
-        n_groups: int | str = "auto",
-        loss: str | PriorLoss = "auto",
-        *,
-        item_effects: bool | str = "auto",
-        n_item_factors: int | str = "auto",
-        covariance: str = "auto",
-        fixed: Sequence[str | int] | None = None,
-        signs: Mapping[str | int, int] | None = None,
-        distributions: Mapping[str | int, str] | None = None,
-        draws: int | str = "auto",
-        consensus: ArrayLike | None = None,
-        wide: bool | str = "auto",
-        standardize: bool = True,
-        covariance_rank: int = 16,
-        tol: float = 1e-5,
-        max_iter: int = 500,
-        unknown: str = "error",
-        user_column: int | str | None = None,
-        callback: Callback | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_groups = n_groups
-        self.loss = loss
-        self.item_effects = item_effects
-        self.n_item_factors = n_item_factors
-        self.covariance = covariance
-        self.fixed = fixed
-        self.signs = signs
-        self.distributions = distributions
-        self.draws = draws
-        self.consensus = consensus
-        self.wide = wide
-        self.standardize = standardize
-        self.covariance_rank = covariance_rank
-        self.tol = tol
-        self.max_iter = max_iter
-        self.unknown = unknown
-        self.user_column = user_column
-        self.callback = callback
-        self.verbose = verbose
+    _learn_from = fit
 
     def _fit_more(self, more: Annotations) -> None:
+        assert self.annotations_ is not None
         everything = self.annotations_.concat(more)
         # A few rows must not turn all that was learned into something else.
         if self.loss == "auto" and self.loss_ == "choice":
@@ -269,5 +254,5 @@ class HierarchicalRanker(PriorFittingMixin):
         self._fit_annotations(everything, chosen=self.loss_)
 
     def _fit_annotations(self, annotations: Annotations, chosen: str | None = None) -> None:
-        self._learn_from(TrainingData.of(annotations), chosen)
+        fit(self, TrainingData.of(annotations), chosen)
         self.annotations_ = annotations

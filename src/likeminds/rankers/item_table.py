@@ -16,7 +16,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import as_id_array, encode, lookup
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
-from likeminds.rankers.label_validation import places_of
+from likeminds.rankers.validation import places_of
 
 # People whose names a mistaken one is compared with.
 _COMPARED = 100_000

@@ -19,12 +19,12 @@ from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import as_id_array, encode, lookup
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.rankers.array_validation import item_ids_of, refuse_unknown_users
 from likeminds.rankers.attribute_queries import AttributeQueries
-from likeminds.rankers.candidates.folds import was_interrupted
+from likeminds.rankers.candidates import was_interrupted
 from likeminds.rankers.capabilities import Capability, ReadableModel, with_consensus
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.validation import item_ids_of, refuse_unknown_users
 
 # Called after each attribute with its name, how many are done, and of how many.
 Callback = Callable[[str, int, int], None]

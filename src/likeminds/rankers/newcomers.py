@@ -19,10 +19,9 @@ from likeminds.mixed_model.item_posteriors import Answered
 from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import ResponseStyle
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.rankers.array_validation import RemoteAnnotations, refuse_extras
 from likeminds.rankers.item_table import ItemTableView, frames_of, gives_grades
-from likeminds.rankers.label_validation import as_annotations, is_graded
 from likeminds.rankers.ranking import Ranking, best_of, repeated
+from likeminds.rankers.validation import RemoteAnnotations, as_annotations, is_graded, refuse_extras
 
 # Items and users that are printed.
 _PRINTED, _MOST_PRINTED = 5, 10

@@ -1,6 +1,6 @@
 """Base of the rankers with a learned prior: fitted attributes, scores and uncertainties."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -13,6 +13,7 @@ from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds._util.map_reduce import of_rows
 from likeminds._util.per_user_arrays import row_dots
+from likeminds.choice_models.specification import Specification
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.design import Design
@@ -23,32 +24,59 @@ from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
 from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import NewUserPosteriors
-from likeminds.rankers import graded_answers, newcomers, probabilities
-from likeminds.rankers.array_validation import refuse_unknown_users
+from likeminds.rankers import choice_reporting, newcomers, probabilities
 from likeminds.rankers.capabilities import with_consensus
 from likeminds.rankers.item_table import place_of_user
-from likeminds.rankers.label_validation import (
+from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.validation import (
     check_width,
     joint_reading,
     people_of,
     places_of,
+    refuse_unknown_users,
     rows_and_users,
     split_user_column,
 )
-from likeminds.rankers.statistics_rankers import UpdatableRanker
+from likeminds.solvers.solver import Callback
 
-# What everybody's points tell.
+# Attributes that are made of all users' points.
 _WEIGHTS = ("coef_", "group_", "personal_")
 # Rows of wide features that are scored at a time.
 _ROWS_AT_ONCE = 1 << 10
 
 
-class PriorRanker(UpdatableRanker):
-    """Base: fitted attributes, scores and uncertainties from prior and posteriors."""
+class PriorRanker(Ranker):
+    """Base of the ranker with a learned prior: scores and uncertainties of its posteriors."""
 
+    n_groups: int | str
     loss: str | PriorLoss
+    item_effects: bool | str
+    n_item_factors: int | str
+    covariance: str
+    fixed: Sequence[str | int] | None
+    signs: Mapping[str | int, int] | None
+    distributions: Mapping[str | int, str] | None
+    draws: int | str
+    consensus: ArrayLike | None
+    wide: bool | str
+    standardize: bool
     covariance_rank: int
+    tol: float
+    max_iter: int
+    callback: Callback | None
+
+    takes_updates = takes_newcomers = has_part_worths = has_standard_errors = True
+    _has_steps = True
+    # Whether users weigh features too many for Omega; None: held-out labels decide.
+    _weighs_features: bool | None = None
+
     loss_: str
+    wide_: bool
+    grade_scores_: dict[str, float]
+    label_doubt_: float | None
+    final_steps_: list[str]
+    covariance_: str
+    intercept_: Float
     positive_share_: float
     crowd_: FittedPrior
     scale_: Float
@@ -56,13 +84,19 @@ class PriorRanker(UpdatableRanker):
     information_: FloatArray
     group_: Float
     personal_: Float
-    points_: Float
+    points_: Float | None
 
     newcomer = newcomers.newcomer
-    predict_grades = graded_answers.predict_grades
+    predict = probabilities.predict
+    predict_grades = probabilities.predict_grades
     predict_proba = probabilities.predict_proba
     probability_above = probabilities.probability_above
     probability_preferred = probabilities.probability_preferred
+    log_likelihood = choice_reporting.log_likelihood
+    summary = choice_reporting.summary
+    wtp = choice_reporting.wtp
+    shares = choice_reporting.shares
+    elasticities = choice_reporting.elasticities
 
     def decision_function(
         self,
@@ -165,13 +199,13 @@ class PriorRanker(UpdatableRanker):
         self, items: ArrayLike | Annotations, user: Hashable
     ) -> tuple[FloatArray, Posterior, int]:
         """Return items' features, and the posterior of the person who is asked about them."""
+        check_is_fitted(self)
         if isinstance(items, Annotations):
-            check_is_fitted(self)
             check_width(self, items)
-            rows, people = items.X, people_of(self, [user])
+            rows = items.X
         else:
-            check_is_fitted(self)
-            rows, people = split_user_column(self, items)[0], people_of(self, [user])
+            rows = split_user_column(self, items)[0]
+        people = people_of(self, [user])
         posterior, people = self._posterior_of(people[:1])
         return rows, posterior, int(people[0])
 
@@ -277,11 +311,11 @@ class PriorRanker(UpdatableRanker):
     @property
     def scores_by_weights(self) -> bool:
         """Not of wide features: they are points times coordinates."""
-        return self._learned("points_") is None
+        return self.points_ is None
 
     def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
         """Return scores; of wide features in coordinates, without anybody's weights."""
-        points = self._learned("points_")
+        points = self.points_
         if points is None:
             return super()._scores(rows, people, items)
         crowd = self.crowd_
@@ -323,6 +357,16 @@ class PriorRanker(UpdatableRanker):
             raise AttributeError("Items have no character of their own here: see item_effects_.")
         return self.crowd_.items
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether it is fitted."""
+        return bool(self._fitted_names())
+
+    def _specification(self) -> Specification:
+        """Return what the caller knows about the weights, and how much is simulated."""
+        known = (() if self.fixed is None else self.fixed, self.signs, self.distributions)
+        return Specification.read(self.feature_names_, *known, draws=self.draws)
+
     def _prior_loss(self) -> PriorLoss:
         return ALL_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
 
@@ -357,7 +401,7 @@ class PriorRanker(UpdatableRanker):
 
     def _posterior(self, people: slice | Index = slice(None)) -> Posterior:
         """Return the posteriors of people seen in training."""
-        points = self._learned("points_")
+        points = self.points_
         if points is None:
             coef, intercept = self.coef_[people], self.intercept_[people]
             points = self.crowd_.coordinates.points(coef, intercept)
@@ -365,11 +409,11 @@ class PriorRanker(UpdatableRanker):
             points = points[people]
         if self.crowd_.items is not None:
             points = np.hstack([points, self.factor_weights_[people]])
-        ways = newcomers.ways_of(self)
-        ways = None if ways is None else ways.some(people)
+        style = newcomers.ways_of(self)
+        style = None if style is None else style.some(people)
         known = self.information_[people]
         users = self.users_[people]
-        return Posterior.given(self.crowd_, users, points, known, ways, unknown=self.unknown)
+        return Posterior.given(self.crowd_, users, points, known, style, unknown=self.unknown)
 
 
 def _explained(

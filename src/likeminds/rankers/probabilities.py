@@ -1,10 +1,10 @@
-"""Probabilities of labels and of preferences, given all that is known about person and item."""
+"""Predictions of a learned prior: probabilities of labels, grades and preferences."""
 
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -14,27 +14,33 @@ from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.choice_probabilities import calibrate_choices, chances_of_sets
 from likeminds.mixed_model.item_posteriors import PredictionRows
 from likeminds.mixed_model.likelihoods import VARIANCE_SCALES, damping, label_probability
+from likeminds.mixed_model.ordinal import CumulativeLogit
+from likeminds.mixed_model.ordinal_responses import GradePredictions
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.rankers.graded_answers import grade_chances, seen_from, some_scored
-from likeminds.rankers.label_validation import is_graded, places_of, rows_and_users
-from likeminds.rankers.training_data import TrainingData
+from likeminds.rankers.training_data import ScoredLabels, TrainingData
+from likeminds.rankers.validation import is_graded, places_of, rows_and_users
+
+if TYPE_CHECKING:
+    from likeminds.rankers.prior_ranker import PriorRanker
 
 # Losses that learn from what was chosen among what was shown.
 _OF_CHOICES = ("choice", "mixed")
 # What a label may say of its own score, at most.
 _MOST_TOLD = 0.9
-# Rows of choice sets from which the scale of the variance is learned.
-_MOST_ROWS = 20_000
+# Labels (or rows of choice sets), and numbers of their features, that calibration uses.
+_MOST_ROWS, _MOST_NUMBERS = 20_000, 8_000_000
+# Rounds of alternation between how users use the scale of grades and the scale itself.
+_ROUNDS = 8
 
 
-def _may_have_log_odds(ranker: Any) -> bool:
+def _may_have_log_odds(ranker: "PriorRanker") -> bool:
     """Say whether scores can be log-odds; those of the squared AUC loss never are."""
     return bool(ranker.loss != "auc")
 
 
 @available_if(_may_have_log_odds)  # type: ignore[untyped-decorator]
-def predict_proba(  # the method of every ranker with a learned prior
-    self: Any,
+def predict_proba(
+    self: "PriorRanker",
     X: ArrayLike | Annotations,
     users: Iterable[Hashable] | None = None,
     items: Iterable[Hashable] | None = None,
@@ -68,14 +74,14 @@ def predict_proba(  # the method of every ranker with a learned prior
     ((600, 2), True)
     """
     check_is_fitted(self)
-    if self._learned("grading_") is not None:
+    if self.grading_ is not None:
         positive = _of_grades(self, X, users, items)
     elif is_graded(self) or self.crowd_.likelihood.is_quadratic:
         raise TypeError(
             "Scores that were learned as a regression are no log-odds, so that they say nothing "
             'about the probability of a label. Fit with another loss than "auc".'
         )
-    elif self.loss_ in _OF_CHOICES and _are_grouped(X):
+    elif self.loss_ in _OF_CHOICES and isinstance(X, Annotations) and _are_grouped(X):
         positive = _of_choices(self, X)
     elif self.crowd_.coordinates.intercept:
         positive = _of_labels(self, X, users, items)
@@ -88,8 +94,49 @@ def predict_proba(  # the method of every ranker with a learned prior
     return np.column_stack([1.0 - positive, positive])
 
 
+@available_if(_may_have_log_odds)  # type: ignore[untyped-decorator]
+def predict(
+    self: "PriorRanker",
+    X: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None = None,
+    items: Iterable[Hashable] | None = None,
+) -> NDArray[Any]:
+    """Predict each label: the positive class where its probability is above one half.
+
+    Only where labels are yes or no. Grades have `predict_grades`; a choice depends on all items
+    that are shown, and `rank` finds the best of them.
+
+    Parameters
+    ----------
+    X, users, items
+        As in `decision_function`.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+        Labels, as in ``classes_``.
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, make_schools
+    >>> crowd = make_schools(30, 20, 40, 6, 2, random_state=0).annotations
+    >>> ranker = HierarchicalRanker().fit(crowd)
+    >>> bool((ranker.predict(crowd) == crowd.labels).mean() > 0.6)
+    True
+    """
+    check_is_fitted(self)
+    if is_graded(self):
+        raise TypeError("predict is for labels of yes or no, but these are grades: predict_grades.")
+    if self.loss_ in _OF_CHOICES and (_are_grouped(X) or not self.crowd_.coordinates.intercept):
+        raise TypeError(
+            "predict is for labels of yes or no, but these are choices, which depend on all items "
+            "that are shown: call rank for the best one, or predict_proba for probabilities."
+        )
+    return np.asarray(self.classes_[(self.predict_proba(X, users, items)[:, 1] > 0.5).astype(int)])
+
+
 def probability_above(
-    self: Any,
+    self: "PriorRanker",
     a: ArrayLike | Annotations,
     b: ArrayLike | Annotations,
     users: Iterable[Hashable] | None = None,
@@ -122,7 +169,7 @@ def probability_above(
 
 
 def probability_preferred(
-    self: Any,
+    self: "PriorRanker",
     a: ArrayLike | Annotations,
     b: ArrayLike | Annotations,
     users: Iterable[Hashable] | None = None,
@@ -147,7 +194,7 @@ def probability_preferred(
     return posterior.chance_preferred(one, other, people)
 
 
-def calibrate_variance_scale(ranker: Any, data: TrainingData) -> float:
+def calibrate_variance_scale(ranker: "PriorRanker", data: TrainingData) -> float:
     """Return the share of scores' variance that makes labels most likely which are left out.
 
     Scores are modes, variances are Laplace's approximation, and they include what is not known
@@ -170,7 +217,7 @@ def calibrate_variance_scale(ranker: Any, data: TrainingData) -> float:
     return float(VARIANCE_SCALES[int(np.argmax(likely))])
 
 
-def _calibrate_choices(ranker: Any, data: TrainingData) -> float:
+def _calibrate_choices(ranker: "PriorRanker", data: TrainingData) -> float:
     """Return the same of choices, from those of some users."""
     n_users, n_rows = len(data.about.user_ids), data.about.n_labels
     most = int(np.ceil(n_users * min(1.0, _MOST_ROWS / n_rows)))
@@ -185,21 +232,21 @@ def _calibrate_choices(ranker: Any, data: TrainingData) -> float:
 
 
 def _of_labels(
-    ranker: Any,
+    ranker: "PriorRanker",
     X: ArrayLike | Annotations,
     users: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None,
 ) -> Float:
     posterior, seen, places, people = seen_from(ranker, X, users, items)
     eta, variance = posterior.from_zero(seen, places)
-    counts = ranker._learned("label_doubt_")
+    counts = ranker.label_doubt_
     if counts is not None:  # of people and items that are new, all of it does
         variance = variance * np.where((people >= 0) & seen.is_known(posterior.items), counts, 1.0)
     return label_probability(eta, np.sqrt(variance))
 
 
 def _pairs(
-    ranker: Any,
+    ranker: "PriorRanker",
     a: ArrayLike | Annotations,
     b: ArrayLike | Annotations,
     users: Iterable[Hashable] | None,
@@ -217,13 +264,14 @@ def _pairs(
 
 
 def _of_grades(
-    ranker: Any,
+    ranker: "PriorRanker",
     X: ArrayLike | Annotations,
     users: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None,
 ) -> Float:
     chances, grading = grade_chances(ranker, X, users, items)
-    above = grading.scale.levels > ranker.label_reading_.threshold
+    assert ranker.label_reading_ is not None
+    above = grading.scale.levels > float(ranker.label_reading_.threshold or 0.0)
     return np.asarray(chances[:, above].sum(axis=1))
 
 
@@ -231,15 +279,118 @@ def _are_grouped(X: ArrayLike | Annotations) -> bool:
     return isinstance(X, Annotations) and X.choice_set_codes is not None
 
 
-def _of_choices(ranker: Any, said: Any) -> Float:
-    """Return the chance of each row in its group; rows of their own are labels."""
+def _of_choices(ranker: "PriorRanker", said: Annotations) -> Float:
+    """Return the chance of each row in its choice set; rows of their own are labels."""
     people: Index = rows_and_users(ranker, said, None)[1]
+    sets = said.choice_set_codes
     scores = ranker.decision_function(said)
     posterior, people = ranker._posterior_of(people)
-    counts = ranker._learned("label_doubt_")
+    counts = ranker.label_doubt_
     chances = chances_of_sets(posterior, said, scores, people, 1.0 if counts is None else counts)
     assert chances is not None
-    alone = np.bincount(said.choice_set_codes)[said.choice_set_codes] == 1
+    assert sets is not None
+    alone = np.bincount(sets)[sets] == 1
     if alone.any() and ranker.crowd_.coordinates.intercept:
         chances[alone] = _of_labels(ranker, said[alone], None, None)
     return chances
+
+
+def predict_grades(
+    self: "PriorRanker",
+    X: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None = None,
+    items: Iterable[Hashable] | None = None,
+) -> GradePredictions:
+    """Return the grades that people would give: their probabilities, and the expected grade.
+
+    People use the scale in their own way: with the same score, one gives a 5 and another a 7.
+    That is part of the prediction; of people not seen in training the crowd's way is assumed.
+
+    Parameters
+    ----------
+    X, users, items
+        As in `decision_function`.
+
+    Returns
+    -------
+    GradePredictions
+
+    Examples
+    --------
+    >>> import likeminds
+    >>> rng = np.random.default_rng(0)
+    >>> X, users = rng.normal(size=(600, 2)), np.repeat(np.arange(20), 30)
+    >>> stars = np.clip(np.round(3 + X[:, 0] + rng.normal(size=600)), 1, 5)
+    >>> ranker = likeminds.HierarchicalRanker(n_groups=0, loss="cumulative").fit(X, stars, users)
+    >>> found = ranker.predict_grades([[-2.0, 0.0], [2.0, 0.0]], [3, 3])
+    >>> found.grades.tolist(), found.expected.round().tolist()
+    ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 5.0])
+    """
+    check_is_fitted(self)
+    posterior, seen, places, _ = seen_from(self, X, users, items)
+    return posterior.grades(seen, places)
+
+
+def grade_chances(
+    ranker: "PriorRanker",
+    X: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None,
+    items: Iterable[Hashable] | None = None,
+) -> tuple[Float, CumulativeLogit]:
+    """Return the probability of each grade, shape (n_rows, n_grades), and how grades arise."""
+    grading = ranker.grading_
+    assert grading is not None
+    eta, variance, people = scores_and_variances(ranker, X, users, items)
+    use, added = grading.ways(people)
+    return grading.chances(eta + added, variance, use), grading
+
+
+def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
+    """Learn how grades follow from the scores of a ranker that is fitted."""
+    found = CumulativeLogit.given(data.grades_given())
+    some = some_scored(ranker, data)
+    assert some.said.grades is not None
+    codes = found.scale.codes(some.said.grades)
+    for _ in range(_ROUNDS):
+        found = found.with_shifts(codes, some.people, some.scores)
+        use, added = found.ways(some.people)
+        found = found.refined(codes, use, some.scores + added, some.variances, free_slope=True)
+    return found
+
+
+def some_scored(ranker: "PriorRanker", data: TrainingData) -> ScoredLabels:
+    """Return some labels with the scores of a ranker that is fitted."""
+    found = data.scored_there()
+    if found is None:
+        about = data.about
+        said = data.some_rows(share_scored(about.n_features, about.n_labels))
+        found = ScoredLabels(said, *scores_and_variances(ranker, said, None))
+    return found
+
+
+def share_scored(n_features: int, n_labels: int) -> float:
+    """Return the share of labels from which it is learned what scores say of labels."""
+    return min(_MOST_ROWS, _MOST_NUMBERS // max(n_features, 1)) / n_labels
+
+
+def scores_and_variances(
+    ranker: "PriorRanker",
+    X: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None,
+    items: Iterable[Hashable] | None = None,
+) -> tuple[Float, Float, Index]:
+    """Return scores from the common zero of all people, their variances, and the people."""
+    posterior, seen, places, people = seen_from(ranker, X, users, items)
+    return (*posterior.from_zero(seen, places), people)
+
+
+def seen_from(
+    ranker: "PriorRanker",
+    X: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None,
+    items: Iterable[Hashable] | None = None,
+) -> tuple[Posterior, PredictionRows, Index, Index]:
+    """Return posteriors, rows as people see them, and whose rows are: among these, and of all."""
+    rows, people = rows_and_users(ranker, X, users)
+    posterior, places = ranker._posterior_of(people)
+    return posterior, posterior.see(rows, ranker._item_ids(X, items, rows)), places, people

@@ -1,44 +1,74 @@
-"""What every ranker does: it is fitted, scores and is scored, with the scikit-learn manners."""
+"""The base of all rankers: fit, update, score and rank, as scikit-learn's estimators do."""
 
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
+from sklearn.utils.metaestimators import available_if
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
-from likeminds._util.checks import as_weights
+from likeminds._util.checks import as_weights, listing
 from likeminds._util.console import report_progress
 from likeminds._util.map_reduce import of_rows
 from likeminds.data.annotations import Annotations
 from likeminds.data.label_parsing import LabelReading
 from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
+from likeminds.losses.statistics import Statistics
 from likeminds.metrics.concordance import mean_concordance
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, refuse_new_items
-from likeminds.rankers import array_validation, batch_topk, ranking, score_decomposition, similarity
-from likeminds.rankers.callbacks import CallbackSupport, with_callbacks
-from likeminds.rankers.candidates.folds import FromRows
+from likeminds.mixed_model.ordinal import CumulativeLogit
+from likeminds.rankers import batch_topk, ranking, score_decomposition, similarity
+from likeminds.rankers.candidates import Candidate, FromRows
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
 from likeminds.rankers.item_table import summary_html
-from likeminds.rankers.label_validation import (
+from likeminds.rankers.validation import (
+    RemoteAnnotations,
     as_annotations,
     is_graded,
+    item_ids_of,
     joint_reading,
+    note_more,
+    outcomes,
+    places_of,
+    refuse_extras,
     rows_and_users,
     split_user_column,
 )
+from likeminds.solvers.solver import Callback
 
-# Scores are computed in pieces of this many rows: nobody's weights are copied for all rows.
+try:
+    from sklearn import callback as _sklearn
+except ImportError:  # before scikit-learn 1.9 there are none: the plain function still works
+    _sklearn = None
+
+CallbackSupport: Any = object if _sklearn is None else _sklearn.CallbackSupportMixin
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+# Scores are computed in pieces of this many rows: weights are not copied for all rows.
 _ROWS_AT_ONCE = 1 << 15
+
+
+def with_callbacks(method: Method) -> Method:
+    """Let scikit-learn's callbacks end with the method, however it ends."""
+    if _sklearn is None:
+        return method
+    managed: Method = _sklearn.with_callbacks(method)
+    return managed
+
+
+def _takes_updates(ranker: "Ranker") -> bool:
+    return ranker.takes_updates
 
 
 class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Base of the rankers: one vector of weights per person.
 
     A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``; what the
-    caller has becomes `Annotations` on the way in (`label_validation`), and weights become scores
+    caller has becomes `Annotations` on the way in (`validation`), and weights become scores
     on the way out.
     """
 
@@ -62,8 +92,18 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     classes_: NDArray[Any]
     n_labels_: int
     n_choices_: int
-    fingerprint_: str
     label_reading_: LabelReading | None
+    annotations_: Annotations | None
+    grading_: CumulativeLogit | None
+    known_items_: ItemPosteriors | None
+    fitted_on_annotations_: bool = False
+    n_features_in_: int
+    feature_names_in_: IdArray
+    # The fitted attribute that `update` adds to, and the error where a model does not have it.
+    _learned_from: ClassVar[str] = ""
+    _nothing_to_add_to: ClassVar[str] = ""
+    # Whether Ctrl-C ended the fit early.
+    _interrupted: bool = False
     _positions: tuple[IdArray, Mapping[Hashable, int]]
 
     rank = ranking.rank
@@ -85,7 +125,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     @with_callbacks
     def fit(
         self,
-        X: ArrayLike | Annotations | AnnotationFolder | array_validation.RemoteAnnotations,
+        X: ArrayLike | Annotations | AnnotationFolder | RemoteAnnotations,
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -114,7 +154,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         with report_progress(
             self.verbose and not self._has_steps, f"{type(self).__name__}, step"
         ) as tell:
-            if isinstance(X, array_validation.RemoteAnnotations):
+            if isinstance(X, RemoteAnnotations):
                 X.teach(self)
             else:
                 self._fit_annotations(as_annotations(self, X, y, users, sample_weight))
@@ -154,7 +194,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         self, X: Any, items: Iterable[Hashable] | None, rows: FloatArray
     ) -> IdArray | None:
         """Return the id of each row's item; refuse items of which nothing is known."""
-        ids = array_validation.item_ids_of(X, items, len(rows))
+        ids = item_ids_of(X, items, len(rows))
         self._refuse_new_items(ids)
         return ids
 
@@ -211,12 +251,12 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     def consensus_scores(self, said: Annotations) -> Float:
         """Return scores by what all agree on; what they see in items is part of it."""
-        items = array_validation.item_ids_of(said, None, len(said))
+        items = item_ids_of(said, None, len(said))
         return np.asarray(self._best_model._scores(said.X, np.full(len(said), -1), items))
 
     def learned_items(self) -> ItemPosteriors | None:
         """Return what was learned about items beyond their features; None for nothing."""
-        return cast("ItemPosteriors | None", self._learned("known_items_"))
+        return self.known_items_
 
     @property
     def item_effects_(self) -> bool:
@@ -225,7 +265,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     def score(
         self,
-        X: ArrayLike | Annotations | array_validation.RemoteAnnotations,
+        X: ArrayLike | Annotations | RemoteAnnotations,
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -243,23 +283,94 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         -------
         float
         """
-        if isinstance(X, array_validation.RemoteAnnotations):
-            array_validation.refuse_extras(y=y, users=users, sample_weight=sample_weight)
+        if isinstance(X, RemoteAnnotations):
+            refuse_extras(y=y, users=users, sample_weight=sample_weight)
             return X.score(self)
         scores = self.decision_function(X, users)
         if isinstance(X, Annotations):
-            array_validation.refuse_extras(y=y, users=users, sample_weight=sample_weight)
+            refuse_extras(y=y, users=users, sample_weight=sample_weight)
             joint_reading(self, X)
             return mean_concordance(X.outcomes, scores, X.users, X.weights)
         features, column = split_user_column(self, X)
         owners = column if users is None else users
         owners = np.zeros(len(scores), dtype=np.intp) if owners is None else owners
         graded = self.label_reading_ if is_graded(self) else None
-        said = array_validation.outcomes(y, len(scores), self.classes_, graded)
+        said = outcomes(y, len(scores), self.classes_, graded)
         return mean_concordance(said, scores, owners, as_weights(sample_weight, len(features)))
+
+    @available_if(_takes_updates)  # type: ignore[untyped-decorator]
+    @with_callbacks
+    def update(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add labels, of people known or new, to those seen before.
+
+        The result is that of fitting everything at once; where rows merge into statistics, no
+        row is touched twice and the solver starts from where it was. The first call is a `fit`.
+
+        Parameters
+        ----------
+        X, y, users, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from likeminds import ThreeLevelRanker, load_electricity
+        >>> households = load_electricity()
+        >>> ranker = ThreeLevelRanker().fit(households[:8000])
+        >>> len(ranker.update(households[8000:]).users_)
+        361
+        """
+        if not self._fitted_names():
+            return self.fit(X, y, users, sample_weight)
+        if getattr(self, self._learned_from) is None:
+            raise ValueError(self._nothing_to_add_to)
+        self._validate_params()
+        more = as_annotations(self, X, y, users, sample_weight, reset=False)
+        self._refuse_second_medians(more)
+        self._fit_more(more)
+        note_more(self, more)
+        return self
+
+    # The name that scikit-learn's tools call.
+    partial_fit = update
+
+    def _refuse_second_medians(self, more: Annotations) -> None:
+        """Refuse ratings above a median by people whose other ratings are not known any more."""
+        reading = self.label_reading_
+        if reading is None or reading.threshold != "median":
+            return
+        known = more.user_ids[places_of(self, more.user_ids) >= 0]
+        if known.size:
+            raise ValueError(
+                "Labels were read as ratings above a person's own median, which is another one "
+                f"with more ratings: those of {listing(known)} cannot be added. Fit all ratings "
+                "at once."
+            )
+
+    def _fit_more(self, more: Annotations) -> None:
+        """Learn from the earlier labels and from more."""
+        raise NotImplementedError
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         raise NotImplementedError
+
+    @property
+    def has_default_grid(self) -> bool:
+        """Whether a search has candidates where the caller gives none."""
+        return type(self)._default_grid is not Ranker._default_grid
+
+    def _default_grid(self, statistics: Statistics) -> list[Candidate] | None:  # noqa: ARG002
+        """Return the candidates of a search; None where the caller has to give them."""
+        return None
 
     def _in_reach(self, folder: AnnotationFolder) -> Annotations | AnnotationFolder:
         """Return labels on disk as they are learned from: grouped by person, by default."""
@@ -286,3 +397,35 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
+
+
+@contextmanager
+def both_callbacks(estimator: "Ranker", plain: Callback | None) -> Iterator[Callback | None]:
+    """Yield one function that calls the plain callback, ``verbose``'s and scikit-learn's own."""
+    shown = estimator.verbose and not estimator._is_trial
+    with report_progress(shown, f"{type(estimator).__name__}, step") as tell:
+
+        def aloud(number: int, objective: float, residual: float) -> bool:
+            tell(number, f"objective {objective:.6g}")
+            return bool(plain and plain(number, objective, residual))
+
+        with _and_sklearns(estimator, aloud if shown else plain) as callback:
+            yield callback
+
+
+@contextmanager
+def _and_sklearns(estimator: "Ranker", plain: Callback | None) -> Iterator[Callback | None]:
+    if not getattr(estimator, "_skl_callbacks", None):
+        yield plain
+        return
+    context = estimator._init_callback_context(max_subtasks=None)
+    context.call_on_fit_task_begin(estimator=estimator)
+
+    def tell(number: int, objective: float, residual: float) -> bool:
+        step = context.subcontext(task_name=f"step {number}")
+        step.call_on_fit_task_begin(estimator=estimator)
+        stop = step.call_on_fit_task_end(estimator=estimator)
+        return bool(stop) or bool(plain and plain(number, objective, residual))
+
+    yield tell
+    context.call_on_fit_task_end(estimator=estimator)

@@ -22,13 +22,14 @@ from likeminds.rankers.baselines import (
     PopularityWithFeatures,
     RidgeToConsensus,
 )
-from likeminds.rankers.baselines._multitask_base import Competitor
+from likeminds.rankers.baselines.multitask import Competitor
 from likeminds.rankers.baselines.popularity import has_shared_items
 from likeminds.rankers.decomposed import DecomposedRanker
 from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
+from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
 
 # The competitors of the paper, by its names and in its order.
 COMPETITORS: dict[str, type[Competitor]] = {
@@ -189,7 +190,7 @@ def _ready(given: Any, search: dict[str, Any]) -> Any:
             f"param_grid), not {given!r}"
             + (f": it has no {listing(missing)}." if missing else "; make one of this class.")
         )
-    as_it_is = isinstance(estimator, AS_THEY_ARE) or not hasattr(estimator, "_default_grid")
-    if grid is not None or not as_it_is:
+    has_grid = isinstance(estimator, Ranker) and estimator.has_default_grid
+    if grid is not None or (has_grid and not isinstance(estimator, AS_THEY_ARE)):
         return RankerCV(estimator, grid, **search)
     return estimator

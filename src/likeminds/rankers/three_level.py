@@ -7,17 +7,16 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from likeminds._util.array_types import Float
+from likeminds._util.map_reduce import Executor, UserBlock
 from likeminds.components import Component, Consensus, Group, Personal
-from likeminds.losses import Loss, as_loss
-from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses import Loss, QuadraticLoss, as_loss
 from likeminds.losses.statistics import AbstractStatistics, Statistics
 from likeminds.rankers import newcomers
-from likeminds.rankers.candidates.folds import Candidate
-from likeminds.rankers.candidates.three_level_path import ThreeLevels, default_grid
-from likeminds.rankers.statistics_rankers import (
-    StatisticsRanker,
-)
+from likeminds.rankers.candidates import Candidate
+from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.three_level_newcomers import ThreeLevelNewcomers
+from likeminds.rankers.three_level_path import ThreeLevels, default_grid
+from likeminds.rankers.training_checks import refuse_too_wide
 from likeminds.solvers import SOLVERS, Solver
 from likeminds.solvers.solver import Callback, Parts
 
@@ -120,7 +119,7 @@ class ThreeLevelRanker(StatisticsRanker):
     scale_ : array of shape (n_features,)
         The unit each feature was measured in; the objective is that of ``raw_* * scale_``.
     objective_ : float
-        The minimum found.
+        The minimum found, of the formula above in units of ``scale_``.
     objective_trace_ : array
         The objective by iteration, the start included.
     n_iter_ : int
@@ -135,6 +134,8 @@ class ThreeLevelRanker(StatisticsRanker):
     statistics_ : Statistics
         What was learned from, for `update` (in files, with ``save(..., with_data=True)``; of many
         people on a cluster, it stays there).
+    final_steps_ : list of str
+        Steps after the optimum: "centre_group" (theta takes the mean of G; the objective stays).
     solution_ : Solution
         What the solver returned, with its history.
     classes_ : array of shape (2,)
@@ -170,6 +171,7 @@ class ThreeLevelRanker(StatisticsRanker):
     callback: Callback | None = None
     verbose: bool = False
 
+    takes_newcomers = True
     _tuning = ThreeLevels
     newcomer = newcomers.newcomer
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -187,15 +189,28 @@ class ThreeLevelRanker(StatisticsRanker):
         "verbose": ["boolean"],
     }
 
+    def _fit_blocks(
+        self, summary: AbstractStatistics, blocks: Executor[UserBlock[Statistics]]
+    ) -> None:
+        """Fit the three levels: validate, design, select, optimise, finalise, posteriors."""
+        # Validate: matrices of features fit in memory.
+        refuse_too_wide(type(self).__name__, summary.n_features)
+        # Design: units of features, and the loss of each user in these units.
+        self.scale_ = self._scale_of(summary)
+        loss = as_loss(self.loss).of_blocks(blocks, summary.n_users, self.scale_)
+        # Select: penalties and the number of groups, where the caller left them out.
+        levels = self._levels(summary)
+        # Optimise: the loss plus the penalties over theta, G and P.
+        parts = self._note(self._solve(self._solver(), loss, levels, summary.user_ids))
+        # Finalise: G is centred (theta takes its mean), and users without pairs get the consensus.
+        self.users_ = summary.user_ids
+        self._set_parts(parts, summary.has_pairs)
+        self.final_steps_ = ["centre_group"]
+        # Posteriors: the prior of new users, whose posteriors `newcomer` finds.
+        self._fit_newcomer_prior(loss, summary, parts)
+
     def _solver(self) -> Solver:
         return SOLVERS[self.solver] if isinstance(self.solver, str) else self.solver
-
-    def _components(
-        self,
-        loss: QuadraticLoss,  # noqa: ARG002
-        statistics: AbstractStatistics,
-    ) -> list[Component]:
-        return self._levels(statistics)
 
     def _levels(self, statistics: AbstractStatistics) -> list[Component]:
         n_users, n_features = statistics.n_users, statistics.n_features

@@ -43,7 +43,7 @@ from likeminds.mixed_model.responses import (
     Responses,
 )
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.statistics_rankers import warn_of_one_class
+from likeminds.rankers.training_checks import warn_of_one_class
 
 _SINGLE, _OTHER = "single", "other"
 

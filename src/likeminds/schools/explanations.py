@@ -15,8 +15,8 @@ from likeminds._util.checks import did_you_mean
 from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
+from likeminds.rankers.capabilities import within_reach
 from likeminds.rankers.ranking import best_of, expected_grades, repeated
-from likeminds.rankers.subset import within_reach
 from likeminds.schools.find import find_schools, items_of, labels_of
 from likeminds.schools.items import Items
 from likeminds.schools.result import Facts, Schools, plain_items, plain_standing

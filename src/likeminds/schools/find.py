@@ -12,8 +12,7 @@ from likeminds._util.array_types import Float, Index
 from likeminds._util.result_tables import Frames
 from likeminds.data.annotations import Annotations
 from likeminds.metrics.severity import severity_of
-from likeminds.rankers.capabilities import Capability
-from likeminds.rankers.subset import within_reach
+from likeminds.rankers.capabilities import Capability, within_reach
 from likeminds.schools.descriptions import ITEMS_SHOWN, SchoolCrowd, soft_labels_of
 from likeminds.schools.items import Items, JudgedItem
 from likeminds.schools.mixture import MixturePartition, divide

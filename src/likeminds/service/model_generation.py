@@ -11,7 +11,7 @@ from typing import Any
 from likeminds._util.atomic_files import FileVersion, file_lock, write_whole
 from likeminds._util.lazy_rows import LazyIds
 from likeminds.rankers.capabilities import NAMELESS
-from likeminds.rankers.label_validation import user_positions
+from likeminds.rankers.validation import user_positions
 from likeminds.service.catalogue import ItemCatalogue, UnknownNameError, read_catalogue
 from likeminds.service.keys import hashed
 from likeminds.service.scoring import AttributeScorer, LabelsByItem, UserProfile

@@ -14,10 +14,9 @@ from likeminds.mixed_model.item_posteriors import PredictionRows
 from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.answer_scales import AnswerScale
-from likeminds.rankers.capabilities import Capability
-from likeminds.rankers.label_validation import user_positions
+from likeminds.rankers.capabilities import Capability, some_of, within_reach
 from likeminds.rankers.score_decomposition import interval, take_apart
-from likeminds.rankers.subset import some_of, within_reach
+from likeminds.rankers.validation import user_positions
 from likeminds.schools.explanations import Explanation
 from likeminds.schools.find import items_of
 from likeminds.schools.items import Items

@@ -13,9 +13,8 @@ import numpy as np
 from likeminds._util.atomic_files import file_lock, make_folder
 from likeminds._util.checks import listing
 from likeminds._util.lazy_rows import LazyRows
-from likeminds.rankers.capabilities import ReadableModel
+from likeminds.rankers.capabilities import ReadableModel, arrays_of_users
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.subset import arrays_of_users
 from likeminds.storage import id_arrays
 from likeminds.storage.user_files import (
     USERS,

@@ -77,7 +77,9 @@ def test_known_items_keep_their_scores_and_features_lose_what_is_not_theirs(monk
         crowd = Annotations(user, item, said, X, item_ids=np.arange(30))
         found = []
         for divide in (regress_items_on_features, lambda learned, *_: learned):
-            monkeypatch.setattr("likeminds.rankers.prior_fitting.regress_items_on_features", divide)
+            monkeypatch.setattr(
+                "likeminds.rankers.hierarchical_fit.regress_items_on_features", divide
+            )
             ranker = HierarchicalRanker(n_groups=0, n_item_factors=0).fit(crowd)
             found.append((X @ ranker.consensus_, X @ ranker.consensus_ + ranker.item_effect_))
         lengths.append([consensus.std() for consensus, _ in found])

@@ -33,8 +33,8 @@ from likeminds.paper.experiments.trials import (
 )
 from likeminds.rankers.baselines import JFL, ConsensusOnly
 from likeminds.rankers.registry import COMPETITORS
-from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
+from likeminds.rankers.search import RankerCV
+from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
 from likeminds.report.page import ReportTable
 
 pytestmark = pytest.mark.slow

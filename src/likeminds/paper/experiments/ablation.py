@@ -28,11 +28,11 @@ from likeminds.paper.experiments.report_page import (
 from likeminds.paper.experiments.setting import ExperimentSetting, Job
 from likeminds.paper.experiments.trials import ComparedRanker
 from likeminds.rankers.baselines import ConsensusOnly
-from likeminds.rankers.candidates.folds import Split, plain_values
+from likeminds.rankers.candidates import Split, plain_values
 from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import usual_alpha_group
-from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
+from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
 from likeminds.report.page import ReportTable
 
 

@@ -25,9 +25,9 @@ from likeminds.paper.experiments.trials import (
 )
 from likeminds.plots.figures import DIVERGING, as_png, new_figure
 from likeminds.rankers.baselines import OnePerUser
+from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
+from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
 
 ALONE = "One model per person"
 RANKERS = (OURS, LEARNED, ALONE)

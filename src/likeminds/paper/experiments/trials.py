@@ -23,9 +23,9 @@ from likeminds.paper.experiments.setting import ExperimentSetting, ResultStore, 
 from likeminds.rankers.baselines import ConsensusOnly, LogisticPerUser, OnePerUser, RidgeToConsensus
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.registry import COMPETITORS, NamedRankers
+from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import usual_alpha_group
-from likeminds.rankers.tuning.search import RankerCV
-from likeminds.rankers.tuning.three_level_cv import ThreeLevelRankerCV
+from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
 
 # The paper holds out 15 %.
 TEST_SIZE = 0.15

@@ -1,13 +1,11 @@
 """Rankers to hold the others against, with the same verbs."""
 
-from likeminds.rankers.baselines.cmtl_comt import CMTL, COMT
 from likeminds.rankers.baselines.factorisation import Factorisation
 from likeminds.rankers.baselines.logistic import LogisticPerUser, PooledLogistic
+from likeminds.rankers.baselines.multitask import CMTL, COMT, JFL, RAMU, RMTFL, RMTL, LassoMTL
 from likeminds.rankers.baselines.popularity import Popularity
 from likeminds.rankers.baselines.popularity_with_features import PopularityWithFeatures
 from likeminds.rankers.baselines.ridge import ConsensusOnly, OnePerUser, RidgeToConsensus
-from likeminds.rankers.baselines.rmtl_ramu import RAMU, RMTL
-from likeminds.rankers.baselines.sparse_multitask import JFL, RMTFL, LassoMTL
 
 __all__ = [
     "CMTL",

@@ -16,8 +16,7 @@ from likeminds.rankers.baselines.popularity import (
     labelled_items,
     places_of_items,
 )
-from likeminds.rankers.callbacks import both_callbacks
-from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.ranker import Ranker, both_callbacks
 
 
 class Factorisation(Ranker):

@@ -18,7 +18,7 @@ from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.statistics_rankers import warn_of_one_class
+from likeminds.rankers.training_checks import warn_of_one_class
 
 linear_model: Any = LazyModule("sklearn.linear_model")
 

@@ -30,11 +30,8 @@ from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED, are_sh
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers.baselines.popularity import features_of_items, labelled_items, sums_by
 from likeminds.rankers.baselines.ridge import grid
-from likeminds.rankers.statistics_rankers import (
-    UpdatableRanker,
-    refuse_too_wide,
-    warn_of_one_class,
-)
+from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.training_checks import refuse_too_wide, warn_of_one_class
 
 # How many labels as expected shrink every item's log-odds to zero: m above.
 _PULL = 2.0
@@ -46,7 +43,7 @@ _RIDGE = 1e-3
 
 
 @dataclass(eq=False, repr=False)
-class PopularityWithFeatures(UpdatableRanker):
+class PopularityWithFeatures(Ranker):
     """One ranking for everybody, by features and by what others said of the same item.
 
     Labelled items are ranked by features and by the labels of others, beyond what features
@@ -88,7 +85,8 @@ class PopularityWithFeatures(UpdatableRanker):
     verbose: bool = False
 
     _needs_no_features = True
-    _learned_from = "annotations_"
+    takes_updates = True
+    _learned_from: ClassVar[str] = "annotations_"
     _nothing_to_add_to = (
         "This ranker was read from a file without its training data, and more labels change the "
         "scores of all items. Save it with save(..., with_data=True), or fit all labels at once."
@@ -104,6 +102,7 @@ class PopularityWithFeatures(UpdatableRanker):
     }
 
     def _fit_more(self, more: Annotations) -> None:
+        assert self.annotations_ is not None
         self._fit_annotations(self.annotations_.concat(more))
 
     def _fit_annotations(self, annotations: Annotations) -> None:

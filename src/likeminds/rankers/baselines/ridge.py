@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from likeminds._util.array_types import Float
+from likeminds._util.array_types import Float, IdArray
 from likeminds.losses import Loss, QuadraticLoss
 from likeminds.losses.quadratic import spectra
-from likeminds.losses.statistics import AbstractStatistics, Statistics
+from likeminds.losses.statistics import Statistics
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.solvers.solver import Parts
 
@@ -68,7 +68,7 @@ class ConsensusOnly(_RidgeRanker):
     def _fit_loss(
         self,
         loss: QuadraticLoss,
-        statistics: AbstractStatistics,  # noqa: ARG002
+        user_ids: IdArray,  # noqa: ARG002
     ) -> Parts:
         n_users, n_features = loss.shape
         ridge = 2.0 * self.alpha * n_users * np.eye(n_features)
@@ -105,7 +105,7 @@ class OnePerUser(_RidgeRanker):
     def _fit_loss(
         self,
         loss: QuadraticLoss,
-        statistics: AbstractStatistics,  # noqa: ARG002
+        user_ids: IdArray,  # noqa: ARG002
     ) -> Parts:
         weights = np.zeros(loss.shape)
         for part in spectra(loss):
@@ -155,7 +155,7 @@ class RidgeToConsensus(_RidgeRanker):
     def _fit_loss(
         self,
         loss: QuadraticLoss,
-        statistics: AbstractStatistics,  # noqa: ARG002
+        user_ids: IdArray,  # noqa: ARG002
     ) -> Parts:
         # With v_i eliminated, person i costs 1/2 theta'M theta - theta'M A^-1 b with
         # M = 2 alpha A (A + 2 alpha)^-1: in the eigenbasis, the divisions below.

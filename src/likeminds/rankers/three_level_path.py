@@ -14,7 +14,7 @@ from likeminds._util.array_types import Float, Index
 from likeminds.components import Component
 from likeminds.losses import QuadraticLoss
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.candidates.folds import (
+from likeminds.rankers.candidates import (
     Candidate,
     Fold,
     FromStatistics,
@@ -135,8 +135,8 @@ class _DecomposedFold(StatisticsFold):
             ranker.set_params(**candidate)
             statistics = self.split.rest
             decomposition = self._decompose(ranker)
-            ranker.set_params(solver=_PathSolver(decomposition, last))
-            solution = ranker._solve(decomposition.loss, statistics)
+            solver, levels = _PathSolver(decomposition, last), ranker._levels(statistics)
+            solution = ranker._solve(solver, decomposition.loss, levels, statistics.user_ids)
             if solution.interrupted:
                 raise KeyboardInterrupt
             last = solution.parts

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 from likeminds.data.annotations import Annotations
 from likeminds.losses import Loss
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.label_validation import note_more
+from likeminds.rankers.search import Grid, RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.rankers.tuning.search import Grid, RankerCV
+from likeminds.rankers.validation import note_more
 
 # Parameters of the ranker inside.
 _SHARED = ("loss", "standardize", "tol", "max_iter", "unknown", "user_column")
@@ -74,7 +74,8 @@ class ThreeLevelRankerCV(RankerCV):
 
     statistics_: Statistics
 
-    _learned_from = ThreeLevelRanker._learned_from
+    takes_updates = takes_newcomers = True
+    _learned_from: ClassVar[str] = ThreeLevelRanker._learned_from
     _nothing_to_add_to = ThreeLevelRanker._nothing_to_add_to
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ThreeLevelRanker._parameter_constraints,

@@ -1,10 +1,11 @@
-"""Cross-validation of any ranker: one search for all, so that all are tuned alike.
+"""Parameters chosen by cross-validation inside each user, for all rankers alike.
 
-Each fold's rows are reduced to statistics once, and the statistics of its complement are a
-merge. How candidates are fitted to it is the ranker's affair (`likeminds.rankers.candidates`).
+Each fold's rows are reduced to statistics once, and the statistics of its complement are a merge.
+`likeminds.rankers.candidates` fits candidates to it.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial, reduce
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -24,38 +25,38 @@ from likeminds.data.splits import folds_within_users
 from likeminds.losses.statistics import Statistics
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers import newcomers
-from likeminds.rankers.array_validation import RemoteAnnotations
-from likeminds.rankers.candidates.folds import Candidate, FromRows, Split, plain_values
-from likeminds.rankers.label_validation import as_annotations
+from likeminds.rankers.candidates import (
+    Candidate,
+    FromRows,
+    Split,
+    as_results,
+    choose,
+    mean_over_users,
+    plain_values,
+    race,
+)
+from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.statistics_rankers import UpdatableRanker
-from likeminds.rankers.tuning.successive_halving import as_results, choose, mean_over_users, race
+from likeminds.rankers.validation import RemoteAnnotations, as_annotations
 
 model_selection: Any = LazyModule("sklearn.model_selection")
 
 Grid = Mapping[str, Sequence[Any]]
 
-# What checking the input sets: it belongs to the search, and to the ranker it fits.
+# Attributes of the checked input, which the search shares with the ranker it fits.
 _OF_THE_INPUT = (
-    "classes_",
-    "feature_names_",
-    "feature_names_in_",
-    "fitted_on_annotations_",
-    "n_choices_",
-    "n_features_in_",
-    "n_labels_",
+    *("classes_", "feature_names_", "feature_names_in_", "fitted_on_annotations_"),
+    *("n_choices_", "n_features_in_", "n_labels_"),
 )
 
 
 def _takes_newcomers(search: "RankerCV") -> bool:
-    return hasattr(search.with_parameters({}), "newcomer")
+    return search.takes_newcomers
 
 
-def _takes_more_labels(search: "RankerCV") -> bool:
-    return isinstance(search.with_parameters({}), UpdatableRanker)
-
-
-class RankerCV(UpdatableRanker):
+# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+@dataclass(eq=False, repr=False)
+class RankerCV(Ranker):
     """A ranker with its parameters chosen by cross-validation.
 
     Folds are made inside each person: stratified by label, or by whole groups where rows
@@ -117,12 +118,17 @@ class RankerCV(UpdatableRanker):
     """
 
     ranker: Ranker
-    best_estimator_: Ranker
-    best_params_: Candidate
-    cv_results_: dict[str, Any]
+    param_grid: Grid | Sequence[Grid] | None = None
+    _: KW_ONLY
+    n_folds: int = 5
+    halving: bool = True
+    one_standard_error: bool = False
+    n_jobs: int | None = None
+    random_state: int = 0
+    verbose: bool = False
 
-    # Whether more labels can be added is for the ranker inside to say.
-    _learned_from = "users_"
+    # The ranker inside refuses labels that it cannot add.
+    _learned_from: ClassVar[str] = "users_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ranker": [Ranker],
         "param_grid": [dict, list, None],
@@ -134,27 +140,6 @@ class RankerCV(UpdatableRanker):
         "verbose": ["boolean"],
     }
 
-    def __init__(
-        self,
-        ranker: Ranker,
-        param_grid: Grid | Sequence[Grid] | None = None,
-        *,
-        n_folds: int = 5,
-        halving: bool = True,
-        one_standard_error: bool = False,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.ranker = ranker
-        self.param_grid = param_grid
-        self.n_folds = n_folds
-        self.halving = halving
-        self.one_standard_error = one_standard_error
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
     @property
     def _needs_no_features(self) -> bool:  # type: ignore[override]
         return self.ranker._needs_no_features
@@ -163,6 +148,16 @@ class RankerCV(UpdatableRanker):
     def user_column(self) -> int | str | None:  # type: ignore[override]
         """The column of X that says who gave the label, as the ranker has it."""
         return self.ranker.user_column
+
+    @property
+    def takes_updates(self) -> bool:  # type: ignore[override]
+        """Whether the ranker inside takes more labels."""
+        return self.with_parameters({}).takes_updates
+
+    @property
+    def takes_newcomers(self) -> bool:  # type: ignore[override]
+        """Whether the ranker inside takes new users."""
+        return self.with_parameters({}).takes_newcomers
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Ranker:
         """Return the ranker inside with parameters of the caller's choice, not fitted."""
@@ -219,26 +214,36 @@ class RankerCV(UpdatableRanker):
         array of shape (n_rows,)
         """
         check_is_fitted(self)
-        best: Any = self.best_estimator_
-        return np.asarray(best.decision_function(X, users, items), dtype=np.float64)
+        scores = self._best_model.decision_function(X, users, items)
+        return np.asarray(scores, dtype=np.float64)
 
     def learned_items(self) -> ItemPosteriors | None:
         """Return what the ranker has learned about items beyond their features."""
-        return self.best_estimator_.learned_items()
+        found: ItemPosteriors | None = self._best_model.learned_items()
+        return found
 
-    def _refuse_to_grow(self) -> None:
-        if not _takes_more_labels(self):
-            kind = type(self.with_parameters({})).__name__
-            raise TypeError(f"{kind} takes no more labels: fit it to all of them.")
+    def update(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add labels, as in `ThreeLevelRanker.update`, without a new search.
 
-    # scikit-learn's tools look whether it is there.
-    partial_fit = available_if(_takes_more_labels)(UpdatableRanker.update)
+        Parameters
+        ----------
+        X, y, users, sample_weight
+            As in `fit`.
+        """
+        Capability.UPDATES.require(self.with_parameters({}))
+        super().update(X, y, users, sample_weight)
+        return self
 
     newcomer = available_if(_takes_newcomers)(newcomers.newcomer)
 
     def _newcomers(self) -> newcomers.Newcomers:
-        best: Any = self.best_estimator_
-        found: newcomers.Newcomers = best._newcomers()
+        found: newcomers.Newcomers = self._best_model._newcomers()
         return found
 
     def _fit_annotations(self, annotations: Annotations) -> None:
@@ -258,12 +263,12 @@ class RankerCV(UpdatableRanker):
         held_out: Sequence[Annotations],
         statistics: list[Statistics],
         training: Callable[[int], Annotations],
-        everybody: Callable[[], Annotations],
+        rows: Callable[[], Annotations],
     ) -> None:
         """Choose the parameters by folds, and fit the ranker with them.
 
-        ``training`` returns the rows of all folds but one, and ``everybody`` those of all, for
-        rankers that need them.
+        ``training`` returns the rows of all folds but one, and ``rows`` those of all, for rankers
+        that need them.
         """
         tuning = self._way_of_tuning()
         everything = reduce(Statistics.merge, statistics)
@@ -285,13 +290,14 @@ class RankerCV(UpdatableRanker):
             )
             self._choose(tuning, candidates, scores)
         else:
-            self.best_index_, self.best_params_, self.best_score_ = 0, {}, float("nan")
-            self.cv_results_ = {"params": [{}]}
+            self.best_index_, self.best_score_ = 0, float("nan")
+            self.best_params_: Candidate = {}
+            self.cv_results_: dict[str, Any] = {"params": [{}]}
         best = self.with_parameters(self.best_params_)
         best._validate_params()
         if self.verbose and "verbose" in best.get_params(deep=False):
             best.set_params(verbose=True)
-        tuning.fit(best, everybody, everything)
+        tuning.fit(best, rows, everything)
         self._share_input(best)
         self._adopt(best)
 
@@ -303,10 +309,10 @@ class RankerCV(UpdatableRanker):
         tuning = self._way_of_tuning()
         ranker = tuning.ranker
         if self.param_grid is not None:
-            grid: list[Candidate] = list(model_selection.ParameterGrid(self.param_grid))
-        elif hasattr(ranker, "_default_grid"):
-            grid = ranker._default_grid(statistics)
+            grid: list[Candidate] | None = list(model_selection.ParameterGrid(self.param_grid))
         else:
+            grid = ranker._default_grid(statistics)
+        if grid is None:
             raise ValueError(
                 f"{type(ranker).__name__} has no grid of its own: pass param_grid=, a "
                 "dict of lists of values."
@@ -324,14 +330,12 @@ class RankerCV(UpdatableRanker):
         self.cv_results_ = as_results(candidates, scores)
 
     def _fit_more(self, more: Annotations) -> None:
-        best: Any = self.best_estimator_
-        best.update(more)
-        self._adopt(best)
+        self._adopt(self._best_model.update(more))
 
     def _share_input(self, best: Ranker) -> None:
         for name in _OF_THE_INPUT:
             best.__dict__.pop(name, None)
-            if hasattr(self, name):
+            if name in self.__dict__:
                 setattr(best, name, getattr(self, name))
 
     def _adopt(self, best: Ranker) -> None:

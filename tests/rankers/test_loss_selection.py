@@ -5,8 +5,8 @@ import pytest
 
 from crowds import make_grades
 from likeminds import Annotations, HierarchicalRanker
-from likeminds.rankers import graded_answers
-from likeminds.rankers.graded_answers import CANDIDATES, choose_grade_loss
+from likeminds.rankers import loss_selection
+from likeminds.rankers.loss_selection import CANDIDATES, choose_grade_loss
 from likeminds.rankers.training_data import TrainingData
 
 
@@ -38,7 +38,7 @@ def test_no_directions_are_tried_where_people_have_fewer_grades_than_features(
         tried.append((ranker.n_groups, loss))
         return rng.random(asked.n_users)
 
-    monkeypatch.setattr(graded_answers, "_judge", judge)
+    monkeypatch.setattr(loss_selection, "_judge", judge)
     said = make_grades(rng)
     wide = Annotations(
         said.users, said.items, said.grades, rng.normal(size=(said.n_items, n_features))

@@ -1,0 +1,366 @@
+"""The multi-task baselines of the paper: each is a list of components with its penalties.
+
+A penalty that is left out is a multiple of a unit: the smallest penalty that leaves nothing of
+its part (trace norm, lengths), or the loss's mean curvature (squares). So it means about the same
+on any data; ``components_`` has the values used.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from likeminds.components import (
+    CappedLowRank,
+    Clustered,
+    Component,
+    Group,
+    LowRank,
+    MeanRegularised,
+    Personal,
+    SharedFeatures,
+    Sparse,
+)
+from likeminds.losses import QuadraticLoss, as_loss
+from likeminds.losses.statistics import Statistics
+from likeminds.rankers.candidates import Candidate
+from likeminds.rankers.decomposed import ComponentsRanker
+
+# Candidates for tuning, as multiples of the unit.
+_SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
+_FEW_SHARES = (0.3, 0.1, 0.03, 0.01, 0.003)
+_PERSONAL_SHARES = (1.0, 0.3, 0.1, 0.03)  # with the whole, nothing personal is left
+
+_SHARED_DOC = """
+    {parameters}
+    loss, standardize, tol, max_iter, unknown, user_column, warm_start, callback, verbose
+        As in `DecomposedRanker`.
+
+    Attributes
+    ----------
+    {parts} : array of shape (n_users, n_features)
+        The parts of the weights.
+    coef_, consensus_, parts_, components_, objective_, ...
+        As in `DecomposedRanker`.
+    """
+
+
+def mean_curvature(loss: QuadraticLoss) -> float:
+    """Return the mean over users and features of the loss's curvature."""
+    return float(np.trace(loss.total_matrix())) / (loss.shape[0] * loss.shape[1]) or 1.0
+
+
+def silencing(
+    kind: type[LowRank] | type[Personal] | type[SharedFeatures] | type[Sparse],
+) -> Callable[[QuadraticLoss], float]:
+    """Return a function of the loss: the smallest penalty of a kind that leaves nothing."""
+    return lambda loss: kind(1.0).silencing_alpha(loss.linear)
+
+
+def _typical_weight(loss: QuadraticLoss) -> float:
+    """Return about how large a singular value of the weights gets: slope over curvature."""
+    return silencing(LowRank)(loss) / mean_curvature(loss)
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """A parameter: its unit for a loss, its default and its candidates in that unit, its range."""
+
+    unit: Callable[[QuadraticLoss], float]
+    usual: float = 0.03
+    tried: tuple[float, ...] = _FEW_SHARES
+    closed: str = "left"
+
+    @property
+    def constraint(self) -> list[Any]:
+        """What scikit-learn checks; None is the default."""
+        return [Interval(Real, 0, None, closed=self.closed), None]
+
+    def default(self, loss: QuadraticLoss) -> float:
+        """Return the value where the caller gives none."""
+        return self.usual * self.unit(loss)
+
+    def candidates(self, loss: QuadraticLoss) -> list[float]:
+        """Return the values that a search tries."""
+        unit = self.unit(loss)
+        return [multiple * unit for multiple in self.tried]
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number of clusters or groups: its default and candidates, and their limits for a loss."""
+
+    usual: int
+    tried: tuple[int, ...]
+    least: int
+    most_usual: Callable[[QuadraticLoss], int]
+    most_tried: Callable[[QuadraticLoss], int]
+
+    @property
+    def constraint(self) -> list[Any]:
+        """What scikit-learn checks; None is the default."""
+        return [Interval(Integral, self.least, None, closed="left"), None]
+
+    def default(self, loss: QuadraticLoss) -> int:
+        """Return the value where the caller gives none."""
+        return min(self.usual, self.most_usual(loss))
+
+    def candidates(self, loss: QuadraticLoss) -> list[int]:
+        """Return the values that a search tries."""
+        return [number for number in self.tried if number <= self.most_tried(loss)]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The components with the parameters of their constructors, these, and those of the grid.
+
+    Parameters of the grid that change last come first; names in a tuple go together.
+    """
+
+    parts: Mapping[type[Component], tuple[str, ...]]
+    parameters: Mapping[str, Penalty | Count]
+    grid: tuple[tuple[str, ...], ...]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Competitor(ComponentsRanker):
+    """Base: a subclass names its parameters as fields and has a `Recipe`."""
+
+    _recipe: ClassVar[Recipe]
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        own = {name: parameter.constraint for name, parameter in cls._recipe.parameters.items()}
+        cls._parameter_constraints = ComponentsRanker._parameter_constraints | own
+        if cls.__doc__:
+            parts = ", ".join(f"{kind.name}_part_" for kind in cls._recipe.parts)
+            summary, _, parameters = cls.__doc__.rstrip().partition("\n\n    Parameters\n")
+            shared = _SHARED_DOC.format(parameters=parameters.strip(), parts=parts)
+            cls.__doc__ = f"{summary}\n\n    Parameters{shared}"
+
+    def _list_components(self, loss: QuadraticLoss) -> list[Component]:
+        given = {name: getattr(self, name) for name in self._recipe.parameters}
+        values = {
+            name: self._recipe.parameters[name].default(loss) if value is None else value
+            for name, value in given.items()
+        }
+        return [
+            kind(*(values[name] for name in names)) for kind, names in self._recipe.parts.items()
+        ]
+
+    def _default_grid(self, statistics: Statistics) -> list[Candidate]:
+        """Return candidates for the parameters, strong penalties first."""
+        scale = statistics.feature_scale() if self.standardize else None
+        loss = as_loss(self.loss).of(statistics, scale)
+        axes = [
+            [
+                dict(zip(names, values, strict=True))
+                for values in zip(
+                    *(self._recipe.parameters[n].candidates(loss) for n in names), strict=True
+                )
+            ]
+            for names in self._recipe.grid
+        ]
+        return [{k: v for part in chosen for k, v in part.items()} for chosen in product(*axes)]
+
+
+@dataclass(eq=False, repr=False)
+class RMTL(Competitor):
+    """Robust multi-task learning: few directions for all, and people who stand outside.
+
+    Minimises the loss at W = L + S plus alpha_low_rank times the trace norm of L plus
+    alpha_personal times the sum over people of |S_i| (Chen, Zhou and Ye, KDD 2011).
+
+    Parameters
+    ----------
+    alpha_low_rank, alpha_personal : float, optional
+        The two penalties; by default 0.03 of those that leave nothing.
+    """
+
+    alpha_low_rank: float | None = None
+    alpha_personal: float | None = None
+
+    _recipe = Recipe(
+        {LowRank: ("alpha_low_rank",), Personal: ("alpha_personal",)},
+        {
+            "alpha_low_rank": Penalty(silencing(LowRank)),
+            "alpha_personal": Penalty(silencing(Personal), tried=_PERSONAL_SHARES),
+        },
+        (("alpha_personal",), ("alpha_low_rank",)),
+    )
+
+
+@dataclass(eq=False, repr=False)
+class RMTFL(Competitor):
+    """Robust multi-task feature learning: features for all or none, and people outside.
+
+    Minimises the loss at W = P + Q plus alpha_shared times the sum over features of the length
+    of their column of P plus alpha_personal times the sum over people of |Q_i| (Gong, Ye and
+    Zhang, KDD 2012).
+
+    Parameters
+    ----------
+    alpha_shared, alpha_personal : float, optional
+        The two penalties; by default 0.03 of those that leave nothing.
+    """
+
+    alpha_shared: float | None = None
+    alpha_personal: float | None = None
+
+    _recipe = Recipe(
+        {SharedFeatures: ("alpha_shared",), Personal: ("alpha_personal",)},
+        {
+            "alpha_shared": Penalty(silencing(SharedFeatures)),
+            "alpha_personal": Penalty(silencing(Personal), tried=_PERSONAL_SHARES),
+        },
+        (("alpha_personal",), ("alpha_shared",)),
+    )
+
+
+@dataclass(eq=False, repr=False)
+class LassoMTL(Competitor):
+    """The lasso for all users: the loss plus alpha times the sum of the sizes of all weights.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        The penalty; by default 0.03 of the one that leaves nothing.
+    """
+
+    alpha: float | None = None
+
+    _recipe = Recipe(
+        {Sparse: ("alpha",)},
+        {"alpha": Penalty(silencing(Sparse), tried=_SHARES)},
+        (("alpha",),),
+    )
+
+
+@dataclass(eq=False, repr=False)
+class JFL(Competitor):
+    """Joint feature learning: features that matter to all or to none.
+
+    Minimises the loss plus alpha times the sum over features of the length of their column
+    (Argyriou, Evgeniou and Pontil, 2008; Nie et al., 2010).
+
+    Parameters
+    ----------
+    alpha : float, optional
+        The penalty; by default 0.03 of the one that leaves nothing.
+    """
+
+    alpha: float | None = None
+
+    _recipe = Recipe(
+        {SharedFeatures: ("alpha",)},
+        {"alpha": Penalty(silencing(SharedFeatures), tried=_SHARES)},
+        (("alpha",),),
+    )
+
+
+@dataclass(eq=False, repr=False)
+class RAMU(Competitor):
+    """Few directions, none shrunk for being strong: the trace norm with a cap.
+
+    Minimises the loss plus alpha * sum_j min(sigma_j(W), threshold) in stages, in each of which
+    the singular values above the threshold are free, until these no longer change (Han and
+    Zhang, AAAI 2016). An infinite threshold gives the plain trace norm.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        The penalty; by default 0.03 of the one that leaves nothing.
+    threshold : float, optional
+        The cap, in the units of standardised weights where ``standardize`` is true. By default
+        0.3 of the largest singular value of the users' slopes over the mean curvature.
+    """
+
+    alpha: float | None = None
+    threshold: float | None = None
+
+    _recipe = Recipe(
+        {CappedLowRank: ("alpha", "threshold")},
+        {
+            "alpha": Penalty(silencing(LowRank)),
+            "threshold": Penalty(_typical_weight, 0.3, (3.0, 1.0, 0.3, 0.1), closed="both"),
+        },
+        (("threshold",), ("alpha",)),
+    )
+
+
+@dataclass(eq=False, repr=False)
+class CMTL(Competitor):
+    """Clustered multi-task learning: people near a few centres.
+
+    Minimises the loss plus rho1 eta (1 + eta) tr(W' (eta + M)^-1 W) over W and the matrix M of
+    people x people with eigenvalues between 0 and 1 that sum up to ``n_clusters``; eta is
+    rho2 / rho1 (Zhou, Chen and Ye, NIPS 2011: the convex relaxation of k-means).
+    ``components_[0].matrix(clustered_part_ * scale_)`` is M.
+
+    Parameters
+    ----------
+    rho1, rho2 : float, optional
+        Penalty on the distance from the centres, and on everything; by default 1 and 0.1 times
+        the loss's mean curvature.
+    n_clusters : int, optional
+        How many centres; by default 5, or as many as there are people.
+    """
+
+    rho1: float | None = None
+    rho2: float | None = None
+    n_clusters: int | None = None
+
+    _recipe = Recipe(
+        {Clustered: ("rho1", "rho2", "n_clusters")},
+        {
+            "rho1": Penalty(mean_curvature, 1.0, (10.0, 1.0), closed="neither"),
+            "rho2": Penalty(mean_curvature, 0.1, (1.0, 0.1, 0.01, 0.001), closed="neither"),
+            "n_clusters": Count(
+                5, (1, 2, 5), 1, lambda loss: loss.shape[0], lambda loss: min(loss.shape)
+            ),
+        },
+        (("rho1",), ("rho2",), ("n_clusters",)),
+    )
+
+
+@dataclass(eq=False, repr=False)
+class COMT(Competitor):
+    """Co-clustered multi-task learning: people near their mean, and schools of thought.
+
+    Minimises the loss at W = P + Q plus alpha_mean * sum_i |P_i - mean of P|^2 plus alpha_group
+    * sum_{j > n_groups} sigma_j(Q)^2 (Xu, Huang, Zhou, Chen and Ye, AAAI 2015).
+
+    The two penalties act as one: what lies outside the mean and the strong directions is divided
+    between P and Q at the price alpha_mean alpha_group / (alpha_mean + alpha_group) for its
+    square. With that price as ``alpha_group``, no ridge on the consensus and no personal level,
+    `ThreeLevelRanker` is the same model.
+
+    Parameters
+    ----------
+    alpha_mean, alpha_group : float, optional
+        The two penalties; by default the loss's mean curvature.
+    n_groups : int, optional
+        How many directions of Q are free; by default 2, or fewer on small data.
+    """
+
+    alpha_mean: float | None = None
+    alpha_group: float | None = None
+    n_groups: int | None = None
+
+    _recipe = Recipe(
+        {MeanRegularised: ("alpha_mean",), Group: ("alpha_group", "n_groups")},
+        {
+            "alpha_mean": Penalty(mean_curvature, 1.0, (10.0, 3.0, 1.0, 0.3, 0.1)),
+            "alpha_group": Penalty(mean_curvature, 1.0, (10.0, 3.0, 1.0, 0.3, 0.1)),
+            "n_groups": Count(
+                *(2, (0, 1, 2, 4), 0),
+                most_usual=lambda loss: (min(loss.shape) - 1) // 2,
+                most_tried=lambda loss: min(loss.shape) - 1,
+            ),
+        },
+        (("n_groups",), ("alpha_mean", "alpha_group")),
+    )

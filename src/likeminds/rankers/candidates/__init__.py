@@ -1,1 +1,0 @@
-"""What a search asks of a ranker: its candidates, and how they are fitted to a fold."""

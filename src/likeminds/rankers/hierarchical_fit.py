@@ -1,0 +1,394 @@
+"""The fit of `HierarchicalRanker`: the same steps wherever the labels are."""
+
+import logging
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from likeminds._util.array_types import Float
+from likeminds._util.checks import refuse_not_finite
+from likeminds.choice_models.likelihood_refinement import refine
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects, learn_with_people
+from likeminds.mixed_model.fit_prior import learn
+from likeminds.mixed_model.item_effects.feature_regression import (
+    MOST_FEATURES,
+    regress_items_on_features,
+    with_weights,
+)
+from likeminds.mixed_model.item_effects.fit_items import learn_crossed
+from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED, ItemEffects
+from likeminds.mixed_model.likelihoods import Likelihood
+from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
+from likeminds.mixed_model.optimisers import PriorFit
+from likeminds.mixed_model.ordinal import Graded
+from likeminds.mixed_model.ordinal_responses import refine_likelihood
+from likeminds.mixed_model.responses import Responses
+from likeminds.mixed_model.user_posteriors import posterior_of
+from likeminds.mixed_model.wide.wide_fit import learn_in_rows
+from likeminds.rankers.loss_selection import choose_grade_loss, users_weigh_features
+from likeminds.rankers.prior_ranker import PriorRanker
+from likeminds.rankers.probabilities import calibrate_variance_scale, learn_grading
+from likeminds.rankers.ranker import both_callbacks
+from likeminds.rankers.training_checks import choose_width
+from likeminds.rankers.training_data import TrainingData
+
+logger = logging.getLogger(__name__)
+
+# Likelihoods of grades suit people's scores after so many rounds, learned not very exactly.
+_ROUNDS, _ROUGH = 2, 1e-3
+
+
+def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> None:
+    """Fit prior and posteriors: validate, design, select, optimise, finalise, posteriors.
+
+    ``chosen`` is the loss of grades that an earlier fit selected.
+    """
+    # Validate: which loss the labels have, and that there is something to learn.
+    loss = _choose_loss(ranker, data, chosen)
+    data.refuse_one_class(teaches=loss.one_class_informs)
+    ranker.loss_, ranker.positive_share_ = loss.name, data.about.positive_share
+    ranker.wide_, most = _choose_width(ranker, loss, data)
+    _report_unshared(ranker, loss, data)
+    # Design: coordinates of rows, which users weigh, or which describe items alone.
+    design = data.coordinates(
+        standardize=ranker.standardize,
+        intercept=loss.has_intercept,
+        every=ranker.wide_,
+        most=most,
+    )
+    items_only = _describe_items_only(ranker, loss, data, design)
+    weighed = design.without_weights() if items_only else design
+    # Select: the likelihood. Structure of Omega and factors are selected on the way to the optimum.
+    likelihood = _likelihood(ranker, loss, data, weighed)
+    # Optimise: minus the penalised log marginal likelihood, by Laplace's method or simulated.
+    effects = None
+    if ranker.wide_:
+        learned, responses, design = _optimise_wide(ranker, loss, data, likelihood, design)
+    else:
+        responses = _responses(ranker, loss, data, likelihood, weighed)
+        learned, effects = _optimise(ranker, responses, likelihood, data, weighed)
+    if items_only:
+        learned = with_weights(learned, design.n_weights)
+        responses = _responses(ranker, loss, data, likelihood, design)
+    if not ranker._specification().is_plain:
+        shifts, local = _shifts(effects, data), responses.collected()
+        learned = _maximise_simulated(ranker, learned, local, design, shifts)
+        del local
+    ranker._interrupted = learned.interrupted
+    _warn_if_unfinished(ranker, learned)
+    # Finalise: rewrite what the optimum leaves to conventions.
+    learned, responses = finalise(ranker, learned, responses, data, design)
+    ranker._set_prior(learned, design, effects)
+    # Posteriors of users, here or where their labels are.
+    points = _posteriors(ranker, data, responses, learned)
+    del responses, learned  # the levels of many users need the memory that their rows take
+    if points is not None:
+        ranker._set_levels(points)
+    _calibrate(ranker, loss, data)
+
+
+def finalise(
+    ranker: PriorRanker, learned: PriorFit, responses: Responses, data: TrainingData, design: Design
+) -> tuple[PriorFit, Responses]:
+    """Rewrite what was learned after the optimum; ``final_steps_`` lists the steps taken.
+
+    1. "regress_items_on_features": item effects and factors of labelled items are divided between
+       a regression on the items' features and a residual. Further optimisation of the objective
+       would undo this, since users' weights can take over what features explain.
+    2. "calibrate_grades" or "calibrate_variance" (after the posteriors, by `_calibrate`): how
+       grades follow from scores, or the scale of the predictive variance (``label_doubt_``).
+
+    ``objective_`` is that of the optimum, before these steps.
+    """
+    ranker.final_steps_ = []
+    if learned.items is None or not isinstance(responses, ItemEffects):
+        return learned, responses
+    labelled = np.flatnonzero(responses.labelled)
+    learned = replace(learned, items=learned.items.take(labelled))
+    n_groups = _asked_groups(ranker, design.n_weights)
+    learned = regress_items_on_features(
+        learned, data.item_features(), responses.counts[labelled], design
+    )
+    learned = learned if n_groups is None else replace(learned, n_groups=n_groups)
+    assert learned.items is not None
+    ranker.final_steps_.append("regress_items_on_features")
+    return learned, responses.with_items(learned.items.of(data.about.item_ids))
+
+
+def _calibrate(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None:
+    """Learn how grades follow from scores, or the scale of the predictive variance."""
+    ranker.grading_, ranker.label_doubt_ = None, None
+    if ranker._is_trial:
+        return
+    if data.about.has_grades and loss.has_intercept:
+        ranker.grading_ = learn_grading(ranker, data)
+        ranker.final_steps_.append("calibrate_grades")
+    elif ranker.loss_ in {"logistic", "choice", "mixed"}:
+        ranker.label_doubt_ = calibrate_variance_scale(ranker, data)
+        ranker.final_steps_.append("calibrate_variance")
+
+
+def _posteriors(
+    ranker: PriorRanker, data: TrainingData, responses: Responses, learned: PriorFit
+) -> Float | None:
+    """Find the users' posteriors; return their modes, unless they stay where the labels are."""
+    ranker.users_ = data.about.user_ids
+    ranker.crowd_ = ranker._specification().told(ranker.crowd_)
+    if data.settled_there(ranker, responses, learned):
+        return None
+    points, ranker.information_ = posterior_of(
+        responses,
+        len(ranker.users_),
+        ranker.crowd_,
+        pulls=learned.pulls,
+        rank=ranker.covariance_rank,
+        shifts=ranker.crowd_.shifts(data.about.user_features, ranker.users_),
+        quick=learned.sampling is not None,
+    )
+    return points
+
+
+def _choose_loss(ranker: PriorRanker, data: TrainingData, chosen: str | None) -> PriorLoss:
+    """Return the loss; for grades, unless one was ``chosen``, the best one for held-out users."""
+    loss = data.loss(ranker.loss)
+    ranker.grade_scores_ = {}
+    if ranker.loss != "auto" or not data.about.has_grades or not loss.takes_items:
+        return loss
+    if chosen is None:
+        chosen, ranker.grade_scores_ = choose_grade_loss(ranker, data)
+    return ALL_LOSSES[chosen]
+
+
+def _likelihood(
+    ranker: PriorRanker, loss: PriorLoss, data: TrainingData, design: Design
+) -> Likelihood:
+    """Return the likelihood; for grades, one that suits the scores of a rough fit."""
+    likelihood = data.first_likelihood(loss)
+    for _ in range(_ROUNDS if isinstance(likelihood, Graded) else 0):
+        responses = _responses(ranker, loss, data, likelihood, design)
+        learned, effects = _optimise(ranker, responses, likelihood, data, design, rough=True)
+        if learned.interrupted:
+            raise KeyboardInterrupt
+        shifts = _shifts(effects, data)
+        likelihood = refine_likelihood(responses, learned, data.about.n_labels, shifts)
+    return likelihood
+
+
+def _responses(
+    ranker: PriorRanker,
+    loss: PriorLoss,
+    data: TrainingData,
+    likelihood: Likelihood,
+    design: Design,
+) -> Responses:
+    """Return all labels, with their items where those have effects of their own."""
+    has_items = _has_items(ranker, loss, data)
+    if not (has_items or data.about.n_features):
+        raise ValueError(
+            "These annotations have no features, so items are known by their effects alone: "
+            "that takes items that several users judge, item_effects not False, and another "
+            'loss than "auc".'
+        )
+    return data.tasks(loss, likelihood, design, items=has_items)
+
+
+def _describe_items_only(
+    ranker: PriorRanker, loss: PriorLoss, data: TrainingData, design: Design
+) -> bool:
+    """Tell whether features describe items, but are too many for users to weigh.
+
+    That is so where shared items have features, such as components of texts, labels are fewer than
+    the numbers of Omega, and users' weights of the leading components do not rank held-out labels
+    better. Then users differ by thresholds and learned factors, and item effects and factors are
+    regressed on features: see `feature_regression`.
+    """
+    n_weights, about = design.n_weights, data.about
+    return (
+        not ranker.wide_
+        and about.n_labels < n_weights * (n_weights + 1) // 2
+        and n_weights <= MOST_FEATURES
+        and ranker.covariance == "auto"
+        and ranker.n_groups in {"auto", 0}
+        and about.user_features is None
+        and ranker.consensus is None
+        and _has_items(ranker, loss, data)
+        and data.item_features() is not None
+        and not (
+            users_weigh_features(ranker, data)
+            if ranker._weighs_features is None
+            else ranker._weighs_features
+        )
+    )
+
+
+def _has_items(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> bool:
+    if not ranker._specification().is_plain:
+        if ranker.item_effects is True:
+            raise ValueError(
+                "Items have effects of their own, or draws, fixed and signs are given: a "
+                "likelihood that is simulated person by person cannot have items that people "
+                "share. Leave out either."
+            )
+        return False
+    if ranker.item_effects not in {False, "auto"} and not loss.takes_items:
+        raise ValueError(
+            f'item_effects=True does not go with loss="{loss.name}", which is about pairs of '
+            'labels, not about single items. Leave item_effects at "auto", or change the loss.'
+        )
+    return bool(ranker.item_effects) and loss.takes_items and data.is_shared
+
+
+def _report_unshared(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None:
+    """Report that item effects are off since no item repeats: a warning if they were asked for."""
+    if ranker._is_trial or not ranker.item_effects or not loss.takes_items:
+        return
+    if _has_items(ranker, loss, data) or data.is_shared:
+        return
+    if ranker.item_effects == "auto":  # nothing is wrong: it is there for those who look
+        logger.info(NOT_SHARED)
+    else:
+        warnings.warn(NOT_SHARED, UserWarning, stacklevel=6)
+
+
+def _optimise(
+    ranker: PriorRanker,
+    responses: Responses,
+    likelihood: Likelihood,
+    data: TrainingData,
+    design: Design,
+    *,
+    rough: bool = False,
+) -> tuple[PriorFit, CovariateEffects | None]:
+    """Maximise the marginal likelihood over the prior, items and effects of covariates."""
+    n_weights, about = design.n_weights, data.about
+    learn_prior: Callable[..., PriorFit] = learn
+    if isinstance(responses, ItemEffects):
+        asked = 0 if rough else ranker.n_item_factors
+        n_factors = None if isinstance(asked, str) else int(asked)
+        learn_prior = partial(learn_crossed, n_factors=n_factors)
+    elif about.user_features is None:
+        learn_prior = partial(learn, may_sample=True)
+    with both_callbacks(ranker, ranker.callback) as callback:
+        learning = partial(
+            learn_prior,
+            responses,
+            n_weights,
+            design.size,
+            _asked_groups(ranker, n_weights),
+            likelihood=likelihood,
+            covariance=ranker.covariance,
+            centre=_centre(ranker, design),
+            tol=max(ranker.tol, _ROUGH) if rough else ranker.tol,
+            max_iter=ranker.max_iter,
+            callback=callback,
+        )
+        return learn_with_people(
+            about.user_features, about.user_ids, design, responses, learning, ranker.tol
+        )
+
+
+def _maximise_simulated(
+    ranker: PriorRanker,
+    learned: PriorFit,
+    responses: Responses,
+    design: Design,
+    shifts: Float | None,
+) -> PriorFit:
+    """Return the prior of the greatest simulated likelihood, from one that is near."""
+    specification, max_iter = ranker._specification(), ranker.max_iter
+    with both_callbacks(ranker, ranker.callback) as callback:
+        return refine(
+            specification,
+            learned,
+            responses,
+            design,
+            shifts=shifts,
+            max_iter=max_iter,
+            callback=callback,
+        )
+
+
+def _choose_width(
+    ranker: PriorRanker, loss: PriorLoss, data: TrainingData
+) -> tuple[bool, int | None]:
+    """Return whether to learn in the space of rows, else how many directions are kept."""
+    return choose_width(
+        ranker.wide,
+        data.n_directions,
+        each_feature=not ranker._specification().is_plain,
+        matrices=ranker.covariance in {"full", "diagonal"}
+        or data.about.user_features is not None
+        or not loss.rows_are_items
+        or ranker.item_effects is True,
+        shared=ranker.item_effects == "auto" and loss.takes_items and data.is_shared,
+    )
+
+
+def _optimise_wide(
+    ranker: PriorRanker,
+    loss: PriorLoss,
+    data: TrainingData,
+    likelihood: Likelihood,
+    design: Design,
+) -> tuple[PriorFit, Responses, Design]:
+    """Optimise in the space of rows; return what was learned in a few coordinates."""
+    with both_callbacks(ranker, ranker.callback) as callback:
+        return learn_in_rows(
+            loss,
+            loss.prepare(data.all_rows(), likelihood),
+            design,
+            _asked_groups(ranker, design.n_weights),
+            likelihood=likelihood,
+            centre=_centre(ranker, design),
+            tol=ranker.tol,
+            max_iter=ranker.max_iter,
+            callback=callback,
+        )
+
+
+def _centre(ranker: PriorRanker, design: Design) -> Float | float:
+    """Return the consensus that is known already, in coordinates."""
+    if ranker.consensus is None:
+        return 0.0
+    weights = np.asarray(ranker.consensus, dtype=np.float64)
+    if weights.shape != design.scale.shape:
+        raise ValueError(
+            f"consensus has shape {weights.shape}, but there are {len(design.scale)} "
+            "features: give one weight for each."
+        )
+    refuse_not_finite(weights[None], "consensus")
+    return design.points(weights[None], np.zeros(1))[0, : design.n_weights]
+
+
+def _asked_groups(ranker: PriorRanker, n_weights: int) -> int | None:
+    if isinstance(ranker.n_groups, str):
+        return None
+    if ranker.n_groups > n_weights:
+        raise ValueError(
+            f"n_groups is {ranker.n_groups}, but the items differ in {n_weights} direction(s) "
+            f'only. Choose from 0 to {n_weights}, or "auto".'
+        )
+    return int(ranker.n_groups)
+
+
+def _warn_if_unfinished(ranker: PriorRanker, learned: PriorFit) -> None:
+    if learned.converged:
+        return
+    how = "Interrupted" if learned.interrupted else "Stopped"
+    warnings.warn(
+        f"{how} after {len(learned.trace) - 1} steps, before a step changed the objective by "
+        f"less than tol={ranker.tol:g}: these are the best weights so far.",
+        ConvergenceWarning,
+        stacklevel=6,
+    )
+
+
+def _shifts(effects: CovariateEffects | None, data: TrainingData) -> Float | None:
+    """Return how far each user's mean is from that of all, by their covariates."""
+    about = data.about
+    return None if effects is None else effects.shifts(about.user_features, about.user_ids)

@@ -1,0 +1,190 @@
+"""Checks of training data: features computed from the labels, one class, too many features.
+
+The share s_j of positive labels of an item is its true share plus chance. Features known
+beforehand can follow the true share alone: their squared correlation with s_j is at most the
+reliability r of s_j, estimated from two halves of the labels. A column that follows chance, too,
+was computed from these labels, and every label takes part in its own prediction.
+"""
+
+import warnings
+
+import numpy as np
+
+from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.checks import listing
+from likeminds._util.text_format import counted
+from likeminds.data.annotations import Annotations
+
+# Items with two labels or more that it takes to judge a column, and at most so many of them.
+_FEWEST, _MOST = 50, 20_000
+# Where chance has a smaller part in the shares than this, the column does no harm.
+_LEAST_CHANCE = 0.1
+# How much of chance a column must follow.
+_FOLLOWED = 0.5
+
+
+def warn_of_popularity(annotations: Annotations, stacklevel: int = 4) -> None:
+    """Warn of features that are the share of positive labels of each item, or much like it."""
+    found = popularity_columns(annotations)
+    if found:
+        warnings.warn(
+            f"{listing(found)}: computed from these labels? It follows how many people said yes to "
+            "each item more closely than anything known beforehand could, so that every label "
+            "predicts itself and held-out scores flatter. Leave it out: HierarchicalRanker learns "
+            "what all see in an item by itself (docs/shared-items.md).",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def popularity_columns(annotations: Annotations) -> list[str]:
+    """Return the names of features that follow the share of positive labels, chance included.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> item = rng.integers(100, size=600)
+    >>> yes = rng.random(600) < 0.5
+    >>> share = np.bincount(item, yes, 100) / np.maximum(np.bincount(item, minlength=100), 1)
+    >>> X = np.column_stack([share, rng.normal(size=100)])
+    >>> annotations = Annotations(rng.integers(30, size=600), item, yes, X, features_per="item")
+    >>> popularity_columns(annotations)
+    ['x0']
+    """
+    if not annotations.has_items or not annotations.n_features:
+        return []
+    rng = np.random.default_rng(0)
+    count = np.bincount(annotations.item_codes, minlength=annotations.n_items)
+    items = np.flatnonzero(count >= 2)
+    if len(items) > _MOST:
+        items = np.sort(rng.choice(items, _MOST, replace=False))
+    if len(items) < _FEWEST:
+        return []
+    share = (
+        np.bincount(annotations.item_codes, annotations.labels, annotations.n_items)[items]
+        / count[items]
+    )
+    reliable = _reliability(annotations, items, rng)
+    if reliable > 1.0 - _LEAST_CHANCE or not share.std():
+        return []
+    features, constant = _features(annotations, items)
+    explained = _correlations(features, share) ** 2
+    suspect = constant & (explained > reliable + _FOLLOWED * (1.0 - reliable))
+    return [annotations.feature_names[j] for j in np.flatnonzero(suspect).tolist()]
+
+
+def _reliability(annotations: Annotations, items: Index, rng: np.random.Generator) -> float:
+    """Return the reliability of shares: the correlation of two halves, after Spearman and Brown."""
+    order = rng.permutation(len(annotations))
+    codes, labels = annotations.item_codes[order], annotations.labels[order]
+    by_item = np.argsort(codes, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=annotations.n_items))])
+    place = np.arange(len(codes)) - starts[codes[by_item]]
+    shares = []
+    for half in (0, 1):
+        mine = by_item[place % 2 == half]
+        total = np.bincount(codes[mine], minlength=annotations.n_items)[items]
+        shares.append(np.bincount(codes[mine], labels[mine], annotations.n_items)[items] / total)
+    if not shares[0].std() or not shares[1].std():
+        return 0.0
+    halves = max(float(np.corrcoef(shares[0], shares[1])[0, 1]), 0.0)
+    return 2.0 * halves / (1.0 + halves)
+
+
+def _features(annotations: Annotations, items: Index) -> tuple[Float, Bool]:
+    """Return the features of items, and which are the same in all rows of an item.
+
+    What leaves out each person's own label differs between the rows of an item.
+    """
+    if annotations.features_per == "item":
+        features = np.asarray(annotations.features[items], dtype=np.float64)
+        return features, np.ones(annotations.n_features, dtype=np.bool_)
+    _, first = np.unique(annotations.item_codes, return_index=True)
+    row_of = np.zeros(annotations.n_items, dtype=np.intp)
+    row_of[annotations.item_codes[first]] = annotations.feature_rows[first]
+    same = (
+        annotations.features[annotations.feature_rows]
+        == annotations.features[row_of[annotations.item_codes]]
+    )
+    features = np.asarray(annotations.features[row_of[items]], dtype=np.float64)
+    return features, np.asarray(same.all(axis=0))
+
+
+def _correlations(features: Float, share: Float) -> Float:
+    moved = features - features.mean(axis=0)
+    apart = share - share.mean()
+    size = np.sqrt((moved**2).sum(axis=0) * (apart @ apart))
+    return np.asarray(apart @ moved / np.where(size > 0, size, np.inf))
+
+
+# A matrix of features x features may take this much; solvers hold several.
+_MATRIX_BYTES = 1 << 31
+# Of more features than this, what they take is said before; and about how many matrices they hold.
+_MANY, _MATRICES = 1024, 8
+
+
+def refuse_too_wide(ranker: str, n_features: int) -> None:
+    """Say what solvers need before they ask for it: matrices of features x features."""
+    needed = 8 * n_features**2
+    if n_features > _MANY and needed <= _MATRIX_BYTES:
+        warnings.warn(
+            f"{ranker} works with matrices of features x features: with {n_features:,} features "
+            f"they take about {_MATRICES * needed / (1 << 30):.1f} GiB, and a step as long as "
+            "their products. Reduce the features first (likeminds.features.Reduce), or use "
+            "HierarchicalRanker, which works in the space of the labels.",
+            UserWarning,
+            stacklevel=6,
+        )
+    if needed > _MATRIX_BYTES:
+        raise ValueError(
+            f"{ranker} works with matrices of features x features, and one for {n_features} "
+            f"features takes {needed / (1 << 30):.0f} GiB. Reduce the features first "
+            "(likeminds.features.Reduce), or use HierarchicalRanker, which works in the space of "
+            "the labels."
+        )
+
+
+def warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
+    """Name the people who have no pair to rank; refuse where nobody has one."""
+    if not has_pairs.any():
+        raise ValueError(
+            "Everybody's labels are of one class, so there is no pair to rank: a ranker "
+            "needs at least one person with a positive and a negative label."
+        )
+    if not has_pairs.all():
+        people = user_ids[~has_pairs]
+        warnings.warn(
+            f"The labels of {counted(len(people), 'person', 'people')} are of one class only, "
+            f"which says nothing about a ranking; they get the consensus: {listing(people)}.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+# More directions than this are learned from in the space of rows, or reduced to as many.
+WIDE = 256
+# Of items with effects of their own, so many directions are kept as they are.
+WIDE_SHARED = 512
+
+
+def choose_width(
+    asked: bool | str, size: int, *, each_feature: bool, matrices: bool, shared: bool
+) -> tuple[bool, int | None]:
+    """Return whether to learn in the space of rows, and how many directions are kept at most.
+
+    ``size`` is the number of directions in which labelled items can differ; ``each_feature`` tells
+    whether single features are fixed or have signs, so each is a coordinate; ``matrices`` whether
+    the model needs matrices of directions x directions (a full or diagonal covariance, covariates
+    of users, a loss whose rows are not items, item effects); ``shared`` whether items have effects
+    of their own if these are affordable.
+    """
+    if asked is True and each_feature:
+        raise ValueError(
+            "wide=True mixes features into directions, but fixed, signs and draws are about single "
+            "features: leave out either."
+        )
+    if not asked or not size or each_feature:
+        return False, None
+    if asked == "auto" and size <= (WIDE_SHARED if shared else WIDE):
+        return False, None
+    return (False, WIDE) if matrices or shared else (True, None)

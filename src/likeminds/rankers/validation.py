@@ -1,0 +1,411 @@
+"""Validation of input to rankers: arrays, annotations or folders in, checked annotations out."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_n_features,
+    check_array,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from likeminds._util.array_types import Bool, FloatArray, IdArray, Index
+from likeminds._util.checks import as_weights, listing, refuse_not_finite
+from likeminds.data.annotations import Annotations
+from likeminds.data.column_roles import usual_columns
+from likeminds.data.feature_columns import FiniteRows
+from likeminds.data.fingerprints import fingerprint, joint_fingerprint
+from likeminds.data.grades import read_answers, refuse_mixture
+from likeminds.data.id_coercion import write_as_known
+from likeminds.data.identifiers import encode, lookup, positions
+from likeminds.data.label_parsing import LabelReading, join_readings
+from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
+from likeminds.rankers.training_checks import warn_of_popularity
+
+if TYPE_CHECKING:
+    from likeminds.mixed_model.posterior import Posterior
+    from likeminds.rankers.ranker import Ranker
+
+
+class RemoteAnnotations(ABC):
+    """Labels whose rows are not in this process: they fit rankers themselves."""
+
+    @abstractmethod
+    def teach(self, ranker: Ranker) -> None:
+        """Fit a ranker, whose parameters were checked, to these labels."""
+
+    @abstractmethod
+    def score(self, ranker: Ranker) -> float:
+        """Return the mean over these users of the AUC of their rows, by a fitted ranker."""
+
+    @abstractmethod
+    def newcomers(self, ranker: Ranker) -> Posterior:
+        """Return the posteriors of these users, as new users of a fitted ranker."""
+
+
+def as_annotations(
+    ranker: Ranker,
+    X: ArrayLike | Annotations | AnnotationFolder,
+    y: ArrayLike | None,
+    users: Iterable[Hashable] | None,
+    sample_weight: ArrayLike | None,
+    *,
+    choice_sets: Iterable[Hashable] | None = None,
+    reset: bool = True,
+) -> Any:
+    """Check the caller's input; ``reset`` what is known about it, or compare it with that."""
+    if reset:
+        # A file has nothing to say about what is learned now.
+        if "_unread" in ranker.__dict__:
+            ranker._read_all()
+        for stale in ("fingerprint_", "kept_schools_"):
+            ranker.__dict__.pop(stale, None)
+    if isinstance(X, AnnotationFolder):
+        X = ranker._in_reach(X) if reset else X.annotations()
+    if isinstance(X, Annotations | AnnotationFolder):
+        refuse_extras(y=y, users=users, sample_weight=sample_weight, choice_sets=choice_sets)
+        annotations: Any = _take_annotations(ranker, X, reset=reset)
+    else:
+        annotations = _to_annotations(
+            ranker, X, y, users, sample_weight, choice_sets=choice_sets, reset=reset
+        )
+    if reset:
+        ranker.n_labels_ = len(annotations)
+        ranker.n_choices_ = annotations.n_choices if isinstance(annotations, Annotations) else 0
+    return annotations
+
+
+def _take_annotations(
+    ranker: Ranker, annotations: Annotations | AnnotationFolder, *, reset: bool
+) -> Annotations | AnnotationFolder:
+    attributes = annotations.attribute_ids
+    if attributes is not None and len(attributes) > 1:
+        raise ValueError(
+            f"A ranker learns one attribute at a time, but there are {len(attributes)}: "
+            f"{listing(attributes)}. Choose one with annotations.of_attribute(...)."
+        )
+    if not reset:
+        assert isinstance(annotations, Annotations)
+        check_width(ranker, annotations)
+        joint_reading(ranker, annotations)
+        return annotations.written_as(ranker.users_)
+    if not ranker._needs_no_features and not annotations.n_features:
+        raise ValueError(
+            f"{type(ranker).__name__} ranks items by their features, but these annotations have "
+            "none: pass features= with them, or fit a HierarchicalRanker, which learns what items "
+            "are like from the people who judge them."
+        )
+    if isinstance(annotations, Annotations):  # streamed labels are not in memory
+        warn_of_popularity(annotations)
+    ranker.fitted_on_annotations_, ranker.verb_ = True, annotations.verb
+    ranker.label_reading_, ranker.n_features_in_ = annotations.reading, annotations.n_features
+    ranker.feature_names_in_ = np.array(annotations.feature_names, dtype=object)
+    ranker.feature_names_ = ranker.feature_names_in_
+    ranker.classes_ = np.array([False, True])
+    return annotations
+
+
+def _to_annotations(
+    ranker: Ranker,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    users: Iterable[Hashable] | None,
+    sample_weight: ArrayLike | None,
+    *,
+    choice_sets: Iterable[Hashable] | None,
+    reset: bool,
+) -> Annotations:
+    if reset:
+        ranker.fitted_on_annotations_, ranker.label_reading_, ranker.verb_ = False, None, None
+    _refuse_unread(X)
+    if y is None:
+        raise ValueError(
+            f"{type(ranker).__name__} requires y to be passed, but the target y is None."
+            f"{_how_to_fit(X)}"
+        )
+    features, column = split_user_column(ranker, X, reset=reset)
+    if column is not None and users is not None:
+        raise ValueError("Pass people either in user_column or as users=, not both.")
+    owners = column if users is None else users
+    if reset and owners is None:
+        warnings.warn(
+            "Nobody says who gave the labels, so that all of them are taken for one person's: pass "
+            "users=, or name a column of X with user_column=. In a pipeline or a search, enable "
+            "scikit-learn's metadata routing and call set_fit_request(users=True).",
+            UserWarning,
+            stacklevel=4,
+        )
+    labels = _check_labels(y)
+    if reset:
+        read = read_answers(labels) if owners is not None and labels.dtype.kind in "iuf" else None
+        graded = read is not None and read.grades is not None
+        ranker.classes_ = np.array([False, True]) if graded else _two_classes(labels)
+        ranker.label_reading_ = read.reading if read is not None and graded else None
+    graded = is_graded(ranker)
+    return Annotations(
+        users=np.zeros(len(features), dtype=np.intp) if owners is None else owners,
+        items=None,
+        labels=labels if graded else outcomes(y, len(features), ranker.classes_),
+        reading=ranker.label_reading_ if graded else None,
+        features=FiniteRows(features),
+        weights=as_weights(sample_weight, len(features), "sample_weight"),
+        choice_sets=choice_sets,
+        feature_names=ranker.feature_names_.tolist(),
+        features_per="row",
+    )
+
+
+def note_more(ranker: Ranker, more: Annotations) -> None:
+    """Bring up to date what is known about the training data."""
+    ranker.n_labels_ += len(more)
+    ranker.n_choices_ += more.n_choices
+    ranker.label_reading_ = joint_reading(ranker, more)
+    if ranker.fingerprint_ is not None:
+        ranker.fingerprint_ = joint_fingerprint(ranker.fingerprint_, fingerprint(more))
+
+
+def rows_and_users(
+    ranker: Ranker, X: ArrayLike | Annotations, users: Iterable[Hashable] | None
+) -> tuple[FloatArray, Index]:
+    """Return one row of features per score, and whose weights it meets (-1: consensus)."""
+    check_is_fitted(ranker)
+    if isinstance(X, Annotations):
+        check_width(ranker, X)
+        rows: FloatArray = X.X
+        owners: Iterable[Hashable] | None = X.users
+    else:
+        rows, column = split_user_column(ranker, X)
+        owners = column if users is None else users
+    if owners is None:
+        return rows, np.full(len(rows), 0 if len(ranker.users_) == 1 else -1, dtype=np.intp)
+    people = people_of(ranker, owners)
+    if len(people) != len(rows):
+        raise ValueError(f"users has {len(people)} entries, but X has {len(rows)} rows.")
+    return rows, people
+
+
+def people_of(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
+    """Return the positions of users (-1: not in training, if that is allowed)."""
+    people = places_of(ranker, owners)
+    if ranker.unknown == "error":
+        refuse_unknown_users(owners, people < 0)
+    return people
+
+
+def places_of(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
+    """Return the positions of users, also of ids of another type ("1" for 1); -1: unknown."""
+    codes, distinct = encode(owners, "users")
+    found = lookup(distinct, user_positions(ranker), "users")
+    if (found < 0).any():
+        written = write_as_known(distinct, ranker.users_, "users")
+        found = lookup(written, user_positions(ranker), "users")
+    return found[codes]
+
+
+def user_positions(ranker: Ranker) -> Mapping[Hashable, int]:
+    """Return the position of each user; made once, as a million of them take a while."""
+    if "_positions" not in vars(ranker) or ranker._positions[0] is not ranker.users_:
+        ranker._positions = (ranker.users_, positions(ranker.users_))
+    return ranker._positions[1]
+
+
+def joint_reading(ranker: Ranker, more: Annotations) -> LabelReading | None:
+    """Return how the labels of both were read; refuse readings that differ."""
+    refuse_mixture(is_graded(ranker), more.grades is not None)
+    return join_readings(ranker.label_reading_, more.reading)
+
+
+def check_width(ranker: Ranker, annotations: Annotations) -> None:
+    """Refuse annotations with another number of features."""
+    if annotations.n_features != len(ranker.feature_names_):
+        raise ValueError(
+            f"X has {annotations.n_features} features, but {type(ranker).__name__} is "
+            f"expecting {len(ranker.feature_names_)} features as input."
+        )
+
+
+def is_graded(ranker: Ranker) -> bool:
+    """Whether labels are grades."""
+    reading = ranker.label_reading_
+    return reading is not None and reading.grades is not None
+
+
+def split_user_column(
+    ranker: Ranker, X: ArrayLike, *, reset: bool = False
+) -> tuple[FloatArray, IdArray | None]:
+    """Check X; return its features and, where ``user_column`` names one, the users."""
+    has_column = ranker.user_column is not None and not ranker.fitted_on_annotations_
+    rows = _check_rows(ranker, X, reset, None if has_column else [np.float64, np.float32])
+    unnamed = np.array([f"x{i}" for i in range(rows.shape[1])], dtype=object)
+    names, column = getattr(ranker, "feature_names_in_", unnamed), None
+    if has_column:
+        assert ranker.user_column is not None
+        where = _column_position(ranker.user_column, names)
+        column, names = rows[:, where], np.delete(names, where)
+        rows = np.delete(rows, where, axis=1)
+        if not rows.shape[1]:
+            raise ValueError("X has no feature beside the user_column.")
+        try:
+            rows = np.asarray(rows, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"X must be numbers beside the user_column: {error}.") from error
+    refuse_not_finite(rows, "X")
+    if reset:
+        ranker.feature_names_ = np.asarray(names, dtype=object)
+    return rows, column
+
+
+def _check_rows(
+    ranker: Ranker, X: ArrayLike, reset: bool, dtype: DTypeLike | list[type] | None
+) -> NDArray[Any]:
+    try:
+        if not ranker.fitted_on_annotations_ or getattr(X, "columns", None) is not None:
+            return np.asarray(
+                validate_data(ranker, X, reset=reset, dtype=dtype, ensure_all_finite=False)
+            )
+        # Annotations name their features; an array that goes with them need not.
+        least = min(1, ranker.n_features_in_)
+        rows = check_array(
+            X, dtype=dtype, ensure_all_finite=False, ensure_min_features=least, estimator=ranker
+        )
+        _check_n_features(ranker, rows, reset=False)
+        return np.asarray(rows)
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise ValueError(f"{error}. X must be numbers.{_how_to_fit(X)}") from error
+
+
+def _column_position(user_column: int | str, names: NDArray[Any]) -> int:
+    if isinstance(user_column, str):
+        found = np.flatnonzero(names == user_column)
+        if not found.size:
+            raise ValueError(
+                f"user_column={user_column!r} is not a column of X; there are {listing(names)}."
+            )
+        return int(found[0])
+    if not -len(names) <= user_column < len(names):
+        raise ValueError(f"user_column={user_column} is outside X's {len(names)} columns.")
+    return user_column % len(names)
+
+
+def _check_labels(y: ArrayLike) -> NDArray[Any]:
+    """Check labels as scikit-learn does; name the rows of the bad ones."""
+    labels = column_or_1d(y, warn=True)
+    bad = np.flatnonzero(~np.isfinite(labels)) if labels.dtype.kind == "f" else labels[:0]
+    if bad.size:
+        is_nan = np.isnan(labels[bad]).any()
+        what = "NaN" if is_nan else f"infinity or a value too large for {labels.dtype!r}"
+        raise ValueError(f"Input y contains {what}. It is in row(s) {listing(bad)}.")
+    return np.asarray(labels)
+
+
+def _two_classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct labels; refuse more than two."""
+    if labels.dtype.kind in "biu":  # no sort, as scikit-learn's checks take several
+        _, classes = encode(labels, "y")
+        if len(classes) <= 2:
+            return classes
+    check_classification_targets(labels)
+    classes = np.unique(labels)
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported: a ranker needs labels of two classes, "
+            f"but y has {len(classes)}: {listing(classes)}. If they are grades, say with users= "
+            "who gave them, or pass Annotations."
+        )
+    return np.asarray(classes)
+
+
+def outcomes(
+    y: ArrayLike | None, length: int, classes: NDArray[Any], grading: LabelReading | None = None
+) -> Bool | FloatArray:
+    """Return which labels are positive; or the grades, where labels were read as such."""
+    if y is None:
+        raise ValueError("score needs the labels y.")
+    labels = _check_labels(y)
+    if len(labels) != length:
+        raise ValueError(f"y has {len(labels)} entries, but X has {length} rows.")
+    if grading is not None:
+        return np.asarray(read_answers(labels, known=grading).grades)
+    positive = np.asarray(labels == classes[-1])
+    if not (positive | (labels == classes[0])).all():
+        strange = np.setdiff1d(labels, classes)
+        raise ValueError(
+            f"y has labels not seen in training: {listing(strange)}; seen were {listing(classes)}."
+        )
+    return positive
+
+
+def _refuse_unread(X: object) -> None:
+    """Refuse what has to be read first: the name of a file, or a frame on a cluster."""
+    if isinstance(X, str | PathLike):
+        raise TypeError(
+            f"{fspath(X)} is the name of something that has to be read first: "
+            "Annotations.from_source(file), AnnotationFolder(folder) where labels do not fit in "
+            "memory, or likeminds.cluster.Shards.from_folder(folder, client, features)."
+        )
+    if getattr(X, "__dask_graph__", None) is not None:
+        raise TypeError(
+            "Rows on a Dask cluster are brought together by person first: fit to "
+            "likeminds.cluster.Shards.from_frame(frame, client, features)."
+        )
+
+
+def _how_to_fit(X: object) -> str:
+    """Return how to pass a table of labels, or a matrix of users by items, which X is not."""
+    columns = [str(name) for name in getattr(X, "columns", ())]
+    if usual_columns("user", columns) or usual_columns("label", columns):
+        return (
+            " A table with users, items and labels is read by Annotations.from_frame(frame): fit "
+            "to what it returns."
+        )
+    return (
+        " X has the features of one item per row. Ids of items are not features, and a matrix of "
+        "users by items has to be one row per label: pass Annotations(users=, items=, labels=)."
+    )
+
+
+def refuse_extras(**arguments: object) -> None:
+    """Refuse labels, users or weights beside annotations, which carry their own."""
+    given = [name for name, value in arguments.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"Annotations carry their own labels, people and weights: leave out {listing(given)}."
+        )
+
+
+def refuse_unknown_users(owners: Iterable[Hashable], strange: Bool) -> None:
+    """Refuse users who were not in training."""
+    if strange.any():
+        names = np.unique(np.asarray(list(owners), dtype=object)[strange].astype(str))
+        raise ValueError(
+            f"Unknown user(s): {listing(names)}. newcomer(...) takes new users; with "
+            'unknown="consensus", the ranker gives them the scores of the consensus.'
+        )
+
+
+def item_ids_of(
+    X: ArrayLike | Annotations, items: Iterable[Hashable] | None, n_rows: int
+) -> IdArray | None:
+    """Return the id of each row's item, as annotations or the caller have it; None without."""
+    if isinstance(X, Annotations):
+        if items is not None:
+            raise ValueError("Annotations carry their own items: leave out items.")
+        return X.items if X.has_items else None
+    if items is None:
+        return None
+    codes, ids = encode(items, "items")
+    if len(codes) != n_rows:
+        raise ValueError(f"items has {len(codes)} entries, but X has {n_rows} rows.")
+    return ids[codes]
