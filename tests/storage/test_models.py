@@ -176,7 +176,7 @@ def test_card_of_a_ranker_that_keeps_no_labels(tmp_path, shared):
     assert read_card(save(fitted, tmp_path / "m"))["fingerprint"] is None
     told = read_card(save(fitted, tmp_path / "m", data=shared))
     assert told["fingerprint"] == fingerprint(shared)
-    assert not hasattr(fitted, "fingerprint_")
+    assert fitted.fingerprint_ is None
     save(fitted, tmp_path / "m", data=shared, with_data=True)
     again = load(tmp_path / "m").update(shared[:5])
     card = read_card(save(again, tmp_path / "m"))

@@ -83,7 +83,15 @@ class ReadableModel:
         {
             *("verb_", "item_names_", "fingerprint_", "fingerprints_", "best_estimator_"),
             *("annotations_", "grading_", "label_doubt_", "points_", "known_items_"),
-            *("label_reading_", "item_ids_", "statistics_", "solution_", "kept_schools_"),
+            *(
+                "n_labels_",
+                "n_choices_",
+                "label_reading_",
+                "item_ids_",
+                "statistics_",
+                "solution_",
+                "kept_schools_",
+            ),
         }
     )
     # What a model can do besides ranking: see `Capability`.

@@ -90,8 +90,8 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     factor_weights_: Float
     users_: IdArray
     classes_: NDArray[Any]
-    n_labels_: int
-    n_choices_: int
+    n_labels_: int | None
+    n_choices_: int | None
     label_reading_: LabelReading | None
     annotations_: Annotations | None
     grading_: CumulativeLogit | None

@@ -166,9 +166,11 @@ def _to_annotations(
 
 
 def note_more(ranker: Ranker, more: Annotations) -> None:
-    """Bring up to date what is known about the training data."""
-    ranker.n_labels_ += len(more)
-    ranker.n_choices_ += more.n_choices
+    """Bring up to date what is known about the training data (old files lack some of it)."""
+    if ranker.n_labels_ is not None:
+        ranker.n_labels_ += len(more)
+    if ranker.n_choices_ is not None:
+        ranker.n_choices_ += more.n_choices
     ranker.label_reading_ = joint_reading(ranker, more)
     if ranker.fingerprint_ is not None:
         ranker.fingerprint_ = joint_fingerprint(ranker.fingerprint_, fingerprint(more))
