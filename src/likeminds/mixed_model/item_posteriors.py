@@ -12,7 +12,7 @@ from likeminds._util.checks import listing
 from likeminds._util.per_user_arrays import solve
 from likeminds.data.identifiers import encode, join_ids, lookup
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.numerics import LEAST_KNOWN, LONGEST_LOG_STEP
+from likeminds.mixed_model.numerics import LEAST_KNOWN, LONGEST_LOG_STEP, damped_newton
 
 # tau has a prior of its own, a gamma distribution of shape 1 + OFF_ZERO and no scale: like that of
 # the residuals in `objective`, it keeps the maximum off zero, where intervals would be too narrow.
@@ -301,12 +301,10 @@ def fold_in(
     item, rows = item[new], np.column_stack([np.ones(new.sum()), v[new]])
     weight, sure = weight[new], sure[new]
     prior = np.append(1.0 / unknown.variance, np.ones(unknown.n_factors))
-    state = np.zeros((n_items, size))
     order = np.argsort(item, kind="stable")
     starts = np.searchsorted(item[order], np.arange(n_items))
-    held = np.diag(prior)
-    # Steps of Newton's method, and what they may leave to go.
-    for _ in range(100):
+
+    def at(state: Float) -> tuple[tuple[Float, Float, Float], None]:
         scores = eta.copy()
         scores[new] += np.einsum("na,na->n", rows, state[item])
         pull, h = (part[new] for part in told.at(scores))
@@ -315,14 +313,16 @@ def fold_in(
         pull = left * weight * pull
         slope = np.add.reduceat((rows * pull[:, None])[order], starts, axis=0) - state * prior
         outer = (rows[:, :, None] * rows[:, None, :]) * (left * h)[:, None, None]
-        information = np.add.reduceat(outer[order], starts, axis=0)
-        step = solve(told.bound * information + held, slope[:, :, None])[:, :, 0]
-        # Steps longer than a few units overshoot where labels are all alike.
-        longest = np.abs(step).max(axis=1, keepdims=True)
-        state = state + step / np.maximum(longest / 2.0, 1.0)
-        if float(longest.max()) < 1e-8:
-            break
-    covariance = np.linalg.inv(information + held)
+        return (state, slope, np.add.reduceat(outer[order], starts, axis=0)), None
+
+    def step_of(found: tuple[Float, Float, Float]) -> Float:
+        _, slope, information = found
+        return solve(told.bound * information + np.diag(prior), slope[:, :, None])[:, :, 0]
+
+    # Steps longer than a few units overshoot where labels are all alike.
+    start = np.zeros((n_items, size))
+    state, _, information = damped_newton(start, at, step_of, longest=2.0, enough=1e-8)
+    covariance: Float = np.asarray(np.linalg.inv(information + np.diag(prior)))
     return replace(
         unknown,
         effects=state[:, 0],

@@ -1,8 +1,7 @@
 """Laplace's approximation: modes of users' posteriors by Newton's method, and their moments."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -10,14 +9,9 @@ from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.map_reduce import Own
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
+from likeminds.mixed_model.numerics import EXACT, NEWTON_STEPS, damped_step
 from likeminds.mixed_model.primal_dual import Dual, PosteriorCovariance, Primal, system_of
 from likeminds.mixed_model.responses import PaddedRows, ResponseBlock, Responses, of_each_user
-
-T = TypeVar("T")
-
-# The gain at which Newton's method stops (see `find_mode`); steps and halvings are limited.
-EXACT = 1e-9
-NEWTON_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -167,24 +161,6 @@ def _step(
         return new, (said.loss - new.said.loss) + (penalty - new.penalty)
 
     return damped_step(mode.state, whole, at, moves, 1.0 + np.abs(said.loss))
-
-
-def damped_step(
-    state: Float, step: Float, at: Callable[[Float], tuple[T, Float]], moves: Bool, scale: Float
-) -> tuple[T, Float]:
-    """Halve the steps of users whose objective rises; return the last evaluation and its gains.
-
-    ``at`` evaluates a state and returns each user's gain; rises below rounding, relative to
-    ``scale``, do not count. Users who do not move keep their state.
-    """
-    share = moves.astype(np.float64)
-    for _ in range(40):
-        new, gain = at(state + share[:, None] * step)
-        rises = gain < -1e-9 * scale
-        if not rises.any():
-            break
-        share = np.where(rises, 0.5 * share, share)
-    return new, gain
 
 
 def _without_the_others(

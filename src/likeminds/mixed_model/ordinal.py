@@ -25,6 +25,7 @@ from likeminds.mixed_model.likelihoods import (
     damping,
     mean_between,
 )
+from likeminds.mixed_model.numerics import damped_newton
 from likeminds.mixed_model.responses import PaddedRows
 
 optimize: Any = LazyModule("scipy.optimize")
@@ -138,19 +139,27 @@ class CumulativeLogit(RowLikelihood):
         Of a few users, that is not to be learned: ``variance`` says it.
         """
         n_users = len(self.use)
-        shifts = np.zeros(n_users) if self.shifts is None else self.shifts
-        held = max(1.0 if variance is None else variance, 1e-6)
-        # Newton's steps to users' shifts, the longest of them, and the least variance of shifts.
-        # Far from all cuts the likelihood is nearly flat: an unlimited step leads farther away
-        # still.
-        for _ in range(8):
-            slope, h = self.slopes(eta + shifts[people], codes, self.use[people])
-            pull = np.bincount(people, weights=slope, minlength=n_users)
-            known = np.bincount(people, weights=h, minlength=n_users) + 1.0 / held
-            step = (pull - shifts / held) / known
-            shifts = shifts + np.clip(step, -1.0, 1.0)
+        start = np.zeros(n_users) if self.shifts is None else self.shifts
+        least = 1e-6  # the least variance of shifts
+        spread = max(1.0 if variance is None else variance, least)
+
+        def at(shifts: Float) -> tuple[tuple[Float, Float, Float], None]:
+            slope, h = self.slopes(eta + shifts[people, 0], codes, self.use[people])
+            pull: Float = np.bincount(people, weights=slope, minlength=n_users).astype(np.float64)
+            known: Float = np.bincount(people, weights=h, minlength=n_users).astype(np.float64)
+            return (shifts[:, 0], pull, known), None
+
+        def step_of(found: tuple[Float, Float, Float]) -> Float:
+            nonlocal spread
+            shifts, pull, known = found
+            step = (pull - shifts / spread) / (known + 1.0 / spread)
             if variance is None:
-                held = max(float((shifts**2 + 1.0 / known).mean()), 1e-6)
+                moved = shifts + np.clip(step, -1.0, 1.0)
+                spread = max(float((moved**2 + 1.0 / (known + 1.0 / spread)).mean()), least)
+            return step[:, None]
+
+        # Far from all cuts the likelihood is nearly flat: an unlimited step leads farther away.
+        shifts, _, _ = damped_newton(start[:, None], at, step_of, longest=1.0, n_steps=8)
         return replace(self, shifts=shifts)
 
     def refined(

@@ -23,9 +23,10 @@ from likeminds.mixed_model.extensions.sign_constraints import (
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
 from likeminds.mixed_model.item_posteriors import Answered
-from likeminds.mixed_model.laplace import EXACT, EStepParams, PosteriorMode, WarmStart, WarmStarts
+from likeminds.mixed_model.laplace import EStepParams, PosteriorMode, WarmStart, WarmStarts
 from likeminds.mixed_model.likelihoods import Curvature
 from likeminds.mixed_model.losses import PriorLoss
+from likeminds.mixed_model.numerics import EXACT
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.primal_dual import Dual, Primal, system_of
 from likeminds.mixed_model.responses import PaddedRows, ResponseBlock, Responses, people_of

@@ -19,9 +19,8 @@ from likeminds._util.array_types import Float
 from likeminds._util.lazy_imports import LazyModule
 from likeminds._util.per_user_arrays import row_dots, times, times_back
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.laplace import EXACT, NEWTON_STEPS, damped_step
 from likeminds.mixed_model.likelihoods import SAFE_EXPONENT, Likelihood, LossDerivatives
-from likeminds.mixed_model.numerics import ROUNDING
+from likeminds.mixed_model.numerics import ROUNDING, damped_newton
 from likeminds.mixed_model.responses import PaddedRows, of_each_user
 
 optimize: Any = LazyModule("scipy.optimize")
@@ -171,23 +170,18 @@ def find_mode_of_logs(
     root = np.zeros((len(prior.mean), len(varies)))
     root[varies] = np.linalg.cholesky(prior.covariance[np.ix_(varies, varies)])
 
-    def at(z: Float) -> tuple[tuple[Float, Float, LossDerivatives, Float], Float]:
+    def at(z: Float) -> tuple[tuple[Float, Float, LossDerivatives], Float]:
         logs = means + z @ root.T
         said = likelihood.at(times(task.rows, weights_of_logs(logs, signs)), task)
-        new = said.loss + 0.5 * row_dots(z, z)
-        return (z, logs, said, new), loss - new
+        return (z, logs, said), said.loss + 0.5 * row_dots(z, z)
 
-    loss = np.zeros(len(means))
-    (z, logs, said, loss), _ = at(np.zeros((len(means), len(varies))))
-    moves = np.ones(len(z), dtype=np.bool_)
-    for _ in range(NEWTON_STEPS):
+    def step_of(found: tuple[Float, Float, LossDerivatives]) -> Float:
+        z, logs, said = found
         curvature = curvature_of_logs(task, logs, said, root, signs)
         slope = slopes_of_logs(logs, signs) * times_back(task.rows, said.pull) @ root - z
-        step = np.asarray(np.linalg.solve(curvature, slope[:, :, None])[:, :, 0])
-        (z, logs, said, loss), gain = damped_step(z, step, at, moves, 1.0 + np.abs(loss))
-        moves &= gain > EXACT
-        if not moves.any():
-            break
+        return np.asarray(np.linalg.solve(curvature, slope[:, :, None])[:, :, 0])
+
+    _, logs, said = damped_newton(np.zeros((len(means), len(varies))), at, step_of)
     return LogNormalMode(logs, said, curvature_of_logs(task, logs, said, root, signs))
 
 
