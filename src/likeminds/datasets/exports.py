@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from likeminds._util.array_types import IdArray
 from likeminds._util.atomic_files import folder_for, make_folder
 from likeminds._util.lazy_imports import pa
 from likeminds._util.text_format import counted
@@ -22,57 +22,48 @@ Written = dict[str, str]
 
 def write_electricity(folder: str | PathLike[str]) -> Written:
     """Write the households' choices; an offer is an item, called by what it offers."""
-    said = electricity_by_offer()
+    annotations = electricity_by_offer()
+    assert annotations.choice_set_codes is not None
+    columns = {
+        "person": annotations.users,
+        "choice_set": annotations.choice_set_codes + 1,
+        "item": annotations.items,
+    }
     root = make_folder(folder, "the tables")
-    labels = {
-        "person": said.users,
-        "choice_set": said.choice_set_codes + 1 if said.choice_set_codes is not None else None,
-        "item": said.items,
-        "label": said.labels.astype(np.int8),
-    }
-    _write(root / "annotations.csv", labels)
-    columns = _columns(said.feature_names, said.features)
-    _write(root / "features.csv", {"item": said.item_ids} | columns)
-    return _describe(said, "annotations.csv") | {
-        "features.csv": f"{said.n_items} offers, {counted(said.n_features, 'feature')}"
-    }
+    features = f"{annotations.n_items} offers, {counted(annotations.n_features, 'feature')}"
+    return _write_both(root, annotations, columns, annotations.item_ids, features)
 
 
 def electricity_by_offer() -> Annotations:
     """Return the households' choices; equal offers are one item, called by what it offers."""
-    said = load_electricity()
-    offers, codes = np.unique(said.features, axis=0, return_inverse=True)
+    choices = load_electricity()
+    offers, codes = np.unique(choices.features, axis=0, return_inverse=True)
     names = np.array([_offer(*offer) for offer in offers], dtype=object)
     return Annotations(
-        said.users,
+        choices.users,
         names[codes.ravel()],
-        said.labels,
+        choices.labels,
         offers,
-        choice_sets=said.choice_set_codes,
+        choice_sets=choices.choice_set_codes,
         item_ids=names,
-        feature_names=said.feature_names,
-        verb=said.verb,
+        feature_names=choices.feature_names,
+        verb=choices.verb,
     )
 
 
 def write_simulation(simulation: Simulation, folder: str | PathLike[str]) -> Written:
     """Write simulated labels and features, and in truth.csv the school of each person."""
-    said = simulation.annotations
+    annotations = simulation.annotations
     root = make_folder(folder, "the tables")
-    people = np.array([f"person-{person:03d}" for person in said.user_ids], dtype=object)
-    items = np.array([f"item-{item:04d}" for item in range(len(said.features))], dtype=object)
-    labels = {
-        "person": people[said.user_codes],
-        "item": items[said.feature_rows],
-        "label": said.labels.astype(np.int8),
-    }
-    _write(root / "annotations.csv", labels)
-    _write(root / "features.csv", {"item": items} | _columns(said.feature_names, said.features))
-    _write(root / "truth.csv", {"person": people, "school": simulation.school + 1})
-    return _describe(said, "annotations.csv") | {
-        "features.csv": f"{counted(len(items), 'item')}, {counted(said.n_features, 'feature')}",
-        "truth.csv": "the school of each person (0: of their own)",
-    }
+    users = np.array([f"person-{user:03d}" for user in annotations.user_ids], dtype=object)
+    items = np.array(
+        [f"item-{item:04d}" for item in range(len(annotations.features))], dtype=object
+    )
+    columns = {"person": users[annotations.user_codes], "item": items[annotations.feature_rows]}
+    features = f"{counted(len(items), 'item')}, {counted(annotations.n_features, 'feature')}"
+    written = _write_both(root, annotations, columns, items, features)
+    _write(root / "truth.csv", {"person": users, "school": simulation.school + 1})
+    return written | {"truth.csv": "the school of each person (0: of their own)"}
 
 
 def write_sketch_shoes(
@@ -87,30 +78,22 @@ def write_sketch_shoes(
     from likeminds.datasets.sketch_shoes import make_sketch_shoes  # noqa: PLC0415 - scikit-learn
     from likeminds.features.png import write_png  # noqa: PLC0415
 
-    root = folder_for(folder, "the tables")
+    root, each = folder_for(folder, "the tables"), min(50, n_pictures)
     shoes = make_sketch_shoes(
-        n_pictures,
-        n_users,
-        min(50, n_pictures),
-        attributes=attributes,
-        random_state=random_state,
+        n_pictures, n_users, each, attributes=attributes, random_state=random_state
     )
-    said = shoes.annotations
+    annotations = shoes.annotations
     pictures = make_folder(root / "images", "the pictures")
-    for name, picture in zip(said.item_ids, shoes.pictures, strict=True):
+    for name, picture in zip(annotations.item_ids, shoes.pictures, strict=True):
         write_png(pictures / f"{name}.png", picture)
-    labels = {
-        "attribute": said.attributes,
-        "person": said.users,
-        "image": said.items,
-        "label": said.labels.astype(np.int8),
+    columns = {
+        "attribute": annotations.attributes,
+        "person": annotations.users,
+        "image": annotations.items,
     }
-    _write(root / "annotations.csv", labels)
-    columns = _columns(said.feature_names, said.features)
-    _write(root / "features.csv", {"image": said.item_ids} | columns)
-    return _describe(said, "annotations.csv") | {
-        "features.csv": f"{counted(said.n_features, 'feature')} of the pixels",
-        "images/": f"{counted(n_pictures, 'picture')} of {len(shoes.pictures[0])} pixels",
+    features = f"{counted(annotations.n_features, 'feature')} of the pixels"
+    return _write_both(root, annotations, columns, annotations.item_ids, features) | {
+        "images/": f"{counted(n_pictures, 'picture')} of {len(shoes.pictures[0])} pixels"
     }
 
 
@@ -123,15 +106,21 @@ def _offer(  # noqa: PLR0917 - the features of an offer, in their order
     return f"{rates}-{years:g}y{company}"
 
 
-def _describe(said: Annotations, file: str) -> Written:
-    people = counted(said.n_users, "person", "people")
-    about = f", {counted(said.n_attributes, 'attribute')}" if said.n_attributes > 1 else ""
-    return {file: f"{said.statements()} by {people}{about}"}
-
-
-def _columns(names: Iterable[str], features: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def _write_both(
+    root: Path, annotations: Annotations, columns: dict[str, Any], items: IdArray, features: str
+) -> Written:
+    """Write annotations.csv and features.csv; the last of the columns has the items."""
+    _write(root / "annotations.csv", columns | {"label": annotations.labels.astype(np.int8)})
     # Seven digits are more than a picture or a person tells.
-    return {name: np.round(column, 7) for name, column in zip(names, features.T, strict=True)}
+    table = dict(zip(annotations.feature_names, np.round(annotations.features, 7).T, strict=True))
+    _write(root / "features.csv", {list(columns)[-1]: items} | table)
+    people = counted(annotations.n_users, "person", "people")
+    n_attributes = annotations.n_attributes
+    about = f", {counted(n_attributes, 'attribute')}" if n_attributes > 1 else ""
+    return {
+        "annotations.csv": f"{annotations.statements()} by {people}{about}",
+        "features.csv": features,
+    }
 
 
 def _write(path: Path, columns: dict[str, Any]) -> None:

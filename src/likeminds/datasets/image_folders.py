@@ -40,11 +40,10 @@ MakeExtractors = Callable[[Path, dict[str, Any]], "list[ImageExtractor]"]
 
 @dataclass(frozen=True)
 class FolderKind:
-    """What the folder of one data set holds, and what the paper does with it."""
+    """The files of one data set, and the features the paper computes."""
 
     title: str
     attributes: Mapping[str, Sequence[str]]  # the names, and what else they are called
-    reduce: float
     extractors: MakeExtractors = field(repr=False)
     needs: tuple[str, ...] = ()  # files besides the pictures, if features are to be computed
 
@@ -121,10 +120,9 @@ class ImageCrowd:
         return f"ImageCrowd about {', '.join(self.attributes)}{kept}\n  {self.annotations!r}"
 
 
-def load_folder(
+def load_folder(  # noqa: PLR0917 - the arguments of `load_shoes`
     folder: str | os.PathLike[str],
     kind: FolderKind,
-    *,
     attributes: Iterable[str] | None,
     min_labels: int,
     reduce: float | None,

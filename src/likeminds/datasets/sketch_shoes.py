@@ -13,7 +13,7 @@ from likeminds._util.array_types import Bool, Float
 from likeminds._util.checks import refuse_outside_unit
 from likeminds.data.annotations import Annotations
 from likeminds.datasets.image_folders import ENOUGH_LABELS, ImageCrowd
-from likeminds.datasets.shoes import SHOES_VARIANCE
+from likeminds.datasets.paper_images import SHOES_VARIANCE
 from likeminds.features.reduction import Reduce, component_names
 
 Int = NDArray[np.intp]
