@@ -9,8 +9,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from likeminds.features import GIST, ColourHistogram, images, list_images, read_image
-from likeminds.features.images import as_images
-from likeminds.features.small_pictures import thumbnail
+from likeminds.features.images import as_images, thumbnail, write_png
 
 RNG = np.random.default_rng(0)
 PIXELS = RNG.integers(0, 256, (6, 8, 3), dtype=np.uint8)
@@ -210,3 +209,13 @@ def test_folders_are_listed_with_their_folders(tmp_path):
     (tmp_path / "c").mkdir()
     with pytest.raises(FileNotFoundError):
         list_images(tmp_path / "c")
+
+
+def test_png_files_are_written_without_an_image_library(tmp_path):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    picture = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    write_png(tmp_path / "shoe.png", picture)
+    read = pyplot.imread(tmp_path / "shoe.png")
+    np.testing.assert_array_equal(np.round(read * 255), picture)
+    with pytest.raises(ValueError):
+        write_png(tmp_path / "shoe.png", picture[0])

@@ -20,7 +20,7 @@ from likeminds import (
     make_schools,
     plots,
 )
-from likeminds.features.small_pictures import picture_of, thumbnail
+from likeminds.features.images import picture_of, thumbnail
 from likeminds.plots.figures import COLOURS, INK, PAPER, darken, new_axes, set_title
 from likeminds.rankers.baselines import Popularity, RidgeToConsensus
 

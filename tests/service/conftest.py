@@ -11,7 +11,7 @@ pytest.importorskip("fastapi", reason="the service needs likeminds[serve]")
 from fastapi.testclient import TestClient
 
 from likeminds import Annotations, HierarchicalRanker, make_schools, save
-from likeminds.features.png import png_bytes
+from likeminds.features.images import png_bytes
 from likeminds.service.app import make_app
 from likeminds.service.keys import add_key
 from likeminds.service.settings import Settings

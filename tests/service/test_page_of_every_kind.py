@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likeminds.features.png import png_bytes
+from likeminds.features.images import png_bytes
 from likeminds.service.demo_models import make_demo
 from likeminds.service.settings import Settings
 from service.browser import PHONE, WIDE, Visitor

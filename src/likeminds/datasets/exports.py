@@ -76,7 +76,7 @@ def write_sketch_shoes(
 ) -> Written:
     """Write labels, features and pictures of `make_sketch_shoes`, with the same parameters."""
     from likeminds.datasets.sketch_shoes import make_sketch_shoes  # noqa: PLC0415 - scikit-learn
-    from likeminds.features.png import write_png  # noqa: PLC0415
+    from likeminds.features.images import write_png  # noqa: PLC0415
 
     root, each = folder_for(folder, "the tables"), min(50, n_pictures)
     shoes = make_sketch_shoes(

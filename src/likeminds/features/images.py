@@ -1,8 +1,10 @@
-"""Pictures as arrays: from files or arrays of any usual kind to RGB, upright, in one size."""
+"""Pictures as arrays: from files or arrays of any usual kind to RGB, upright; thumbnails, PNG."""
 
 import os
+import struct
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+import zlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from likeminds._util.atomic_files import write_whole
 from likeminds._util.lazy_imports import require
 
 if TYPE_CHECKING:
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 Picture = NDArray[np.uint8]
 # A file, or an array of a picture.
 Image: TypeAlias = str | os.PathLike[str] | ArrayLike
+# Pictures by item id, or in the order of the items.
+Pictures: TypeAlias = Mapping[Hashable, Image] | Sequence[Image]
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 # What these endings stand for. Pillow knows more, among them formats that start other programs.
@@ -261,3 +266,58 @@ def _resize(pixels: Picture, size: int, crop: float) -> Picture:
         (size, size), resample=pillow.Resampling.BILINEAR, box=middle
     )
     return np.asarray(scaled)
+
+
+def picture_of(images: Pictures | None, item: Hashable, row: int) -> Image | None:
+    """Return the picture of an item, or None where there is none."""
+    if images is None:
+        return None
+    if isinstance(images, Mapping):
+        return images.get(item)
+    if not 0 <= row < len(images):
+        raise ValueError(
+            f"There are {len(images)} pictures, but item {item!r} is in row {row} of the table of "
+            "features (counted from 0). Pass one picture per row, or a mapping by item id."
+        )
+    return images[row]
+
+
+def thumbnail(image: Image, size: int = 96) -> Picture:
+    """Return a picture shrunk to at most ``size`` pixels, its shape kept.
+
+    Shrinking is the mean of whole blocks of pixels, so that arrays need no library for it.
+    """
+    pixels: Picture = read_image(image)
+    step = -(-max(pixels.shape[:2]) // size)
+    if step == 1 or min(pixels.shape[:2]) < step:
+        return np.asarray(pixels[::step, ::step])
+    return block_means(pixels, step, step)
+
+
+def png_bytes(picture: ArrayLike) -> bytes:
+    """Return a picture of bytes, (height, width, 3), as the content of a PNG file."""
+    pixels = np.ascontiguousarray(picture, dtype=np.uint8)
+    if pixels.ndim != 3 or pixels.shape[2] != 3:
+        raise ValueError(f"picture must have the shape (height, width, 3), not {pixels.shape}.")
+    height, width = pixels.shape[:2]
+    # Filter 2, the difference to the row above: still backgrounds become zeros.
+    rows = pixels.reshape(height, -1)
+    changes = np.diff(rows, axis=0, prepend=np.zeros((1, rows.shape[1]), dtype=np.uint8))
+    filtered = np.concatenate([np.full((height, 1), 2, dtype=np.uint8), changes], axis=1)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = [
+        _chunk(b"IHDR", header),
+        _chunk(b"IDAT", zlib.compress(filtered.tobytes(), 9)),
+        _chunk(b"IEND", b""),
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def write_png(path: str | os.PathLike[str], picture: ArrayLike) -> None:
+    """Write a picture of bytes, (height, width, 3), to a PNG file."""
+    write_whole(Path(path), png_bytes(picture))
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    checksum = zlib.crc32(kind + data)
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum)

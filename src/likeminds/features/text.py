@@ -178,10 +178,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for place, weights in enumerate(of_words):
             strongest = np.argsort(-weights, kind="stable")
             least = _STRONG * np.abs(weights).max() if many else 0.0
-            expected_information = strongest[tells[strongest] & (weights[strongest] > least)]
-            best = (expected_information if len(expected_information) or many else strongest)[
-                :_WORDS_IN_A_NAME
-            ]
+            candidates = strongest[tells[strongest] & (weights[strongest] > least)]
+            best = (candidates if len(candidates) or many else strongest)[:_WORDS_IN_A_NAME]
             name = f"{TEXT_NAME}{', '.join(words[best])}"
             again = sum(other == name or other.startswith(f"{name} (") for other in named)
             if many and (again or not len(best)):  # no word tells it from the others

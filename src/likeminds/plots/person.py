@@ -10,7 +10,7 @@ from likeminds._util.checks import did_you_mean
 from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.features.small_pictures import picture_of, thumbnail
+from likeminds.features.images import picture_of, thumbnail
 from likeminds.plots.figures import BLUE, GREY, draw_once, new_figure, set_title, wrap_text
 from likeminds.plots.thumbnails import Images, ThumbnailItems, label_rows
 from likeminds.rankers.ranker import Ranker

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from likeminds._util.array_types import Float, FloatArray, Index
-from likeminds.features.images import Picture
-from likeminds.features.small_pictures import Pictures, picture_of, thumbnail
+from likeminds.features.images import Picture, Pictures, picture_of, thumbnail
 from likeminds.plots.figures import require_matplotlib
 from likeminds.schools.items import Items
 from likeminds.schools.school_names import is_made

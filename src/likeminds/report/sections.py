@@ -13,9 +13,7 @@ from likeminds._util.array_types import Index
 from likeminds._util.text_format import counted, signed
 from likeminds._version import __version__
 from likeminds.diagnostics import MEANINGS, UNUSUAL, Diagnostics
-from likeminds.features.images import SUFFIXES
-from likeminds.features.png import png_bytes
-from likeminds.features.small_pictures import picture_of, thumbnail
+from likeminds.features.images import SUFFIXES, picture_of, png_bytes, thumbnail
 from likeminds.plots.figures import COLOURS
 from likeminds.plots.person import describe
 from likeminds.report.facts import ReportFacts

@@ -11,7 +11,7 @@ from likeminds._util.atomic_files import write_whole
 from likeminds.data.annotations import Annotations
 from likeminds.datasets import make_sketch_shoes
 from likeminds.datasets.exports import write_electricity
-from likeminds.features.png import png_bytes
+from likeminds.features.images import png_bytes
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.storage.models import save
