@@ -29,7 +29,7 @@ from likeminds.rankers.ranker import Ranker
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from likeminds.rankers.tuning.search import RankerCV
+    from likeminds.rankers.search import RankerCV
 
 Trace: TypeAlias = Ranker | ArrayLike
 
