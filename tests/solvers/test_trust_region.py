@@ -23,7 +23,7 @@ def test_gradient_and_hessian_of_the_reduced_problem(crowd, corner):
 
     def at(T, t):
         moved, R = np.linalg.qr(B + t * T[1:].T)
-        return evaluate(problem, theta + t * T[0], moved, R.T, (point.own, None))
+        return evaluate(problem, theta + t * T[0], moved, R.T, point.kept)
 
     for _ in range(3):
         T = horizontal(rng.standard_normal((3, 5)), B)

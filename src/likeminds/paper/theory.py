@@ -12,7 +12,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.solvers.paper import PaperHistory
+from likeminds.solvers import PaperHistory
 
 
 def lipschitz_bound(statistics: Statistics, scale: Float | None = None) -> float:

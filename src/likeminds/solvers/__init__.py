@@ -5,9 +5,8 @@
 an object with a ``solve`` method (see `Solver`); rankers take one by name or as an object.
 """
 
-from likeminds.solvers.accelerated import AcceleratedSolver
 from likeminds.solvers.newton_three_level import FastSolver
-from likeminds.solvers.paper import PaperHistory, PaperSolver
+from likeminds.solvers.proximal_gradient import AcceleratedSolver, PaperHistory, PaperSolver
 from likeminds.solvers.solver import (
     History,
     Solution,

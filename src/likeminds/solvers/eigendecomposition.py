@@ -1,8 +1,8 @@
-"""Everybody's eigenvectors for the fast solver: of all people, or of a sample if they are many."""
+"""The eigenvectors for the fast solver: of all users, or of a sample if they are many."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
@@ -30,25 +30,15 @@ _ALONE, _TOGETHER, _OTHERS = "alone", "together", "others"
 
 @dataclass(frozen=True)
 class EigenvectorSample:
-    """The people with few labels whose eigenvectors are kept.
-
-    Attributes
-    ----------
-    chosen : array of bool, shape (n_users,), optional
-        Who they are; without it, all.
-    stands_for : float
-        How many people each of them stands for.
-    """
+    """The users with few labels whose eigenvectors are cached."""
 
     people_have: ClassVar[tuple[str, ...]] = ("chosen",)
 
-    chosen: Bool | None = None
-    stands_for: float = 1.0
+    chosen: Bool | None = None  # shape (n_users,); None for all
+    stands_for: float = 1.0  # how many users each of them stands for
 
     @classmethod
-    def of(
-        cls, few: Index, n_rows: int, shape: tuple[int, int], memory: int
-    ) -> "EigenvectorSample":
+    def of(cls, few: Index, n_rows: int, shape: tuple[int, int], memory: int) -> Self:
         """Draw as many of the ``few`` as ``memory`` bytes have room for, given all their rows.
 
         Examples
@@ -121,29 +111,19 @@ class SpectraSubset(Executor[B]):
 
 @dataclass(frozen=True)
 class Eigendecomposition:
-    """People with their eigenvectors, or a sample of them: what the fast solver works on.
-
-    Attributes
-    ----------
-    loss : QuadraticLoss
-        The loss that was decomposed.
-    spectra : Executor
-        The users: see `Spectra`.
-    n_kept, n_others : int
-        How many have eigenvectors, and how many have not.
-    """
+    """Users with their eigenvectors, or a sample of them: what the fast solver works on."""
 
     loss: QuadraticLoss
-    spectra: Executor[Any]
-    n_kept: int
-    n_others: int
+    spectra: Executor[Any]  # see `Spectra`
+    n_kept: int  # users with eigenvectors
+    n_others: int  # and without
 
     @classmethod
     def of(cls, loss: QuadraticLoss, memory: int) -> "Eigendecomposition":
-        """Decompose as many people as fit into ``memory``."""
+        """Decompose as many users as fit into ``memory``."""
         few, n_rows = zip(*loss.blocks.map(_few, None), strict=True)
-        everybody = np.sort(np.concatenate(few))
-        sample = EigenvectorSample.of(everybody, sum(n_rows), loss.shape, memory)
+        users = np.sort(np.concatenate(few))
+        sample = EigenvectorSample.of(users, sum(n_rows), loss.shape, memory)
         spectra = loss.blocks.derive(_decompose, sample)
         found = [
             SpectraSubset[Any](spectra, which).map(_count, None) for which in (_ALONE, _OTHERS)
@@ -153,15 +133,9 @@ class Eigendecomposition:
     def problems(
         self, penalty: Penalty, unit: float = 1.0, accuracy: float = 1e-12
     ) -> tuple[ReducedProblem, ReducedProblem | None]:
-        """Return everybody's problem, and the sample's if there is one."""
-        alone = ReducedProblem(
-            SpectraSubset(self.spectra, _ALONE),
-            penalty,
-            self.n_kept,
-            *self.loss.shape,
-            unit=unit,
-            accuracy=accuracy,
-        )
+        """Return the problem of all users, and the sample's if there is one."""
+        sample = SpectraSubset[CachedBlock](self.spectra, _ALONE)
+        alone = ReducedProblem(sample, penalty, self.n_kept, *self.loss.shape, unit, accuracy)
         if not self.n_others:
             return alone, None
         people: Executor[CachedBlock] = SpectraSubset(self.spectra, _TOGETHER)
@@ -180,7 +154,7 @@ def _count(block: CachedBlock | StreamedBlock, state: None, own: None) -> int:  
 
 
 def _decompose(block: LossBlock, sample: EigenvectorSample) -> Spectra:
-    """Decompose people with many labels, and the sample of the others."""
+    """Decompose users with many labels, and the sample of the others."""
     rows, some, rest = block.factors.rows, block, None
     if sample.chosen is not None:
         chosen = sample.chosen[block.positions(rows.people)]

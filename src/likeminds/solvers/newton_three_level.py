@@ -126,7 +126,7 @@ class FastSolver:
                 found = self._race(sample, go)
                 found = found if found.interrupted else go(sample, found.point)
                 at, turn = found.point, np.eye(found.point.B.shape[1])
-                at = evaluate(problem, at.theta, at.B, turn, (at.own, None))
+                at = evaluate(problem, at.theta, at.B, turn, at.kept)
                 found = replace(found, point=at)
             record.clear()
             found = found if found.interrupted else go(problem, found.point)

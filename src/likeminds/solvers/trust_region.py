@@ -40,6 +40,8 @@ _PRECONDITIONER_USERS = 400
 # Called at each point with objective and residual. True stops the descent.
 Watcher = Callable[[float, float], bool]
 Block: TypeAlias = CachedBlock | StreamedBlock
+# A function that returns rows of a block's users, and its state.
+RowWork: TypeAlias = tuple[Callable[..., Float], object]
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,7 @@ class Iterate:
     value: float
     gradient: Float  # by theta and by the columns of B, orthogonal to B; shape (1 + k, d)
     gram: Float  # C'C, where the rows of C are all users' coordinates
-    own: Own  # fits and coordinates, as users in memory keep them
-    of_rest: Own = None  # and as the others do
+    kept: tuple[Own, Own]  # fits of users in memory, coordinates of the others
 
 
 def evaluate(
@@ -99,7 +100,8 @@ def evaluate(
         sums, theirs = people.map_reduce(_evaluate, at, mine, start=sums)
         kept.append(theirs)
     value, gradient, gram = sums
-    return Iterate(theta, B, float(value), horizontal(gradient, B), gram, *kept)
+    both = (kept[0], None if problem.rest is None else kept[1])
+    return Iterate(theta, B, float(value), horizontal(gradient, B), gram, both)
 
 
 def _evaluate(block: Block, at: FitPoint, own: Own) -> tuple[SumTuple, CachedFit | Float]:
@@ -109,7 +111,7 @@ def _evaluate(block: Block, at: FitPoint, own: Own) -> tuple[SumTuple, CachedFit
 def strong_directions(problem: ReducedProblem, point: Iterate) -> Float:
     """Return the strongest directions of the group level at a point, shape (d, k)."""
     at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
-    return leading(problem, _group_level, at, (point.own, point.of_rest))
+    return leading(problem, _group_level, at, point.kept)
 
 
 def leading(
@@ -131,13 +133,11 @@ def leading(
     return np.asarray(np.linalg.eigh(gram)[1][:, ::-1][:, :k])
 
 
-def _rows(
-    block: Block, state: tuple[Callable[..., Float], object], own: Own
-) -> tuple[CollectedRows, None]:
+def _rows(block: Block, state: RowWork, own: Own) -> tuple[CollectedRows, None]:
     return CollectedRows([block.people], [[state[0](block, state[1], own)]]), None
 
 
-def _gram(block: Block, state: tuple[Callable[..., Float], object], own: Own) -> tuple[Float, None]:
+def _gram(block: Block, state: RowWork, own: Own) -> tuple[Float, None]:
     rows = state[0](block, state[1], own)
     return rows.T @ rows, None
 
@@ -147,7 +147,7 @@ def all_levels(problem: ReducedProblem, point: Iterate) -> tuple[Float, Float]:
     G = np.zeros((problem.n_users, problem.n_features))
     P = np.zeros_like(G)
     at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
-    both = problem.executors((point.own, point.of_rest))
+    both = problem.executors(point.kept)
     for people, group, personal in chain(*(users.map(_levels, at, own) for users, own in both)):
         G[people], P[people] = group, personal
     return G, P
@@ -187,7 +187,8 @@ class ReducedHessian:
         self.ridge = np.zeros((1 + k, 1 + k))
         self.ridge[0, 0] = 2.0 * problem.penalty.ridge
         nothing = np.zeros((1 + k, 1 + k))
-        gram, self._own = self._people.map_reduce(_bend, problem.penalty, point.own, start=nothing)
+        own = point.kept[0]
+        gram, self._own = self._people.map_reduce(_bend, problem.penalty, own, start=nothing)
         self.ridge[1:, 1:] = 2.0 * problem.penalty.head * gram[1:, 1:]
         mean_bend = _mean_bend(problem, point)
         bends, self._right = np.linalg.eigh(mean_bend)
@@ -257,7 +258,7 @@ def _mean_bend(problem: ReducedProblem, point: Iterate) -> Float:
     for every in (-(-problem.n_kept // _PRECONDITIONER_USERS), 1):
         if not counted:  # no user in memory may have such a position
             start, state = SumTuple(np.zeros((d, d)), 0.0), (problem.penalty, every)
-            found, _ = problem.people.map_reduce(_bend_of_some, state, point.own, start=start)
+            found, _ = problem.people.map_reduce(_bend_of_some, state, point.kept[0], start=start)
             total, counted = found
     return np.asarray((total + total.T) / (2.0 * counted))
 
@@ -342,7 +343,7 @@ def _step(
         if promised < 1e-15 * abs(point.value):
             return None, radius
         B, R = np.linalg.qr(point.B + T[1:].T)
-        new = _turned(problem, point, point.theta + T[0], B, R.T)
+        new = evaluate(problem, point.theta + T[0], B, R.T, point.kept)
         ratio = (point.value - new.value + 1e-14 * abs(point.value)) / promised
         if ratio < 0.25:
             radius *= 0.25
@@ -397,15 +398,8 @@ def _exchange_directions(problem: ReducedProblem, point: Iterate) -> Iterate | N
     if np.linalg.svd(overlap, compute_uv=False)[-1] > 0.5:
         return None
     # With the weak part held fixed the new strong part is the best one: the value falls.
-    new = _turned(problem, point, point.theta, B, overlap)
+    new = evaluate(problem, point.theta, B, overlap, point.kept)
     return new if new.value < point.value - 1e-12 * abs(point.value) else None
-
-
-def _turned(
-    problem: ReducedProblem, point: Iterate, theta: Float, B: Float, turn: Float
-) -> Iterate:
-    """Return another point, where coordinates start at those of this one times ``turn``."""
-    return evaluate(problem, theta, B, turn, (point.own, point.of_rest))
 
 
 def _dot(x: Float, y: Float) -> float:

@@ -1,0 +1,334 @@
+"""Proximal gradient for any list of components: the published algorithm, and an accelerated one.
+
+The loss is quadratic, so the gradient at an extrapolated point is the extrapolated gradient, and
+the test of a line search is one inner product without cancellation: a step costs one product of
+all curvatures with all weights, and one prox per component.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from likeminds._util.array_types import Float
+from likeminds._util.threads import one_blas_thread
+from likeminds.components import Component, Staged, total_weights
+from likeminds.losses import QuadraticLoss
+from likeminds.solvers.solver import (
+    Callback,
+    History,
+    Parts,
+    Solution,
+    gradient_scale,
+    objective,
+    zero_parts,
+)
+
+# How much the step shrinks where the quadratic model was not above the loss, and how much it
+# grows where there was room.
+_SHRINK, _GROW = 2.0, 0.8
+# Enough to know the largest curvature within a few per cent; the line search does the rest.
+_POWER_STEPS = 10
+# Two objectives closer than this are the same: what is left is rounding.
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step: its end, the gradient there, and by component the changes of part and gradient."""
+
+    parts: Parts
+    gradient: Float
+    moves: list[Float]
+    changes: list[Float]
+    pulls: list[Float]  # moves over step lengths
+
+    @property
+    def bend(self) -> float:
+        """The loss's curvature along the step."""
+        return _inner(self.moves, self.changes)
+
+    @property
+    def room(self) -> float:
+        """The curvature of the model that should lie above the loss."""
+        return _inner(self.moves, self.pulls)
+
+    @property
+    def subgradient(self) -> float:
+        """The length of the subgradient that the step provides where it ends."""
+        pieces = [change - pull for change, pull in zip(self.changes, self.pulls, strict=True)]
+        return float(np.sqrt(_inner(pieces, pieces)))
+
+
+def _take_step(
+    loss: QuadraticLoss,
+    components: Sequence[Component],
+    at: Sequence[Float],
+    gradient: Float,
+    steps: Sequence[float],
+) -> _Step:
+    """Take a proximal gradient step, of a length for each component."""
+    pieces = zip(components, at, steps, strict=True)
+    parts = tuple(c.prox(x - step * c.collect(gradient), step) for c, x, step in pieces)
+    moves = [new - old for new, old in zip(parts, at, strict=True)]
+    change = loss.apply(total_weights(moves, loss.shape[0]))
+    changes = [component.collect(change) for component in components]
+    pulls = [move / step for move, step in zip(moves, steps, strict=True)]
+    return _Step(parts, gradient + change, moves, changes, pulls)
+
+
+def _inner(first: Sequence[Float], second: Sequence[Float]) -> float:
+    return sum(float(np.vdot(x, y)) for x, y in zip(first, second, strict=True))
+
+
+@dataclass(frozen=True)
+class PaperHistory(History):
+    """The quantities of Theorem 2, one entry per step.
+
+    Attributes
+    ----------
+    objective, residual
+        As in `History`.
+    squared_steps : array of shape (n_steps, n_components)
+        Squared length of each step, by component.
+    step_constant : array of shape (n_steps,)
+        The constant rho that the line search settled on.
+    curvature : array of shape (n_steps,)
+        The smallest constant that would have passed (eta in the paper's proof).
+    """
+
+    squared_steps: Float
+    step_constant: Float
+    curvature: Float
+
+
+@dataclass(frozen=True)
+class PaperSolver:
+    """The published algorithm: proximal gradient with one step size for all levels.
+
+    The reference that other solvers are measured against. In the paper's symbols, the reference
+    point is the last iterate. The paper leaves open when it has converged: here, when the
+    subgradient that the step itself provides, grad L(new) - grad L(old) - rho D, is short enough.
+
+    Parameters
+    ----------
+    rho : float
+        Where the line search begins (rho_0 > 0).
+    factor : float
+        What the line search multiplies rho by until the step is safe (alpha > 1).
+
+    Examples
+    --------
+    >>> from likeminds import Annotations, Statistics
+    >>> from likeminds.components import Consensus
+    >>> from likeminds.losses import SquaredAUC
+    >>> annotations = Annotations(
+    ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [2.0], [4.0]]
+    ... )
+    >>> loss = SquaredAUC().of(Statistics.from_annotations(annotations))
+    >>> solution = PaperSolver().solve(loss, [Consensus(alpha=0.1)])
+    >>> round(float(solution.parts[0][0]), 4)  # 2.5 / (6.5 + 0.2)
+    0.3731
+    """
+
+    rho: float = 1.0
+    factor: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.rho > 0:
+            raise ValueError(f"rho must be larger than 0, but is {self.rho}.")
+        if not self.factor > 1:
+            raise ValueError(f"factor must be larger than 1, but is {self.factor}.")
+
+    def solve(
+        self,
+        loss: QuadraticLoss,
+        components: Sequence[Component],
+        *,
+        start: Parts | None = None,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """Run Algorithm 2, with the line search of Algorithm 1 (see `Solver.solve`)."""
+        parts = zero_parts(loss, components) if start is None else start
+        gradient = loss.gradient(total_weights(parts, loss.shape[0]))
+        unit = gradient_scale(loss, components)
+        objectives = [objective(loss, components, parts, gradient)]
+        squares: list[list[float]] = []
+        constants: list[float] = []
+        curvatures: list[float] = []
+        residuals: list[float] = []
+        residual, rho, interrupted = np.inf, self.rho, False
+        with one_blas_thread(), suppress(KeyboardInterrupt):
+            while residual > tol and len(residuals) < max_iter and not interrupted:
+                interrupted = True  # unless the step is completed
+                step = _take_step(loss, components, parts, gradient, [1.0 / rho] * len(parts))
+                # A step of length zero is a critical point: no rho would pass the strict test.
+                while step.bend >= step.room > 0:
+                    rho *= self.factor
+                    step = _take_step(loss, components, parts, gradient, [1.0 / rho] * len(parts))
+                parts, gradient, residual = step.parts, step.gradient, step.subgradient / unit
+                squares.append([float(np.vdot(move, move)) for move in step.moves])
+                constants.append(rho)
+                curvatures.append(step.bend / (sum(squares[-1]) or 1.0))
+                residuals.append(residual)
+                objectives.append(objective(loss, components, parts, gradient))
+                interrupted = bool(callback and callback(len(residuals), objectives[-1], residual))
+        recorded = (objectives, residuals, squares, constants, curvatures)
+        history = PaperHistory(*map(np.array, recorded))
+        return Solution(parts, objectives[-1], residual, residual <= tol, history, interrupted)
+
+
+@dataclass(frozen=True)
+class AcceleratedSolver:
+    """Minimise a loss plus the penalties of any components (Beck and Teboulle, 2009).
+
+    Three things make it fast and safe. Each component has a step of its own: a vector that all
+    users share meets the sum of their curvatures, a matrix with a row for each meets one at a
+    time. The step grows again where the line search left it shorter than needed. Momentum is
+    reset when it is not a descent direction, and a step that raises the objective is undone and
+    repeated without momentum, which never raises it, convex or not.
+
+    Components with stages (see `CappedLowRank.stage`) are minimised stage by stage, each from the
+    solution of the one before, until the stage no longer changes.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes for the rows of users with few labels; where they need more, they are made anew at
+        every step.
+
+    Examples
+    --------
+    >>> from likeminds import Annotations, Statistics
+    >>> from likeminds.components import LowRank, Personal
+    >>> from likeminds.losses import LeastSquares
+    >>> annotations = Annotations(
+    ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [1.0], [4.0]]
+    ... )
+    >>> loss = LeastSquares().of(Statistics.from_annotations(annotations))
+    >>> solution = AcceleratedSolver().solve(loss, [LowRank(0.2), Personal(0.3)], tol=1e-9)
+    >>> [round(float(part[0, 0]), 4) for part in solution.parts]  # (4/3 - 0.2) / 2
+    [0.5667, 0.0]
+    """
+
+    memory: int = 1 << 29
+
+    def solve(
+        self,
+        loss: QuadraticLoss,
+        components: Sequence[Component],
+        *,
+        start: Parts | None = None,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """Run until the residual falls to the tolerance (see `Solver.solve`)."""
+        parts = zero_parts(loss, components) if start is None else start
+        path = _Path(loss.keep(self.memory), components, parts)
+        with one_blas_thread(), suppress(KeyboardInterrupt):
+            path.measure_curvature()
+            path.interrupted = False
+            stage = path.next_stage()
+            while len(path.residuals) < max_iter and not path.interrupted:
+                path.interrupted = True  # unless the step is completed
+                path.step(stage)
+                number, value, residual = len(path.residuals), path.objectives[-1], path.residual
+                path.interrupted = bool(callback and callback(number, value, residual))
+                if residual <= tol:
+                    former, stage = stage, path.next_stage()
+                    if stage == former:
+                        break
+        history = History(np.array(path.objectives), np.array(path.residuals))
+        value, residual = path.objectives[-1], path.residual
+        return Solution(path.parts, value, residual, residual <= tol, history, path.interrupted)
+
+
+@dataclass
+class _Path:
+    """The current and the previous iterate, with the gradients at both."""
+
+    loss: QuadraticLoss
+    components: Sequence[Component]
+    parts: Parts
+    objectives: list[float] = field(default_factory=list)
+    residuals: list[float] = field(default_factory=list)
+    interrupted: bool = True
+    momentum: float = 1.0
+
+    def __post_init__(self) -> None:
+        self.gradient = self.loss.gradient(total_weights(self.parts, self.loss.shape[0]))
+        self.unit = gradient_scale(self.loss, self.components)
+        self.former, self.former_gradient = self.parts, self.gradient
+        self.value = objective(self.loss, self.components, self.parts, self.gradient)
+        self._record(self.components)
+
+    @property
+    def residual(self) -> float:
+        return self.residuals[-1] if self.residuals else np.inf
+
+    def measure_curvature(self) -> None:
+        """Find the largest curvature that each component meets, by power iteration."""
+        known: dict[tuple[int, ...], float] = {}
+        for part, component in zip(self.parts, self.components, strict=True):
+            if part.shape not in known:
+                known[part.shape] = self._largest_curvature(component, part)
+        self.constant = max(known.values())
+        self.relative = [known[part.shape] / self.constant for part in self.parts]
+
+    def next_stage(self) -> list[Component]:
+        """Return the components to minimise next, and reset the momentum."""
+        self.momentum, self.former, self.former_gradient = 1.0, self.parts, self.gradient
+        pairs = zip(self.components, self.parts, strict=True)
+        stage = [c.stage(part) if isinstance(c, Staged) else c for c, part in pairs]
+        self.value = objective(self.loss, stage, self.parts, self.gradient)
+        return stage
+
+    def step(self, stage: Sequence[Component]) -> None:
+        """Take a step with momentum, or one without where that raises the objective."""
+        following = (1.0 + np.sqrt(1.0 + 4.0 * self.momentum**2)) / 2.0
+        step = self._line_search(stage, (self.momentum - 1.0) / following)
+        value = objective(self.loss, stage, step.parts, step.gradient)
+        if value > self.value * (1.0 + _ROUNDING) and self.momentum > 1.0:
+            following = 1.0
+            step = self._line_search(stage, 0.0)
+            value = objective(self.loss, stage, step.parts, step.gradient)
+        moved = [new - old for new, old in zip(step.parts, self.parts, strict=True)]
+        self.momentum = following if _inner(step.pulls, moved) >= 0 else 1.0
+        self.former, self.former_gradient = self.parts, self.gradient
+        self.parts, self.gradient, self.value = step.parts, step.gradient, value
+        self._record(stage)
+        self.residuals.append(step.subgradient / self.unit)
+
+    def _record(self, stage: Sequence[Component]) -> None:
+        """Record the objective, which differs from that of a stage."""
+        same = list(stage) == list(self.components)
+        now = self.parts, self.gradient
+        self.objectives.append(self.value if same else objective(self.loss, self.components, *now))
+
+    def _largest_curvature(self, component: Component, part: Float) -> float:
+        vector = np.random.default_rng(0).standard_normal(part.shape)
+        size = float(np.linalg.norm(vector))
+        for _ in range(_POWER_STEPS):
+            weights = total_weights([vector / size], self.loss.shape[0])
+            vector = component.collect(self.loss.apply(weights))
+            size = float(np.linalg.norm(vector)) or 1.0
+        return size
+
+    def _line_search(self, stage: Sequence[Component], beta: float) -> _Step:
+        """Step from the point extrapolated by ``beta``; backtrack until the step is safe."""
+        at = [x + beta * (x - y) for x, y in zip(self.parts, self.former, strict=True)]
+        gradient = self.gradient + beta * (self.gradient - self.former_gradient)
+        while True:
+            steps = [1.0 / (self.constant * relative) for relative in self.relative]
+            step = _take_step(self.loss, stage, at, gradient, steps)
+            # A step of length zero is a critical point: no constant would change it.
+            if step.bend <= step.room or step.room == 0.0:
+                break
+            self.constant *= _SHRINK
+        if step.bend < _GROW * step.room:
+            self.constant *= _GROW
+        return step
