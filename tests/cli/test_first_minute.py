@@ -150,7 +150,7 @@ def test_names_of_items_come_from_the_column_that_is_named(folder):
     things = pd.read_csv(folder / "things.csv").assign(called=[f"Thing {j}" for j in range(12)])
     things.to_csv(folder / "named.csv", index=False)
     fit = ("fit", "-a", "labels.csv", "-f", "named.csv", "--item-name", "called")
-    assert "called: what items are called" in run(folder, *fit, "--out", "n.likeminds").out
+    assert "Using column 'called' as item names" in run(folder, *fit, "--out", "n.likeminds").out
     best = told(folder, "rank", "n.likeminds", "--top", "1")["rankings"][0]
     assert best["name"] == f"Thing {best['item'].removeprefix('item-')}"
     ask = ("explain", "n.likeminds", "--user", "ann-3")

@@ -149,9 +149,10 @@ def by_wish(  # noqa: PLR0917 - who wishes for what
     """Return the best items by a wish for attributes, as rows of a table."""
     import numpy as np
 
+    from likeminds.rankers.capabilities import ReadableModel
     from likeminds.rankers.ranking import Ranking
 
-    if not model.has_attributes:
+    if isinstance(model, ReadableModel) and not model.has_attributes:
         raise ValueError("This model has no attributes: leave out --like and --not.")
     scores: Float = model.match(user, shown.features, like=like, not_like=not_like)
     order = np.argsort(-scores, kind="stable")[:top]
