@@ -469,7 +469,7 @@ MODELS = [
     (lambda: save(learned(), "m", users_per_file=0), "users_per_file must be at least 1"),
     (lambda: save(learned(), "m", scores={"auc": set()}), "TypeError: A card holds numbers, texts"),
     (lambda: load("nowhere"), "FileNotFoundError: There is no model at nowhere"),
-    (lambda: load(__file__), "ModelFileError: .*not a complete likeminds model: .* Save it again"),
+    (lambda: load(__file__), "ModelFileError: .*is not a model file. Load one that save wrote"),
     (lambda: write_report("m", "page.html"), "TypeError: Expected a model of this library, .* str"),
     (lambda: write_report(learned(), "nowhere/p.html"), "no folder nowhere to write the report in"),
     (lambda: write_report({}, "page.html"), "no attributes"),

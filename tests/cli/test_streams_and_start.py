@@ -163,6 +163,9 @@ def test_messages_name_options_instead_of_arguments():
     assert in_options("No column. Pass user= to name it; x=3 stays.") == (
         "No column. Pass --user-column to name it; x=3 stays."
     )
+    assert in_options("With memory_limit=, leave out duplicates=.") == (
+        "With --memory, leave out --duplicates."
+    )
     assert sentence(KeyError("quoted")) == "quoted"
 
 

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 from crowds import make_crowd
 from likeminds import AttributeModel, ModelFileError, ThreeLevelRanker, load, read_card, save
 from likeminds.storage import safetensors
-from likeminds.storage.finite_checks import first_not_finite
+from likeminds.storage.model_tree import first_not_finite
 from likeminds.storage.safetensors import LONGEST_HEADER, write_arrays
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
@@ -164,7 +164,7 @@ def test_headers_too_long_to_be_read_are_not_written(path, ranker, monkeypatch):
 
 
 def test_the_card_of_very_many_features_has_no_units(tmp_path, ranker, monkeypatch):
-    monkeypatch.setattr("likeminds.storage.cards._LISTED", 3)
+    monkeypatch.setattr("likeminds.storage.models._LISTED", 3)
     card = read_card(save(ranker, tmp_path / "m"))
     assert len(card["features"]) > 3
     assert card["preprocessing"]["scale"] is None

@@ -343,3 +343,12 @@ def test_newcomers_need_nobody_elses_weights(tmp_path, shared, mapped):
     again = load(save(HierarchicalRanker(n_groups=1).fit(shared), tmp_path / "m"))
     again.newcomer(shared.X[:4], shared.labels[:4])
     assert not {"coef_", "users_", "information_"} & set(vars(again))
+
+
+@pytest.mark.parametrize("content", ["user,item,label\nann,tea,1\n", "PAR1" + 20 * "x"])
+def test_a_table_is_not_a_model_file(tmp_path, content):
+    path = tmp_path / "labels.csv"
+    path.write_text(content)
+    for reader in (load, read_card):
+        with pytest.raises(ModelFileError, match="not a model file"):
+            reader(path)

@@ -44,11 +44,14 @@ _ROLES = (
     "user|item|label|attribute|weight|choice_set|alternative|availability|winner|loser|tie|strength"
 )
 _ARGUMENTS = re.compile(
-    rf"\b(?:({_ROLES})|user_features|positive|threshold|grades|features|loss|repeats)="
-    r"(?=[\s,.:;)]|$)"
+    rf"\b(?:({_ROLES})|user_features|positive|threshold|grades|features|loss|repeats|duplicates|"
+    r"scratch|n_features)=(?=[\s,.:;)]|$)"
 )
 _NO_COLUMN = re.compile(rf"^(?:({_ROLES})): no such column")
 _OTHERWISE = {
+    "Load one that save wrote; read a table of labels with Annotations.from_csv": (
+        "Give one that fit wrote; a table of labels is read by fit, with --annotations"
+    ),
     "attribute= to choose it": "--attribute to choose it",
     "grades=True": "--grades (1,2,3,4,5, say)",
     "user_features:": "--user-features:",
@@ -57,6 +60,8 @@ _OTHERWISE = {
     "attributes=": "--attribute",
     "test_size=": "--holdout ",
     "n_folds=": "--folds",
+    "memory_limit=": "--memory",
+    "n_schools=": "--schools",
 }
 
 

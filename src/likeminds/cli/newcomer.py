@@ -142,7 +142,8 @@ class _Newcomers:
         """Return the best items by a wish for attributes, as rows of a table."""
         from likeminds.rankers.multi_attribute import AttributeNewcomers
 
-        if not any(user in one.users.tolist() for one in self.posterior.values()):
+        known = any(user in one.users.tolist() for one in self.posterior.values())
+        if not known or not self.model.has_attributes:
             return by_wish(self.model, shown, None, like, not_like, top, shown_as=user)
         new = AttributeNewcomers(self.model, self.posterior)
         return by_wish(new, shown, user, like, not_like, top)

@@ -33,17 +33,10 @@ _LOCK = ".lock"
 
 @dataclass
 class UserFolder:
-    """A folder that is being written to: files of people first, the model's own file last.
+    """A folder that is being written to: files of users first, the model's own file last.
 
-    Attributes
-    ----------
-    path : Path
-        The folder.
-    mark : str
-        What the names of the new files have in common.
-    kept : set of str
-        The files of people of the model that was there: they stay until the save after this,
-        so that whoever has that model open can go on.
+    ``mark`` is part of the names of the new files. ``kept`` are files of users of the model that
+    was there: they stay until the next save, for processes that have that model open.
     """
 
     path: Path
@@ -80,15 +73,7 @@ def has_main(path: Path) -> bool:
 
 @contextmanager
 def open_folder(path: Path, kept: set[str]) -> Iterator[UserFolder]:
-    """Write a model to a folder, alone; leave nothing new there if that fails.
-
-    Parameters
-    ----------
-    path : Path
-        The folder, which is made where it is not there.
-    kept : set of str
-        The files of people of the model that is there.
-    """
+    """Write a model to a folder under a lock; leave nothing new there if that fails."""
     is_new = not path.exists()
     _refuse_other_folder(path)
     make_folder(path, "the model")
@@ -147,11 +132,8 @@ def joint_forms(written: Sequence[WrittenFile]) -> dict[str, tuple[str, tuple[in
     first = dict(written[0].forms)
     if any(one.forms[USERS] != first[USERS] for one in written):
         first[USERS] = ("|O", ())
-    for one in written:
-        if {n: f for n, f in one.forms.items() if n != USERS} != {
-            n: f for n, f in first.items() if n != USERS
-        }:
-            raise ValueError("Files of people hold different arrays: they are not of one model.")
+    if any(one.forms | {USERS: first[USERS]} != first for one in written):
+        raise ValueError("Files of people hold different arrays: they are not of one model.")
     return first
 
 

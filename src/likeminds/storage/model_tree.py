@@ -17,9 +17,10 @@ it stands for:
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -45,20 +46,17 @@ from likeminds.mixed_model.likelihoods import (
     LogisticLikelihood,
 )
 from likeminds.mixed_model.ordinal import CumulativeLogit, StandardNormal
-from likeminds.rankers.capabilities import PendingReaders, ReadableModel
+from likeminds.rankers.capabilities import PendingReaders
 from likeminds.rankers.multi_attribute import AttributeModel
+from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.registry import RANKERS
-from likeminds.storage.finite_checks import first_not_finite
 from likeminds.storage.id_arrays import tag, untag
-from likeminds.storage.safetensors import ArrayFile
+from likeminds.storage.safetensors import ArrayFile, all_finite
 from likeminds.storage.user_files import USERS, StoredIds, StoredRows, UserFiles
 
-# The only classes of models that are instantiated from a file.
-MODELS: dict[str, Callable[..., Any]] = {AttributeModel.__name__: AttributeModel, **RANKERS}
-del MODELS["DecomposedRanker"]  # components are no plain values
-MODELS["LogisticPerPerson"] = RANKERS["LogisticPerUser"]  # as files written before call it
-# Names of classes in model files: they stay as they are when a class gets another name.
-_DATA: dict[str, type[Any]] = {
+# The classes of files by their names in them, which stay when a class gets another name. No
+# other class is instantiated.
+STORED_CLASSES: dict[str, type[Any]] = {
     "Annotations": Annotations,
     "Covariates": Covariates,
     "LabelReading": LabelReading,
@@ -79,11 +77,17 @@ _DATA: dict[str, type[Any]] = {
     "StandardNormal": StandardNormal,
     "Sampling": SubsampleRecord,
     "LogNormal": LogNormalPrior,
+    "AttributeModel": AttributeModel,
+    "LogisticPerPerson": RANKERS["LogisticPerUser"],
+    **RANKERS,
 }
-_STORED_NAMES = {kind: name for name, kind in _DATA.items()}
-# What holds the labels that were learned from, and what tells about them.
-_LEARNED_FROM = ("statistics_", "annotations_")
-_TELLS_LABELS = ("kept_schools_",)
+del STORED_CLASSES["DecomposedRanker"]  # its components are not plain values
+_STORED_NAMES = {kind: name for name, kind in STORED_CLASSES.items()}
+# Attributes with training labels, and those from which labels can be inferred.
+_LABELS = ("statistics_", "annotations_")
+_PRIVATE = (*_LABELS, "kept_schools_")
+# Attributes in which NaN and infinity have a meaning: untried settings of a search, and bounds.
+_MAY_BE_INFINITE = ("cv_results_", "best_params_")
 
 
 class CannotStoreError(TypeError):
@@ -91,33 +95,22 @@ class CannotStoreError(TypeError):
 
 
 class Contents:
-    """Serialise models to nodes and arrays.
+    """Serialise models to nodes and arrays; an array that several nodes share is there once.
 
-    Parameters
-    ----------
-    with_data : bool
-        Whether the labels that were learned from belong to a model.
-    people : UserFiles, optional
-        Where its people are, if that is in files of their own.
-
-    Attributes
-    ----------
-    arrays : dict of arrays
-        The arrays of all nodes so far; one that several nodes share is there once.
-    holds_data : bool
-        Whether labels that were learned from are among them.
+    ``with_data`` keeps training labels, and ``holds_data`` says whether there were any. ``people``
+    are files with the users' parameters, where these are written already.
     """
 
     def __init__(self, *, with_data: bool, people: UserFiles | None = None) -> None:
         self.with_data, self.people = with_data, people
         self.holds_data = False
         self.arrays: dict[str, NDArray[Any]] = {}
-        self._met: dict[int, tuple[object, Any]] = {}
+        self._nodes: dict[int, tuple[object, Any]] = {}
 
-    def of_model(self, model: Any, name: str = "") -> dict[str, Any]:
+    def of_model(self, model: Ranker | AttributeModel, name: str = "") -> dict[str, Any]:
         """Return the node of a ranker, fitted or not."""
         kind = type(model).__name__
-        if MODELS.get(kind) is not type(model):
+        if STORED_CLASSES.get(kind) is not type(model):
             raise CannotStoreError(f"Only rankers of this library can be saved, not {kind}.")
         parameters = {}
         for key, value in model.get_params(deep=False).items():
@@ -132,18 +125,15 @@ class Contents:
                 ) from error
         fitted = {}
         for key in model._fitted_names():
-            if key in _TELLS_LABELS and not self.with_data:
+            if key in _PRIVATE and not self.with_data:
                 continue
-            if key in _LEARNED_FROM:
-                if not self.with_data:
-                    continue
-                self.holds_data = True
-            n_arrays, n_met = len(self.arrays), len(self._met)
+            self.holds_data |= key in _LABELS
+            n_arrays, n_nodes = len(self.arrays), len(self._nodes)
             try:
                 fitted[key] = self.of(getattr(model, key), f"{name}{key}")
-            except CannotStoreError:  # what the solver did on its way is not part of the model
-                _shorten(self.arrays, n_arrays)
-                _shorten(self._met, n_met)
+            except CannotStoreError:  # diagnostics of the solver are not part of the model
+                self.arrays = dict(islice(self.arrays.items(), n_arrays))
+                self._nodes = dict(islice(self._nodes.items(), n_nodes))
         return {"model": {"class": kind, "parameters": parameters, "fitted": fitted}}
 
     def of(self, value: Any, name: str) -> Any:  # noqa: C901, PLR0911 - one for each kind of value
@@ -164,17 +154,17 @@ class Contents:
             return self._of_rows(value, name)
         if isinstance(value, np.ndarray):
             return self._once(value, lambda: self._of_array(value, name))
+        if isinstance(value, Ranker | AttributeModel):
+            return self.of_model(value, f"{name}/")
         if type(value) in _STORED_NAMES:
             return self._once(value, lambda: self._of_data(value, name))
-        if isinstance(value, ReadableModel):
-            return self.of_model(value, f"{name}/")
         raise CannotStoreError(f"{name} is a {type(value).__name__}.")
 
     def _once(self, value: object, node: Callable[[], Any]) -> Any:
         # The object is kept alive with its node: the id of a deleted one may be reused.
-        if id(value) not in self._met:
-            self._met[id(value)] = (value, node())
-        return self._met[id(value)][1]
+        if id(value) not in self._nodes:
+            self._nodes[id(value)] = (value, node())
+        return self._nodes[id(value)][1]
 
     def _of_array(self, array: NDArray[Any], name: str) -> dict[str, Any]:
         if array.dtype.kind in "OUS":
@@ -207,19 +197,13 @@ def _fields_by_stored_name(kind: Any) -> dict[str, str]:
     return names
 
 
-def _shorten(entries: dict[Any, Any], length: int) -> None:
-    """Remove the entries that were added last."""
-    for key in list(entries)[length:]:
-        del entries[key]
-
-
-def model_from(node: Any, file: ArrayFile) -> Any:
+def model_from(node: Any, file: ArrayFile) -> Ranker | AttributeModel:
     """Return a model; its arrays and data are read lazily."""
     described = node["model"]
-    if described["class"] not in MODELS:
+    kind = STORED_CLASSES.get(described["class"])
+    if kind is None or not issubclass(kind, Ranker | AttributeModel):
         raise file.incomplete(f"it holds an unknown kind of ranker, {described['class']}")
     parameters = {key: value_from(part, file) for key, part in described["parameters"].items()}
-    kind: Any = MODELS[described["class"]]
     if "item_effects" not in kind._get_param_names():  # parameters that rankers once had
         if parameters.pop("item_effects", False):
             raise file.incomplete(f"{described['class']} has no item effects any more: fit it anew")
@@ -231,27 +215,53 @@ def model_from(node: Any, file: ArrayFile) -> Any:
             raise file.incomplete(f"{key} is nothing that a ranker learns")
         if isinstance(part, dict | list):
             stored[key] = partial(_read_fitted, key, part, file)
-        elif first_not_finite({key: part}, file.array, nested=False):
-            raise file.not_finite(key)
         else:
+            refuse_not_finite({key: part}, file, nested=False)
             setattr(model, key, part)
     model._unread = PendingReaders(stored)
     return model
 
 
-def check_numbers(tree: Any, file: ArrayFile) -> None:
-    """Refuse a model of which any number is NaN or infinite; all arrays are read."""
-    name = first_not_finite(tree["model"]["fitted"], file.array, nested=True)
+def refuse_not_finite(fitted: Mapping[str, Any], file: ArrayFile, *, nested: bool) -> None:
+    """Refuse fitted attributes with NaN or infinity."""
+    name = first_not_finite(fitted, file.array, nested=nested)
     if name is not None:
         raise file.not_finite(name)
 
 
 def _read_fitted(key: str, node: Any, file: ArrayFile) -> Any:
     with file.damage_told():
-        # Of a file that is read at once, everything was checked then.
-        if not file.is_whole and first_not_finite({key: node}, file.array, nested=False):
-            raise file.not_finite(key)
+        if not file.is_whole:  # else everything was checked when the file was read
+            refuse_not_finite({key: node}, file, nested=False)
         return value_from(node, file)
+
+
+def first_not_finite(
+    fitted: Mapping[str, Any], array: Callable[[str], NDArray[Any]], *, nested: bool
+) -> str | None:
+    """Return the first fitted attribute with NaN or infinity, ``nested`` rankers included."""
+    for name, node in fitted.items():
+        if name not in _MAY_BE_INFINITE and not _is_finite(node, array, nested):
+            return name
+    return None
+
+
+def _is_finite(node: Any, array: Callable[[str], NDArray[Any]], nested: bool) -> bool:
+    if not isinstance(node, dict):
+        plain = not isinstance(node, float) or math.isfinite(node)
+        parts = node if isinstance(node, list) else []
+        return plain and all(_is_finite(part, array, nested) for part in parts)
+    inside: Any
+    kind, inside = next(iter(node.items()), ("", None))
+    if kind == "people":  # checked where they are, file by file
+        return True
+    if kind == "array":
+        return all_finite(array(inside))
+    if kind == "model":
+        return not nested or first_not_finite(inside["fitted"], array, nested=True) is None
+    if kind in {"dict", "data"}:
+        inside = list((inside["fields"] if kind == "data" else inside).values())
+    return kind != "float" and _is_finite(inside, array, nested)
 
 
 def value_from(node: Any, file: ArrayFile) -> Any:
@@ -260,8 +270,7 @@ def value_from(node: Any, file: ArrayFile) -> Any:
         return [value_from(part, file) for part in node]
     if not isinstance(node, dict):
         return node
-    kind = next(iter(node), "")
-    return _READERS[kind](node, file)
+    return _READERS[next(iter(node), "")](node, file)
 
 
 def _array_from(node: Any, file: ArrayFile) -> Any:
@@ -278,7 +287,7 @@ def _people_from(node: Any, file: ArrayFile) -> Any:
 
 
 def _data_from(node: Any, file: ArrayFile) -> Any:
-    kind = _DATA[node["data"]["class"]]
+    kind = STORED_CLASSES[node["data"]["class"]]
     names = _fields_by_stored_name(kind)
     parts = {names[key]: value_from(part, file) for key, part in node["data"]["fields"].items()}
     if kind is not Annotations:

@@ -9,22 +9,31 @@ are read on demand (`storage.user_files`). Formats 1 and 2 were never released a
 """
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from likeminds._util.atomic_files import FileChangedError, FileVersion, place_for
+from likeminds._version import __version__
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint
-from likeminds.rankers.capabilities import Capability
+from likeminds.rankers.capabilities import Capability, ReadableModel
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.rankers.ranker import Ranker
-from likeminds.storage.cards import make_card, readable
-from likeminds.storage.finite_checks import first_not_finite
 from likeminds.storage.folders import UserFolder, has_main, main_file, open_folder, write_apart
-from likeminds.storage.model_tree import MODELS, Contents, check_numbers, model_from
+from likeminds.storage.model_tree import (
+    STORED_CLASSES,
+    Contents,
+    first_not_finite,
+    model_from,
+    refuse_not_finite,
+)
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, parse, write_arrays
 from likeminds.storage.user_files import UserFile, UserFiles, people_of
 
@@ -33,6 +42,9 @@ __all__ = ["FORMAT", "FileChangedError", "ModelFileError", "load", "read_card", 
 FORMAT = 3
 # Of models whose people are in files of their own.
 _APART = 4
+
+# Units of features that a card lists; the file has them all.
+_LISTED = 10_000
 
 _CARD, _TREE, _PEOPLE = "likeminds", "contents", "people"
 _HASHES, _ORDER = "people/hashes", "people/order"
@@ -128,9 +140,14 @@ def write_model(
     if isinstance(model, Ranker):
         fitted = tree["model"]["fitted"] | _known_data(model, data)
         tree["model"]["fitted"] = dict(sorted(fitted.items()))
-    _refuse_not_finite(model, tree, contents)
-    card = make_card(model, tree, FORMAT)
-    card["scores"] = readable(dict(scores or {}))
+    name = first_not_finite(tree["model"]["fitted"], contents.arrays.__getitem__, nested=True)
+    if name is not None:
+        raise ValueError(
+            f"The {name} of this {type(model).__name__} holds numbers that are NaN or infinite: "
+            "nothing was saved, because no ranking can come of them."
+        )
+    card = _make_card(model, tree)
+    card["scores"] = _readable(dict(scores or {}))
     card["takes_updates"] = contents.holds_data and Capability.UPDATES.of(model)
     texts = {_TREE: json.dumps(tree)}
     if people is not None:
@@ -210,7 +227,14 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     """
     file, _ = _open(path)
     file.people = _people_beside(file)
-    model = _load_tree(file, verify)
+    with file.damage_told():
+        tree = parse(file.metadata[_TREE])
+        if verify or file.is_whole:
+            file.check_arrays()
+            refuse_not_finite(tree["model"]["fitted"], file, nested=True)
+        if verify and file.people is not None:
+            file.people.check()
+        model: Any = model_from(tree, file)
     model._read_from = file.version
     return model
 
@@ -234,15 +258,6 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
     return _open(path, header_only=True)[1]
 
 
-def _refuse_not_finite(model: Any, tree: dict[str, Any], contents: Contents) -> None:
-    name = first_not_finite(tree["model"]["fitted"], contents.arrays.__getitem__, nested=True)
-    if name is not None:
-        raise ValueError(
-            f"The {name} of this {type(model).__name__} holds numbers that are NaN or infinite: "
-            "nothing was saved, because no ranking can come of them."
-        )
-
-
 def _version_read(model: Any) -> FileVersion:
     version: FileVersion | None = vars(model).get("_read_from")
     if version is None:
@@ -250,17 +265,6 @@ def _version_read(model: Any) -> FileVersion:
             "if_unchanged= is for a model that was read from a file: this one was not."
         )
     return version
-
-
-def _load_tree(file: ArrayFile, verify: bool) -> Any:
-    with file.damage_told():
-        tree = parse(file.metadata[_TREE])
-        if verify or file.is_whole:
-            file.check_arrays()
-            check_numbers(tree, file)
-        if verify and file.people is not None:
-            file.people.check()
-        return model_from(tree, file)
 
 
 def _listed(file: ArrayFile) -> list[UserFile]:
@@ -312,14 +316,75 @@ def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
             f"{source} was written by likeminds {card['version']} in format {card['format']}; "
             f"this version reads up to {_APART}. Upgrade likeminds."
         )
-    if card["ranker"] not in MODELS:
+    if card["ranker"] not in STORED_CLASSES:
         raise ModelFileError(f"{source} holds an unknown kind of ranker: {card['ranker']}.")
 
 
 def _known_data(ranker: Ranker, data: Annotations | None) -> dict[str, str]:
-    """Return the fingerprint of the training data, if there is any way to know it."""
+    """Return the fingerprint of the training data, if it is known."""
     known = ranker.fingerprint_of() if data is None else None
-    said = ranker.kept_ if data is None else data
-    if known is None and said is not None:
-        known = fingerprint(said)
+    annotations = ranker.kept_ if data is None else data
+    if known is None and annotations is not None:
+        known = fingerprint(annotations)
     return {} if known is None else {"fingerprint_": known}
+
+
+def _make_card(model: ReadableModel, tree: dict[str, Any]) -> dict[str, Any]:
+    """Return the card of a model: see `read_card`."""
+    card = {
+        "format": FORMAT,
+        "version": __version__,
+        "ranker": type(model).__name__,
+        "parameters": _readable(tree["model"]["parameters"]),
+        "features": [str(name) for name in model.feature_names_],
+        "pictures": (model._learned("pictures_") or {}).get("features"),
+    }
+    if isinstance(model, AttributeModel):
+        card["people"] = len(model.people_)
+        listed = _LISTED // len(model.rankers_)
+        card["attributes"] = {
+            name: _summary(one, model.fingerprint_of(name), listed)
+            for name, one in model.rankers_.items()
+        }
+    else:
+        card |= _summary(model, tree["model"]["fitted"].get("fingerprint_"), _LISTED)
+        card["attributes"] = None
+    return card
+
+
+def _summary(ranker: Any, known: str | None, listed: int) -> dict[str, Any]:
+    parameters, scale = ranker.get_params(), ranker._learned("scale_")
+    reading = ranker._learned("label_reading_")
+    standardize = parameters.get("standardize", parameters.get("ranker__standardize"))
+    return {
+        "ranker": type(ranker).__name__,
+        "people": len(ranker.users_),
+        "labels": ranker._learned("n_labels_"),
+        "choices": ranker._learned("n_choices_"),
+        "label_reading": None if reading is None else _readable(asdict(reading)),
+        "verb": ranker.verb.many(),
+        "fingerprint": known,
+        "preprocessing": {
+            "standardize": standardize,
+            "scale": None if scale is None or len(scale) > listed else scale.tolist(),
+        },
+    }
+
+
+def _readable(value: Any) -> Any:
+    """Return a value in strict JSON: NaN and infinity as texts; refuse objects of other types."""
+    if isinstance(value, Mapping):
+        if set(value) == {"model"}:
+            described = value["model"]
+            return {"class": described["class"], **_readable(described["parameters"])}
+        if len(value) == 1 and next(iter(value)) in {"tuple", "dict", "float"}:
+            return _readable(next(iter(value.values())))
+        return {str(key): _readable(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_readable(part) for part in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if value is not None and not isinstance(value, bool | int | float | str):
+        raise TypeError(f"A card holds numbers, texts, lists and mappings of them, not {value!r}.")
+    return value

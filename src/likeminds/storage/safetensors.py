@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,25 +96,9 @@ def write_arrays(
 class ArrayFile:
     """A file of arrays, open for reading.
 
-    Parameters
-    ----------
-    path : Path
-        Where it is.
-    header_only : bool, default=False
-        Whether to read the header only, without the arrays.
-    mapped : bool, default=False
-        Whether to map a small file, too, and to hold no more of it than is asked for.
-
-    Attributes
-    ----------
-    metadata : dict of str
-        The texts in its header.
-    is_whole : bool
-        Whether it is small enough to be read and checked at once, not mapped.
-    version : FileVersion
-        Which file this is: another one may be in its place by now.
-    people : UserFiles, optional
-        The files of people that belong to it: see `storage.user_files`.
+    ``header_only`` leaves out the arrays; ``mapped`` maps a small file, too. ``metadata`` are the
+    texts in its header; ``is_whole`` says that it was read at once, not mapped; ``version`` tells
+    whether another file is in its place by now; ``people`` are the files of users beside it.
     """
 
     def __init__(self, path: Path, *, header_only: bool = False, mapped: bool = False) -> None:
@@ -125,7 +109,7 @@ class ArrayFile:
         with self.damage_told(), path.open("rb") as file:
             found = os.fstat(file.fileno())
             self.version, size = FileVersion.of(found), found.st_size
-            self._header = _header_bytes(file.read(_LENGTH), size, file.read)
+            self._header = self._read_header(file, size)
             header = parse(self._header)
             self.metadata: dict[str, str] = header.pop(_METADATA)
             self._start = _LENGTH + len(self._header)
@@ -137,6 +121,20 @@ class ArrayFile:
                 self._content = file.read()
             elif not header_only:
                 self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def _read_header(self, file: BinaryIO, size: int) -> bytes:
+        wanted = int.from_bytes(length := file.read(_LENGTH), "little")
+        first = file.read(1)
+        if first not in {b"", b"\0", b"{", b"["}:
+            raise ModelFileError(
+                f"{self.path} is not a model file. Load one that save wrote; read a table of labels "
+                "with Annotations.from_csv."
+            )
+        if len(length) < _LENGTH or not 0 < wanted <= size - _LENGTH:
+            raise ValueError("it ends within its header")
+        if wanted > LONGEST_HEADER:
+            raise ValueError(f"its header has {wanted:,} bytes, and no model's has more than 2**25")
+        return first + file.read(wanted - 1)
 
     @property
     def names(self) -> list[str]:
@@ -184,7 +182,7 @@ class ArrayFile:
             TypeError,
             ValueError,
             AttributeError,
-            OverflowError,
+            ArithmeticError,
             OSError,
         ) as error:
             raise self.incomplete(error) from error
@@ -200,11 +198,11 @@ class ArrayFile:
 
     def check_header(self) -> None:
         """Refuse a header that does not match its checksum."""
-        said = self.metadata.get("checksum")
-        if not isinstance(said, str) or len(said) != len(_NO_CHECKSUM):
+        written = self.metadata.get("checksum")
+        if not isinstance(written, str) or len(written) != len(_NO_CHECKSUM):
             raise self.incomplete("its header has no checksum")
-        blank = self._header.replace(said.encode(), _NO_CHECKSUM.encode(), 1)
-        if _checksum([blank]) != said:
+        blank = self._header.replace(written.encode(), _NO_CHECKSUM.encode(), 1)
+        if _checksum([blank]) != written:
             raise self._refuse_changed("header")
 
     def check_arrays(self) -> None:
@@ -260,16 +258,6 @@ def _refuse_deep(value: Any, levels: int) -> None:
             _refuse_deep(part, levels - 1)
 
 
-def _header_bytes(length: bytes, size: int, read: Any) -> bytes:
-    wanted = int.from_bytes(length, "little")
-    if len(length) < _LENGTH or wanted > size - _LENGTH:
-        raise ValueError("it ends within its header")
-    if wanted > LONGEST_HEADER:
-        raise ValueError(f"its header has {wanted:,} bytes, and no model's has more than 2**25")
-    header: bytes = read(wanted)
-    return header
-
-
 def _checked_layout(
     header: Mapping[str, Any], size: int
 ) -> dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]:
@@ -317,3 +305,13 @@ def _checksum(pieces: Iterable[bytes | memoryview]) -> str:
     for piece in pieces:
         digest.update(piece)
     return digest.hexdigest()
+
+
+def all_finite(array: NDArray[Any]) -> bool:
+    """Return whether all numbers of an array are finite, without a mask of its size."""
+    if array.dtype.kind != "f" or not array.size:
+        return True
+    rows = np.atleast_1d(array)
+    step = max(1, _PIECE * len(rows) // rows.nbytes)
+    pieces = (rows[start : start + step] for start in range(0, len(rows), step))
+    return all(bool(np.isfinite(piece).all()) for piece in pieces)

@@ -1,9 +1,8 @@
-"""People of a model in files of their own, some in each: read when somebody asks about them.
+"""Users of a model in files of their own, some in each, which are read on demand.
 
-A model of very many people is a folder: one file with its card, the crowd's part and an index of
-ids, and files with the people. These are named by the first one with their checksums, so that files
-of two models cannot be mixed, and are written before it: an interrupted save leaves the model
-that was there, or none.
+A model of very many users is a folder: one file with its card, the prior and an index of ids, and
+files with the users. The first one names these with their checksums, so files of two models cannot
+be mixed, and is written last: an interrupted save leaves the model that was there, or none.
 """
 
 import json
@@ -21,8 +20,7 @@ from numpy.typing import NDArray
 from likeminds._util.array_types import IdArray, Index
 from likeminds._util.lazy_rows import LazyIds, LazyRows
 from likeminds.storage import id_arrays as written_ids
-from likeminds.storage.finite_checks import all_finite
-from likeminds.storage.safetensors import ArrayFile, ModelFileError, write_arrays
+from likeminds.storage.safetensors import ArrayFile, ModelFileError, all_finite, write_arrays
 
 USERS = "users_"
 # Files of people that are open at a time: each takes a file descriptor.
@@ -32,19 +30,7 @@ _ABOUT = "likeminds-people"
 
 @dataclass(frozen=True)
 class UserFile:
-    """One file of people.
-
-    Attributes
-    ----------
-    name : str
-        What it is called, in the folder of the model.
-    n_users : int
-        How many people are in it.
-    checksum : str
-        Of its header, which has those of its arrays.
-    kind : str
-        How ids are written: see `ids.kind_of`.
-    """
+    """One file of users: its name, the checksum of its header, and how ids are written."""
 
     name: str
     n_users: int
@@ -54,17 +40,7 @@ class UserFile:
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A file of people as it was written, and what the model's own file has to know of it.
-
-    Attributes
-    ----------
-    file : UserFile
-        The file.
-    hashes : array of shape (n_users,)
-        Of their ids.
-    forms : dict
-        Type and shape of each array, but for its first axis.
-    """
+    """A file of users, hashes of their ids, and type and shape of each array without its rows."""
 
     file: UserFile
     hashes: NDArray[np.uint64]
@@ -72,17 +48,7 @@ class WrittenFile:
 
 
 def write_users(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]]) -> WrittenFile:
-    """Write some people to a file, whole or not at all.
-
-    Parameters
-    ----------
-    target : Path
-        Where to.
-    users : array of shape (n_users,)
-        Who they are.
-    arrays : mapping from name to array of shape (n_users, ...)
-        What was learned about them.
-    """
+    """Write some users and the rows of arrays about them to a file, whole or not at all."""
     kind = written_ids.kind_of(users)
     plain = {
         name: np.asarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
@@ -104,21 +70,10 @@ def write_users(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]]
 
 
 class UserFiles:
-    """The files of people of one model, opened when somebody in them is asked about.
+    """The files of users of one model, opened when one of their users is asked about.
 
-    Parameters
-    ----------
-    folder : Path
-        Where they are.
-    files : sequence of UserFile
-        What they should be.
-    hashes, order : arrays of shape (n_users,)
-        The index: sorted hashes of ids, and the places of the people who have them.
-
-    Attributes
-    ----------
-    ends : array of shape (n_files,)
-        The place after the last person of each file.
+    The index is ``hashes``, sorted hashes of ids, and ``order``, the positions of the users who
+    have them. ``ends`` are the positions after the last user of each file.
     """
 
     def __init__(
