@@ -127,8 +127,8 @@ class ArrayFile:
         first = file.read(1)
         if first not in {b"", b"\0", b"{", b"["}:
             raise ModelFileError(
-                f"{self.path} is not a model file. Load one that save wrote; read a table of labels "
-                "with Annotations.from_csv."
+                f"{self.path} is not a model file. Load one that save wrote; read a table of "
+                "labels with Annotations.from_csv."
             )
         if len(length) < _LENGTH or not 0 < wanted <= size - _LENGTH:
             raise ValueError("it ends within its header")
