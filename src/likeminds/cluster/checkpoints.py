@@ -1,40 +1,50 @@
-"""The answers of visits on disk: a fit that was interrupted goes on where it was.
+"""Checkpoints: the sums of passes over users on disk, from which an interrupted fit goes on.
 
-Learning is a function of what visits answer. So these are what is written, one small file for
-each, whole or not at all; a fit that is started again gets them from there, in the same order, as
-long as it asks the same, and visits people only from then on. What people keep between visits is
-written by the workers, one file for each shard, so that the folder is one that all of them see. It
-is deleted when nobody can ask for it any more.
+A fit is a function of these sums. So each is written as a small file, whole or not at all, without
+pickle; a fit that is started again reads them in the same order as long as it asks for the same,
+and visits users only from then on. What blocks carry between passes is written by the workers, one
+file for each part, and deleted when it cannot be asked for any more.
 """
 
+import hashlib
+import io
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
-from likeminds._util.atomic_files import write_whole
-from likeminds.cluster.checkpoint_codec import from_bytes, mark_of, to_bytes
+import numpy as np
+from numpy.typing import NDArray
 
-_HEADER = "fit.json"
+from likeminds._util.atomic_files import write_whole
+from likeminds._util.map_reduce import SumTuple
+from likeminds._util.per_user_arrays import CollectedRows
+from likeminds.losses.rows import Rows
+from likeminds.losses.statistics import ClassMoments, Statistics
+from likeminds.mixed_model.item_effects.e_step import ItemEffectSums
+from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
+from likeminds.mixed_model.laplace import Moments, WarmStart
+from likeminds.solvers.trust_region import BlockCurvature
+from likeminds.solvers.variable_projection import CachedFit, Deviations
+
+_HEADER, _ABOUT = "fit.json", "about"
+# What may be in a file, besides numbers, arrays and lists of such.
+_KINDS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        *(Moments, WarmStart, ItemEffectSums, SparseItemSums, SumTuple, CollectedRows),
+        *(Statistics, ClassMoments, Rows, CachedFit, Deviations, BlockCurvature),
+    )
+}
 
 
 @dataclass
 class Journal:
-    """What visits answered, in their order.
+    """The sums of passes, in their order, written to ``folder`` after ``every`` so many of them.
 
-    Attributes
-    ----------
-    folder : Path, optional
-        Where it is written; without it, nothing is.
-    every : int
-        After how many visits.
-    resume : bool
-        Whether to go on with what is there.
-    replayed : int
-        How many answers came from there.
-    n_noted : int
-        How many answers are written.
+    ``replayed`` counts the sums that were read from there, ``n_noted`` all that are there.
     """
 
     folder: Path | None = None
@@ -46,7 +56,7 @@ class Journal:
     _pending: list[bytes] = field(default_factory=list)
     _unwanted: list[str] = field(default_factory=list)
 
-    def open(self, about: Mapping[str, Any]) -> None:
+    def open(self, about: Mapping[str, object]) -> None:
         """Begin a fit, or go on with one: it has to be about the same."""
         self.replayed = self.n_noted = 0
         self._left, self._pending, self._unwanted = [], [], []
@@ -67,13 +77,13 @@ class Journal:
             file.unlink()
         write_whole(header, text.encode())
 
-    def replay(self, asked: Any) -> Any:
-        """Return the next answer, if it was to the same question; None if there is none."""
+    def replay(self, asked: object) -> Any:
+        """Return the next sum, if it was asked for in the same way; None if there is none."""
         if not self._left:
             return None
         answer, texts = from_bytes(self._left[0].read_bytes())
-        if texts["mark"] != mark_of(asked):
-            for file in self._left:  # from here on, it is asked something else
+        if texts["mark"] != mark_of(asked):  # from here on, it is asked something else
+            for file in self._left:
                 file.unlink()
             self._left = []
             return None
@@ -82,16 +92,8 @@ class Journal:
         self.replayed += 1
         return answer
 
-    def note(self, asked: Any, answer: Any, write: Callable[[], None]) -> None:
-        """Write an answer down, from time to time.
-
-        Parameters
-        ----------
-        asked, answer : object
-            What was asked, and the sum of what came back.
-        write : callable
-            Lets workers write what their people keep.
-        """
+    def note(self, asked: object, answer: object, write: Callable[[], None]) -> None:
+        """Write a sum from time to time; ``write`` lets workers write what blocks carry."""
         if self.folder is None:
             return
         self._pending.append(to_bytes(answer, mark=mark_of(asked)))
@@ -106,22 +108,105 @@ class Journal:
         for file in unwanted:
             Path(file).unlink(missing_ok=True)
 
-    def own_file(self, visit: int, shard: int) -> str:
-        """Return the name of the file with what a shard's people keep after a visit."""
+    def own_file(self, visit: int, part: int) -> str:
+        """Return the file of what the blocks of a part carry after a pass."""
         assert self.folder is not None
-        return str(self.folder / f"own-{visit:06d}-{shard:05d}.npz")
+        return str(self.folder / f"own-{visit:06d}-{part:05d}.npz")
 
-    def forget(self, visit: int, n_shards: int) -> None:
-        """Nobody will ask for what people kept after a visit; its files go with the next note."""
+    def forget(self, visit: int, n_parts: int) -> None:
+        """Delete what blocks carried after a pass, with the next note."""
         if self.folder is not None:
-            self._unwanted += [self.own_file(visit, shard) for shard in range(n_shards)]
+            self._unwanted += [self.own_file(visit, part) for part in range(n_parts)]
 
 
-def write_own(visited: tuple[Any, Any], file: str) -> None:
-    """Write what the blocks of a shard keep, whole or not at all."""
+def write_own(visited: tuple[object, object], file: str) -> None:
+    """Write what the blocks of a part carry, whole or not at all."""
     write_whole(Path(file), to_bytes(visited[1]))
 
 
 def read_own(file: str) -> tuple[None, Any]:
-    """Return what `write_own` wrote, as a visit would return it."""
+    """Return what `write_own` wrote, as a pass would return it."""
     return None, from_bytes(Path(file).read_bytes())[0]
+
+
+def to_bytes(value: object, **more: str) -> bytes:
+    """Return a value as the content of an .npz file, with some texts.
+
+    Examples
+    --------
+    >>> content = to_bytes([1.5, None, np.arange(3)], mark="x")
+    >>> value, texts = from_bytes(content)
+    >>> value, texts
+    ([1.5, None, array([0, 1, 2])], {'mark': 'x'})
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    about = {"value": _described(value, arrays), "texts": more}
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **(arrays | {_ABOUT: np.array(json.dumps(about))}))
+    return content.getvalue()
+
+
+def from_bytes(content: bytes) -> tuple[Any, dict[str, str]]:
+    """Return what `to_bytes` was given."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as found:
+        about = json.loads(str(found[_ABOUT]))
+        return _rebuilt(about["value"], found), about["texts"]
+
+
+def _described(value: object, arrays: dict[str, NDArray[Any]]) -> object:
+    if isinstance(value, np.ndarray):
+        arrays[str(len(arrays))] = value
+        return {"array": str(len(arrays) - 1)}
+    if isinstance(value, list | tuple):
+        return [_described(one, arrays) for one in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        if _KINDS.get(type(value).__name__) is not type(value):
+            raise TypeError(f"{type(value).__name__} is not among what a checkpoint can hold.")
+        parts = {one.name: _described(getattr(value, one.name), arrays) for one in fields(value)}
+        return {"kind": type(value).__name__, "parts": parts}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _rebuilt(about: object, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    if isinstance(about, list):
+        return [_rebuilt(one, arrays) for one in about]
+    if not isinstance(about, dict):
+        return about
+    if "array" in about:
+        return arrays[about["array"]]
+    new: Any = object.__new__(_KINDS[about["kind"]])
+    for name, part in about["parts"].items():
+        object.__setattr__(new, name, _rebuilt(part, arrays))
+    return new
+
+
+def mark_of(state: object) -> str:
+    """Return a checksum of all numbers of a state.
+
+    Examples
+    --------
+    >>> mark_of((1.0, np.arange(3))) == mark_of((1.0, np.arange(3)))
+    True
+    >>> mark_of((1.0, np.arange(3))) == mark_of((1.0, np.arange(4)))
+    False
+    """
+    digest = hashlib.sha256()
+    _add(digest.update, state)
+    return digest.hexdigest()
+
+
+def _add(update: Callable[[bytes], None], value: object) -> None:
+    update(type(value).__name__.encode())
+    if isinstance(value, FunctionType | type):
+        update(f"{value.__module__}.{value.__qualname__}".encode())
+    elif is_dataclass(value):
+        for one in fields(value):
+            _add(update, getattr(value, one.name))
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        update(f"{value.shape}{value.dtype}".encode())
+        update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, tuple | list):
+        for one in value:
+            _add(update, one)
+    else:
+        update(repr(value).encode())

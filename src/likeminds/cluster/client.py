@@ -1,11 +1,18 @@
-"""A cluster by its address, or one of worker processes on this machine."""
+"""A client of a Dask cluster: what it can do, connecting to it, and memory that workers release."""
 
+import ctypes
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from types import ModuleType
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
 
 from likeminds._util.lazy_imports import require
+
+R = TypeVar("R")
 
 # Workers on this machine leave it to the fit what an interrupt means.
 _PATIENT = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
@@ -16,19 +23,75 @@ _ENVIRONMENT = {
     f"{_SPAWN}.MALLOC_TRIM_THRESHOLD_": 128 << 20,
     f"{_SPAWN}.MALLOC_MMAP_THRESHOLD_": 32 << 20,
 }
-# Seconds to wait for an answer.
-_PATIENCE = "5s"
+# Seconds to wait for a scheduler, and for workers that release memory.
+_PATIENCE, _RELEASE_PATIENCE = "5s", 5
+
+
+class Future(Protocol):
+    """A result on the cluster, as distributed has it."""
+
+    key: str
+
+    def result(self) -> Any:
+        """Return the result."""
+        ...
+
+    def release(self) -> None:
+        """Let the cluster forget it."""
+        ...
+
+
+class Client(Protocol):
+    """A connection to a cluster, as distributed has it."""
+
+    loop: object
+
+    def submit(
+        self,
+        work: Callable[..., object],
+        *given: object,
+        pure: bool,
+        workers: list[str] | None = None,
+    ) -> Future:
+        """Run a function on the cluster."""
+        ...
+
+    def gather(self, futures: object, *, direct: bool | None = None) -> Any:
+        """Return results."""
+        ...
+
+    def compute(self, part: object) -> Future:
+        """Run a Dask graph."""
+        ...
+
+    def run(self, work: Callable[..., R], *given: object) -> dict[str, R]:
+        """Run a function on every worker."""
+        ...
+
+    def nthreads(self) -> dict[str, int]:
+        """Return the threads of each worker."""
+        ...
+
+    def as_current(self) -> AbstractContextManager[object]:
+        """Make it the default client for a while."""
+        ...
+
+
+def release(futures: Iterable[Future | None]) -> None:
+    """Release futures: the cluster does not start what is not done yet."""
+    for one in futures:
+        if one is not None:
+            one.release()
+
+
+def identity(given: R) -> R:
+    """Return what is given: so it gets to the cluster once, and all tasks share it."""
+    return given
 
 
 @contextmanager
-def cluster_at(address: str) -> Iterator[Any]:
-    """Connect to a cluster, and leave it as it was; one on this machine ends with its processes.
-
-    Parameters
-    ----------
-    address : str
-        That of a scheduler, ``tcp://host:8786``; or ``local:4``, for so many worker processes.
-    """
+def cluster_at(address: str) -> Iterator[Client]:
+    """Connect to the scheduler at ``tcp://host:8786``, or start ``local:4`` worker processes."""
     distributed = require("distributed", "A fit on a cluster", "dask")
     if address.startswith(_LOCAL):
         with _local(distributed, address) as client:
@@ -52,7 +115,7 @@ def cluster_at(address: str) -> Iterator[Any]:
 
 
 @contextmanager
-def _local(distributed: Any, address: str) -> Iterator[Any]:
+def _local(distributed: ModuleType, address: str) -> Iterator[Client]:
     number = address.removeprefix(_LOCAL)
     if not number.isdecimal() or int(number) < 1:
         raise ValueError(
@@ -67,3 +130,25 @@ def _local(distributed: Any, address: str) -> Iterator[Any]:
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def release_memory() -> None:
+    """Return free memory to the system: Arrow and the C library keep it, which may be a lot.
+
+    Examples
+    --------
+    >>> release_memory()
+    """
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
+
+
+def release_memory_of_workers(client: Client) -> None:
+    """Let all workers return free memory, after what they were told before; wait a little."""
+    distributed = require("distributed", "A crowd on a cluster", "dask")
+    workers = client.nthreads()
+    waiting = [client.submit(release_memory, workers=[one], pure=False) for one in workers]
+    with suppress(TimeoutError), client.as_current():  # it need not be everybody's client
+        distributed.wait(waiting, timeout=_RELEASE_PATIENCE)

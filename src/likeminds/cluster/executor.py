@@ -5,11 +5,11 @@ import operator
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakSet, finalize
 
 import numpy as np
@@ -20,6 +20,7 @@ from likeminds._util.map_reduce import Executor, Own
 from likeminds._util.per_user_arrays import SubsetRows, put_together, take_apart
 from likeminds._util.threads import in_this_thread, one_blas_thread
 from likeminds.cluster.checkpoints import Journal, read_own, write_own
+from likeminds.cluster.client import Client, Future, identity, release
 from likeminds.mixed_model.responses import InMemoryResponses
 from likeminds.rankers.training_data import people_in
 
@@ -35,69 +36,6 @@ _LARGE = 1 << 16
 _ADDED_AT_ONCE = 8
 # Responses of no more users than this may be brought to this process.
 _FEW = 2000
-
-
-class Future(Protocol):
-    """A result on the cluster, as distributed has it."""
-
-    @property
-    def key(self) -> str:
-        """Its name on the cluster."""
-        ...
-
-    def result(self) -> Any:
-        """Return the result."""
-        ...
-
-    def release(self) -> None:
-        """Let the cluster forget it."""
-        ...
-
-
-class Client(Protocol):
-    """A connection to a cluster, as distributed has it."""
-
-    @property
-    def loop(self) -> object:
-        """Its event loop."""
-        ...
-
-    def submit(
-        self,
-        work: Callable[..., object],
-        *given: object,
-        pure: bool,
-        workers: list[str] | None = None,
-    ) -> Future:
-        """Run a function on the cluster."""
-        ...
-
-    def gather(self, futures: object, *, direct: bool | None = None) -> Any:
-        """Return results."""
-        ...
-
-    def compute(self, part: object) -> Future:
-        """Run a Dask graph."""
-        ...
-
-    def run(self, work: Callable[..., R], *given: object) -> dict[str, R]:
-        """Run a function on every worker."""
-        ...
-
-    def nthreads(self) -> dict[str, int]:
-        """Return the threads of each worker."""
-        ...
-
-    def as_current(self) -> AbstractContextManager[object]:
-        """Make it the default client for a while."""
-        ...
-
-
-def release(futures: Iterable[Future | None]) -> None:
-    """Release futures: the cluster does not start what is not done yet."""
-    for one in futures:
-        if one is not None:
-            one.release()
 
 
 @dataclass
@@ -448,11 +386,6 @@ def size_of(given: object) -> int:
     arrays: list[Any] = []
     rest = pickle.dumps(given, protocol=5, buffer_callback=arrays.append)
     return len(rest) + sum(int(one.raw().nbytes) for one in arrays)
-
-
-def identity(given: R) -> R:
-    """Return what is given: so it gets to the cluster once, and all tasks share it."""
-    return given
 
 
 def _answer(visited: tuple[Any, Any]) -> Any:

@@ -1,12 +1,12 @@
-"""People who stay where they are: each shard's posteriors are found there, and written there."""
+"""Posteriors that stay on the workers: found in each shard, and written there."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,33 @@ from numpy.typing import NDArray
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.lazy_imports import require
 from likeminds._util.per_user_arrays import of_users
-from likeminds.cluster.executor import identity, release
+from likeminds.cluster.client import Client, Future, identity, release
+from likeminds.cluster.executor import DaskExecutor
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.losses import LogisticLoss
+from likeminds.mixed_model.optimisers import PriorFit
+from likeminds.mixed_model.responses import Responses
 from likeminds.mixed_model.user_posteriors import PosteriorFinder, find_user_posteriors
 from likeminds.rankers.capabilities import arrays_of_users
+from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.probabilities import scores_and_variances, share_scored
+from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_data import ScoredLabels, SharedTable, rows_by_lot
 from likeminds.storage.folders import UserFolder, with_people_in, write_apart
 from likeminds.storage.models import write_model
 from likeminds.storage.user_files import WrittenFile, people_of, write_users
+
+if TYPE_CHECKING:
+    from likeminds.cluster.shards import Shards
+
+R = TypeVar("R", bound=Ranker)
+# Users' ids and arrays, where the client writes them.
+Unwritten = tuple[IdArray, dict[str, NDArray[Any]]]
+# Rows without their table, scores, variances and positions.
+Scored = tuple[Annotations, Float, Float, Index]
 
 # Seconds for which those who fail wait for the others.
 _PATIENCE = 60
@@ -34,22 +48,17 @@ _PATIENCE = 60
 
 @dataclass(frozen=True)
 class PosteriorFolder:
-    """Where the people of a fit are kept.
+    """The folder of a model whose users are in files.
 
-    Attributes
-    ----------
-    folder : Path
-        The folder of the model.
-    through_client : bool, optional
-        Whether people come here, shard by shard, to be written: where workers do not see the
-        folder. By default it is tried out.
+    ``through_client``: users come to the client to be written, because workers do not see the
+    folder; by default it is tried out.
     """
 
     folder: Path
     through_client: bool | None = None
 
-    def is_seen(self, client: Any) -> bool:
-        """Say whether all workers see the folder, and what is in it."""
+    def is_seen(self, client: Client) -> bool:
+        """Return whether all workers see the folder, and what is in it."""
         if self.through_client is not None:
             return not self.through_client
         token = secrets.token_hex(8)
@@ -61,57 +70,43 @@ class PosteriorFolder:
             probe.unlink()
 
 
+def _reads(path: str, token: str) -> bool:
+    try:
+        return Path(path).read_text() == token
+    except OSError:
+        return False
+
+
 @dataclass(frozen=True)
 class InPlaceTask:
-    """What a worker has to know to leave the people of a shard where they are.
+    """What a worker needs to find and write the posteriors of a shard's users."""
 
-    Attributes
-    ----------
-    places : array of shape (b,)
-        Their positions among all people.
-    z : array of shape (b, k), optional
-        Their covariates.
-    share : float
-        The share of their labels whose scores are wanted.
-    file : Path, optional
-        Where people go; without it, they come to the client.
-    """
-
-    places: Index
-    z: Float | None
-    share: float
-    file: Path | None
+    places: Index  # their positions among all users
+    z: Float | None  # their covariates
+    share: float  # the share of their labels whose scores are returned
+    file: Path | None  # without it, users come to the client
 
 
 def settle_there(
-    ranker: Any, tasks: Any, learned: Any, crowd: Any, folder: UserFolder
+    ranker: HierarchicalRanker,
+    tasks: Responses,
+    learned: PriorFit,
+    shards: "Shards",
+    folder: UserFolder,
 ) -> ScoredLabels | None:
-    """Find everybody's posterior where they are; give the ranker people that are read from there.
+    """Find posteriors where users are; the ranker reads them from the folder from now on.
 
-    Parameters
-    ----------
-    ranker : HierarchicalRanker
-        Which has learned the prior.
-    tasks : RemoteResponses
-        Everybody's labels.
-    learned : PriorFit
-        What it has learned.
-    crowd : Shards
-        Where they are.
-    folder : UserFolder
-        Where people go.
-
-    Returns
-    -------
-    ScoredLabels, optional
-        Some labels with their scores, where that tells anything.
+    Returns some labels with their scores, where these calibrate probabilities.
     """
-    client, is_seen = crowd.client, crowd.kept_in.is_seen(crowd.client)
+    assert shards.kept_in is not None
+    client, is_seen = shards.client, shards.kept_in.is_seen(shards.client)
     ranker._set_levels(np.zeros((0, len(ranker.crowd_.prior.mean))))
-    bare = client.submit(identity, _without_people(ranker), pure=False)
-    shifts = _shifts(ranker.crowd_, crowd)
-    answers, unknown = _asked(ranker, tasks, learned, shifts, crowd.census.places)
-    share = _share(ranker, crowd)
+    bare = client.submit(identity, _without_users(ranker), pure=False)
+    shifts = _shifts(ranker.crowd_, shards)
+    answers, unknown = _submit_posteriors(ranker, tasks, learned, shifts, shards.census.places)
+    share = 0.0
+    if isinstance(ranker._prior_loss(), LogisticLoss):
+        share = share_scored(shards.catalogue.features.shape[1], shards.census.n_labels)
     stays = [
         InPlaceTask(
             places,
@@ -119,124 +114,114 @@ def settle_there(
             share,
             folder.file(number) if is_seen else None,
         )
-        for number, places in enumerate(crowd.census.places)
+        for number, places in enumerate(shards.census.places)
     ]
-    given = zip(answers, unknown, stays, crowd.said, strict=True)
+    given = zip(answers, unknown, stays, shards.said, strict=True)
     waiting = [client.submit(_settled, *one, bare, pure=False) for one in given]
     release([*answers, *unknown, bare])
     written, scored = _collected(waiting, folder)
     _take_over(ranker, with_people_in(ranker, folder.path, written))
-    return _joined(crowd, [one for one in scored if one is not None])
+    if not scored:
+        return None
+    rows, *numbers = zip(*scored, strict=True)
+    return ScoredLabels(shards.table.joined(rows), *map(np.concatenate, numbers))
 
 
-def _collected(waiting: list[Any], folder: UserFolder) -> tuple[list[WrittenFile], list[Any]]:
-    """Return what shards have written, and tell of some labels; write what they send instead."""
+def _collected(
+    waiting: Sequence[Future], folder: UserFolder
+) -> tuple[list[WrittenFile], list[Scored]]:
+    """Return the files of shards, and their scored labels; write users that come here."""
     written: list[WrittenFile] = []
-    scored: list[Any] = []
+    scored: list[Scored] = []
     try:
         for number, future in enumerate(waiting):
             found, some = future.result()
             if not isinstance(found, WrittenFile):  # one shard at a time is here
                 found = write_users(folder.file(number), *found)
             written.append(found)
-            scored.append(some)
+            scored += [] if some is None else [some]
             release(waiting[number : number + 1])
     except BaseException:
-        _await(waiting[len(written) :])
+        # What has begun comes to its end, so that what it writes can be cleared up.
+        wait = require("distributed", "A crowd on a cluster", "dask").wait
+        with suppress(TimeoutError):
+            wait(waiting[len(written) :], timeout=_PATIENCE)
         raise
     finally:
         release(waiting)
     return written, scored
 
 
-def _joined(crowd: Any, scored: list[tuple[Any, ...]]) -> ScoredLabels | None:
-    """Put together what shards tell of some of their labels."""
-    if not scored:
-        return None
-    rows, *numbers = zip(*scored, strict=True)
-    return ScoredLabels(crowd.table.joined(rows), *map(np.concatenate, numbers))
-
-
-def order_as_files(ranker: Any, crowd: Any) -> None:
-    """Put what the crowd's part has of each person in the order of files: that of shards."""
-    order = np.concatenate(crowd.census.places)
+def order_as_files(ranker: HierarchicalRanker, shards: "Shards") -> None:
+    """Put what the prior has of each user in the order of files: that of shards."""
+    order = np.concatenate(shards.census.places)
     ranker.crowd_ = of_users(ranker.crowd_, order)
     if ranker.grading_ is not None:
         ranker.grading_ = of_users(ranker.grading_, order)
 
 
-def _shifts(prior: FittedPrior, crowd: Any) -> MeanShifts | None:
+def _shifts(prior: FittedPrior, shards: "Shards") -> MeanShifts | None:
     """Return how far everybody's mean is from that of all, by their covariates."""
     traits = prior.traits
     if traits is None:
         return None
-    return MeanShifts(
-        traits.encoder.of_users(crowd.user_features, crowd.census.user_ids), traits.slopes
-    )
+    z = traits.encoder.of_users(shards.user_features, shards.census.user_ids)
+    return MeanShifts(z, traits.slopes)
 
 
-def _share(ranker: Any, crowd: Any) -> float:
-    """Return the share of labels whose scores tell what scores say of labels."""
-    if not isinstance(ranker._prior_loss(), LogisticLoss):
-        return 0.0
-    return share_scored(crowd.catalogue.features.shape[1], crowd.census.n_labels)
-
-
-def _asked(
-    ranker: Any, tasks: Any, learned: Any, shifts: MeanShifts | None, places: list[Index]
-) -> tuple[list[Any], list[Any]]:
-    """Ask all shards for posteriors, and for those of people of whom no covariate is known."""
+def _submit_posteriors(
+    ranker: HierarchicalRanker,
+    tasks: Responses,
+    learned: PriorFit,
+    shifts: MeanShifts | None,
+    places: Sequence[Index],
+) -> tuple[list[Future], Sequence[Future | None]]:
+    """Find posteriors in all shards, and those of users without any covariate."""
     crowd, quick = ranker.crowd_, learned.sampling is not None
     finder = PosteriorFinder.of(crowd, ranker.covariance_rank, shifts, quick=quick)
-    has_items = isinstance(tasks, ItemEffects)
-    labels = tasks.labels if has_items else tasks
-    bound: Callable[[Any], Any] = tasks.bound if has_items else identity
+    labels = tasks.labels if isinstance(tasks, ItemEffects) else tasks
+    bound: Callable[[Any], Any] = tasks.bound if isinstance(tasks, ItemEffects) else identity
+    assert isinstance(labels, DaskExecutor)
     answers = labels.submit_map(find_user_posteriors, bound(finder), learned.pulls.own)
-    if shifts is None or not len(crowd.traits.told(len(crowd.prior.mean))):  # no effect is left
+    traits = crowd.traits
+    if shifts is None or traits is None or not len(traits.told(len(crowd.prior.mean))):
         return answers, [None] * len(answers)
     unknown = np.concatenate([one[~np.any(shifts[one] != 0.0, axis=1)] for one in places])
     state = bound(finder.of_unknown(crowd))
     return answers, labels.submit_map_of(find_user_posteriors, state, unknown)
 
 
-def put_away(ranker: Any, folder: UserFolder, n_files: int) -> None:
-    """Write the people of a ranker that was solved here; it reads them from there from now on."""
+def put_away(ranker: Ranker, folder: UserFolder, n_files: int) -> None:
+    """Write the users of a ranker that was solved here; it reads them from there from now on."""
     stored = write_apart(ranker, folder, -(-len(ranker.users_) // n_files))
     finish(stored, folder)
     _take_over(ranker, stored)
 
 
-def finish(ranker: Any, folder: UserFolder) -> None:
-    """Write the model's own file, last; a function that watched the fit has no place in it."""
+def finish(ranker: Ranker, folder: UserFolder) -> None:
+    """Write the model's own file, last; without the function that watched the fit."""
     bare = _bare(ranker)
     write_model(bare, folder.main, people=people_of(bare))
     ranker._read_from = bare._read_from
 
 
-def _await(futures: list[Any]) -> None:
-    """Let tasks that have begun come to their end, so that what they write can be cleared up."""
-    wait = require("distributed", "A crowd on a cluster", "dask").wait
-    with suppress(TimeoutError):
-        wait(futures, timeout=_PATIENCE)
-
-
-def _take_over(ranker: Any, stored: Any) -> None:
+def _take_over(ranker: Ranker, stored: Ranker) -> None:
     for name in ("users_", *arrays_of_users(stored)):
         setattr(ranker, name, getattr(stored, name))
-    ranker.__dict__.pop("statistics_", None)  # which have as much of each person as their weights
+    ranker.__dict__.pop("statistics_", None)  # which have as much of each user as their weights
 
 
-def _bare(ranker: Any) -> Any:
-    """Return a copy that knows the crowd, and goes to every worker."""
+def _bare(ranker: R) -> R:
+    """Return a copy without callback and training data, which goes to every worker."""
     bare = copy(ranker)
     if "callback" in bare.get_params(deep=False):
-        bare.callback, bare.verbose = None, False
+        bare.set_params(callback=None, verbose=False)
     bare.__dict__.pop("annotations_", None)
     return bare
 
 
-def _without_people(ranker: Any) -> Any:
-    """Return a copy that has nothing of anybody, and goes to every worker."""
+def _without_users(ranker: HierarchicalRanker) -> HierarchicalRanker:
+    """Return a copy that has nothing of any user."""
     bare = _bare(ranker)
     bare.__dict__.pop("_positions", None)
     bare.users_, bare.crowd_ = ranker.users_[:0], of_users(ranker.crowd_, slice(0, 0))
@@ -244,24 +229,27 @@ def _without_people(ranker: Any) -> Any:
 
 
 def _settled(
-    answers: list[Any], unknown: list[Any] | None, stay: InPlaceTask, said: Annotations, ranker: Any
-) -> tuple[WrittenFile | tuple[IdArray, dict[str, NDArray[Any]]], tuple[Any, ...] | None]:
-    """Make people of what the blocks of a shard answered, on the worker that has them.
-
-    With them comes what is told of some of their labels: rows, scores, variances, and people.
-    """
+    answers: list[Any],
+    unknown: list[Any] | None,
+    stay: InPlaceTask,
+    rows: Annotations,
+    ranker: HierarchicalRanker,
+) -> tuple[WrittenFile | Unwritten, Scored | None]:
+    """Write the users of a shard, given what its blocks answered; score some of their labels."""
     mine, crowd = copy(ranker), ranker.crowd_
-    mine.users_ = said.user_ids
-    shifts = None if stay.z is None else stay.z @ crowd.traits.slopes.T
+    mine.users_ = rows.user_ids
+    shifts = None
+    if stay.z is not None and crowd.traits is not None:
+        shifts = stay.z @ crowd.traits.slopes.T
     finder = PosteriorFinder.of(crowd, ranker.covariance_rank, shifts)
-    points, known = finder.without_labels(crowd, crowd.told(shifts, said.n_users))
+    points, known = finder.without_labels(crowd, crowd.told(shifts, rows.n_users))
     order = np.argsort(stay.places)
     for people, found, inner in [*answers, *(unknown or [])]:
-        rows = order[np.searchsorted(stay.places, people, sorter=order)]
-        points[rows], known[rows, : inner.shape[1]] = found, inner
+        where = order[np.searchsorted(stay.places, people, sorter=order)]
+        points[where], known[where, : inner.shape[1]] = found, inner
     mine.information_ = known
     mine._set_levels(points)
-    scored, some = None, rows_by_lot(said, stay.share, stay.places)
+    scored, some = None, rows_by_lot(rows, stay.share, stay.places)
     if some is not None:
         scores, variances, people = scores_and_variances(mine, some, None)
         scored = SharedTable.without(some), scores, variances, stay.places[people]
@@ -269,10 +257,3 @@ def _settled(
     if stay.file is None:
         return (mine.users_, arrays), scored
     return write_users(stay.file, mine.users_, arrays), scored
-
-
-def _reads(path: str, token: str) -> bool:
-    try:
-        return Path(path).read_text() == token
-    except OSError:
-        return False

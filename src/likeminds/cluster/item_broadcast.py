@@ -1,13 +1,14 @@
-"""The items that labels are about, and what they are like: every worker has them."""
+"""The catalogue of items, which every worker has."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import ArrayLike
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.checks import as_names
@@ -17,22 +18,15 @@ from likeminds.data.identifiers import as_id_array, encode
 from likeminds.data.tables import read_items
 from likeminds.losses.statistics import near
 
+# Features of items: an array, a mapping, a data frame, a file, or columns of the partitions.
+FeatureSource = ArrayLike | Mapping[Hashable, ArrayLike] | PathLike[str] | Sequence[str] | object
+
 
 @dataclass(frozen=True)
 class ItemBroadcast:
-    """The items.
+    """The items and their features, which every worker has.
 
-    Attributes
-    ----------
-    ids : array of shape (n_items,)
-        Their ids.
-    features : array of shape (n_items, n_features)
-        What they are like.
-    names : tuple of str
-        What the features are called.
-    in_rows : bool
-        Whether features stay in the rows of labels: then there is one item here, which stands
-        for all, as it is near them.
+    With ``in_rows``, features stay in the rows of labels; one item near all stands for them.
     """
 
     ids: IdArray
@@ -52,16 +46,20 @@ class ItemBroadcast:
         return near(self.features)
 
 
-def is_in_rows(features: Any) -> bool:
+def is_in_rows(features: FeatureSource | None) -> TypeGuard[Sequence[str] | None]:
     """Say whether items are to be found in the rows of labels: by their ids, or some columns."""
     if features is None:
         return True
-    is_list = isinstance(features, list | tuple)
-    return is_list and bool(features) and all(isinstance(one, str) for one in features)
+    if not isinstance(features, list | tuple) or not features:
+        return False
+    return all(isinstance(one, str) for one in features)
 
 
 def read_catalogue(
-    features: Any, item: str, item_ids: Iterable[Hashable] | None, names: Iterable[str] | None
+    features: FeatureSource | None,
+    item: str,
+    item_ids: Iterable[Hashable] | None,
+    names: Iterable[str] | None,
 ) -> ItemBroadcast:
     """Return the items of an array, a mapping, a data frame or a file."""
     if isinstance(features, Mapping):

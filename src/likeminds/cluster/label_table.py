@@ -1,4 +1,4 @@
-"""How labels are read that are scattered over partitions: as in one process, by all there are."""
+"""How labels in several partitions are read: by all of them together."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -19,20 +19,10 @@ Counted = tuple[str, list[Hashable], list[int]]
 
 @dataclass(frozen=True)
 class LabelTable:
-    """What each of the labels there are stands for.
+    """The distinct labels of all partitions: which are positive, and how often each is there.
 
-    Attributes
-    ----------
-    values : tuple
-        The different labels.
-    binary : array of bool
-        Which are positive; of grades, those above the one that divides them most evenly.
-    reading : LabelReading or None
-        How they were read.
-    counts : tuple of int
-        How often each is there.
-    grades : array of float, optional
-        Where labels are grades: those that are there, ascending.
+    Of grades, those above the one that divides all most evenly are positive; ``grades`` are those
+    that occur, ascending.
     """
 
     values: tuple[Hashable, ...] = ()

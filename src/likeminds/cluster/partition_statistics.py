@@ -1,8 +1,4 @@
-"""What people said in one partition, reduced where it was read: it travels as statistics.
-
-Of each person, what is smaller: their rows, as places in a table of features, or a mean and a
-matrix for each kind of label. A shard merges what comes of its people from all partitions.
-"""
+"""Partitions reduced to statistics where they are read, which shards merge."""
 
 import math
 from collections.abc import Sequence
@@ -21,44 +17,29 @@ from likeminds.data.annotations import Annotations
 from likeminds.losses.rows import Rows, ones
 from likeminds.losses.statistics import ClassMoments, Statistics
 
-# Bytes of a row's place in the table, and of what was said of it; of a weight, and of a grade.
-_PLACE, _SAID, _WEIGHT, _GRADE = 4, 1, 8, 2
+# Bytes of a row's place in the table, of its label, of a weight and of a grade.
+_PLACE, _LABEL, _WEIGHT, _GRADE = 4, 1, 8, 2
 
 
 @dataclass(frozen=True)
 class PartitionStatistics:
-    """What the people of one shard said in one partition, as it travels.
+    """Statistics of the users of one shard in one partition, as they travel.
 
-    Attributes
-    ----------
-    user_ids : array of shape (b,)
-        Who they are.
-    many : array of shape (p,)
-        Positions of those whose matrices travel.
-    weight, mean, scatter : arrays of shape (p, K), (p, K, d) and (p, K, d (d + 1) / 2)
-        Their statistics by kind of label, of matrices the upper half.
-    few, counts : arrays of shape (q,)
-        Positions of those whose rows travel, and how many these are.
-    index, positive : arrays of shape (r,)
-        The rows: places in the table, and labels.
-    row_weight, grade : arrays of shape (r,), optional
-        Weights that are not all one, and the numbers of grades.
-    table : array of shape (m, d), optional
-        What rows are places in; without it, in the features of all items.
+    Users whose matrices are smaller than their rows have those, the others have rows.
     """
 
     user_ids: IdArray
-    many: NDArray[np.int32]
-    weight: Float
-    mean: Float
-    scatter: Float
-    few: NDArray[np.int32]
-    counts: NDArray[np.int32]
-    index: NDArray[np.uint32]
-    positive: Bool
-    row_weight: Float | None
-    grade: NDArray[np.uint16] | None
-    table: FloatArray | None
+    many: NDArray[np.int32]  # positions of users with matrices, (p,)
+    weight: Float  # by kind of label, (p, K)
+    mean: Float  # (p, K, d)
+    scatter: Float  # the upper halves of matrices, (p, K, d (d + 1) / 2)
+    few: NDArray[np.int32]  # positions of users with rows, (q,)
+    counts: NDArray[np.int32]  # how many rows these have
+    index: NDArray[np.uint32]  # places of rows in the table, (r,)
+    positive: Bool  # their labels
+    row_weight: Float | None  # unless all are one
+    grade: NDArray[np.uint16] | None  # numbers of grades
+    table: FloatArray | None  # without it, the features of all items
 
     @classmethod
     def of(cls, found: Statistics, *, with_table: bool) -> "PartitionStatistics":
@@ -138,11 +119,11 @@ def reduce_part(
     if not table.num_rows:
         return [None] * n_shards
     with in_partition(name):
-        said = _said(table, catalogue, labels)
-    found = Statistics.from_annotations(said, "factored", graded=True)
+        rows = _rows_in(table, catalogue, labels)
+    found = Statistics.from_annotations(rows, "factored", graded=True)
     if labels.grades is not None:  # which have the same numbers in all partitions
         found = found.with_grades(labels.grades)
-    enough = enough_for_arrays(found.n_features, found.n_kinds, _row_bytes(said, catalogue))
+    enough = enough_for_arrays(found.n_features, found.n_kinds, _row_bytes(rows, catalogue))
     found = replace(found, origin=catalogue.origin).with_arrays(enough)
     mine = shards_of(found.user_ids.tolist(), n_shards)
     return [
@@ -164,7 +145,7 @@ def join_statistics(
     return replace(found, rows=found.rows.compact()) if catalogue.in_rows else found
 
 
-def _said(table: pa.Table, catalogue: ItemBroadcast, labels: LabelTable) -> Annotations:
+def _rows_in(table: pa.Table, catalogue: ItemBroadcast, labels: LabelTable) -> Annotations:
     """Return the rows of a partition, which may have their features themselves."""
     if catalogue.in_rows:
         places, features = features_in(table, catalogue.names)
@@ -177,17 +158,10 @@ def _said(table: pa.Table, catalogue: ItemBroadcast, labels: LabelTable) -> Anno
     return found
 
 
-def _row_bytes(said: Annotations, catalogue: ItemBroadcast) -> float:
+def _row_bytes(rows: Annotations, catalogue: ItemBroadcast) -> float:
     """Return what a label takes as a row: with its share of the table, where that travels."""
-    weighted = said.weights is not None and bool((said.weights != 1.0).any())
-    found: float = _PLACE + _SAID + _WEIGHT * weighted + _GRADE * (said.grades is not None)
+    weighted = rows.weights is not None and bool((rows.weights != 1.0).any())
+    found: float = _PLACE + _LABEL + _WEIGHT * weighted + _GRADE * (rows.grades is not None)
     if catalogue.in_rows:
-        found += said.features.nbytes / len(said)
+        found += rows.features.nbytes / len(rows)
     return found
-
-
-def as_asked(found: Statistics, labels: LabelTable, graded: bool) -> Statistics:
-    """Return statistics by grade, or by yes or no where a loss is of these."""
-    if graded or found.grades is None:
-        return found
-    return found.in_two_classes(labels.are_positive(found.grades))

@@ -31,15 +31,7 @@ _TEXTS, _WHOLE = "texts", "whole numbers"
 
 @dataclass(frozen=True)
 class PartitionColumns:
-    """What the columns of a table are called.
-
-    Attributes
-    ----------
-    user, item, label : str
-        Who, about what, and what they said.
-    weight, choice_set : str, optional
-        How much a label counts; the set that items were shown in.
-    """
+    """The names of the columns of partitions."""
 
     user: str = "user"
     item: str = "item"
@@ -49,7 +41,7 @@ class PartitionColumns:
 
 
 def read_part(
-    part: Any,
+    part: object,
     name: str,
     columns: PartitionColumns,
     catalogue: ItemBroadcast | None,
@@ -57,20 +49,8 @@ def read_part(
 ) -> pa.Table:
     """Return a partition as a plain table: user, item, label, and weight and choice_set, if any.
 
-    People and items are codes, of four bytes, so that no row has an id of its own.
-
-    Parameters
-    ----------
-    part : data frame, Arrow table, Annotations, or the path of a Parquet or CSV file
-        The partition.
-    name : str
-        What it is called in errors.
-    columns : PartitionColumns
-        Where to look.
-    catalogue : ItemBroadcast, optional
-        The items: a label of any other is refused. Without it, all are welcome.
-    features : sequence of str
-        Columns that say what items are like.
+    Users and items are codes of four bytes. ``name`` is the partition's in errors. With a
+    catalogue, labels of other items raise ValueError. ``features`` are columns of features.
     """
     table = _as_table(part, {columns.user, columns.item, columns.choice_set})
     wanted = {"user": columns.user, "item": columns.item, "label": columns.label}
@@ -214,7 +194,9 @@ def _coded(pieces: Sequence[pa.Table], role: str) -> IntegerCodes:
     return IntegerCodes(np.concatenate(codes), reduce(join_ids, ids))
 
 
-def _as_in_catalogue(items: Any, name: str, catalogue: ItemBroadcast) -> Any:
+def _as_in_catalogue(
+    items: pa.DictionaryArray, name: str, catalogue: ItemBroadcast
+) -> pa.DictionaryArray:
     """Return items as the catalogue writes them, which may have 7 as "7"; refuse any other."""
     values = items.dictionary.to_pylist()
     written = write_as_known(values, catalogue.ids, "items")
@@ -227,7 +209,7 @@ def _as_in_catalogue(items: Any, name: str, catalogue: ItemBroadcast) -> Any:
     return pa.DictionaryArray.from_arrays(items.indices, pa.array(written.tolist()))
 
 
-def _as_table(part: Any, ids: Container[str | None]) -> pa.Table:
+def _as_table(part: object, ids: Container[str | None]) -> pa.Table:
     if isinstance(part, pa.Table):
         return part
     if isinstance(part, str | Path) and is_csv(part):
@@ -243,7 +225,7 @@ def _as_table(part: Any, ids: Container[str | None]) -> pa.Table:
     return pa.Table.from_pandas(part, preserve_index=False)
 
 
-def _plain(column: Any) -> Any:
+def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return values instead of categories, which may differ between partitions."""
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(column.type):

@@ -1,37 +1,55 @@
-"""The best items for everybody, as a folder of Parquet files: one for the people of each shard."""
+"""What a fitted ranker does on a cluster: rankings for all users, scores, and new users."""
 
 import io
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import ArrayLike
 
+from likeminds._util.array_types import FloatArray
 from likeminds._util.atomic_files import folder_for, write_whole
 from likeminds._util.checks import listing
-from likeminds.cluster.executor import identity, release
+from likeminds.cluster.client import Client, identity, release
 from likeminds.cluster.in_place_posteriors import PosteriorFolder
+from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import as_arrow
+from likeminds.data.covariates import Covariates
+from likeminds.data.identifiers import lookup
+from likeminds.metrics.concordance import concordance_by_user
+from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.capabilities import some_of
 from likeminds.rankers.item_table import ItemTableView
+from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.validation import joint_reading, places_of
 from likeminds.storage.models import load
 from likeminds.storage.user_files import people_of
 
-# People of a ranker in memory that are ranked for at a time.
-_PEOPLE_AT_ONCE = 50_000
+if TYPE_CHECKING:
+    from likeminds.cluster.shards import Shards
+
+T = TypeVar("T")
+# Features by item.
+FeaturesByItem = dict[Hashable, FloatArray]
+
+# Users of a ranker in memory that are ranked for at a time.
+_USERS_AT_ONCE = 50_000
 
 
 def write_rankings(
-    ranker: Any,
+    ranker: Ranker,
     folder: str | os.PathLike[str],
-    items: Any = None,
+    items: Mapping[Hashable, ArrayLike] | Annotations | None = None,
     *,
     k: int = 10,
-    client: Any = None,
+    client: Client | None = None,
 ) -> Path:
     """Rank items for everybody, and write a folder of Parquet files, whole or not at all.
 
@@ -90,12 +108,12 @@ def write_rankings(
 
 
 def _parts(
-    ranker: Any, items: dict[Any, Any], k: int, scratch: Path, client: Any
+    ranker: Ranker, items: FeaturesByItem, k: int, scratch: Path, client: Client | None
 ) -> Iterator[pa.Table | None]:
     """Yield the table of each part; None where a worker has written it."""
-    there, n_users = people_of(ranker), len(ranker.users_)
-    each = range(0, n_users, _PEOPLE_AT_ONCE)
-    places = [slice(start, start + _PEOPLE_AT_ONCE) for start in each]
+    there = people_of(ranker)
+    starts = range(0, len(ranker.users_), _USERS_AT_ONCE)
+    places = [slice(start, start + _USERS_AT_ONCE) for start in starts]
     if there is not None:
         places = [there.slice_of(number) for number in range(len(there))]
     if client is None:
@@ -103,11 +121,8 @@ def _parts(
             yield _ranked(some_of(ranker, some), items, k)
         return
     is_seen = PosteriorFolder(scratch).is_seen(client)
-    model = (
-        there.folder
-        if there is not None and PosteriorFolder(there.folder).is_seen(client)
-        else None
-    )
+    is_there = there is not None and PosteriorFolder(there.folder).is_seen(client)
+    model = there.folder if there is not None and is_there else None
     given = client.submit(identity, items, pure=False)
     waiting = [
         client.submit(
@@ -129,33 +144,31 @@ def _parts(
 
 
 def _part_there(
-    whose: Any, items: dict[Any, Any], k: int, where: tuple[Path, int] | None
+    whose: Ranker | tuple[Path, slice],
+    items: FeaturesByItem,
+    k: int,
+    where: tuple[Path, int] | None,
 ) -> pa.Table | None:
-    """Rank for some people on a worker, which writes the part if it is told where."""
-    if isinstance(whose, tuple):
-        folder, some = whose
-        whose = some_of(load(folder), some)
-    table = _ranked(whose, items, k)
+    """Rank for some users on a worker, which writes the part if it is given a place."""
+    ranker = some_of(load(whose[0]), whose[1]) if isinstance(whose, tuple) else whose
+    table = _ranked(ranker, items, k)
     if where is None:
         return table
     _write(table, *where)
     return None
 
 
-def _ranked(ranker: Any, items: dict[Any, Any], k: int) -> pa.Table:
-    people: list[Any] = []
-    ranks: list[int] = []
-    best: list[Any] = []
-    scores: list[float] = []
-    grades: list[Any] = []
-    for one in ranker.rank_all(items, k=k):
-        people += [one.user] * len(one)
-        ranks += range(1, len(one) + 1)
-        best += one.items.tolist()
-        scores += one.scores.tolist()
-        grades += [] if one.expected is None else one.expected.tolist()
-    columns = {"user": as_arrow(people), "rank": pa.array(ranks, pa.int64())}
-    columns |= {"item": as_arrow(best), "score": pa.array(scores, pa.float64())}
+def _ranked(ranker: Ranker, items: FeaturesByItem, k: int) -> pa.Table:
+    found = list(ranker.rank_all(items, k=k))
+    users = [one.user for one in found for _ in range(len(one))]
+    best = [item for one in found for item in one.items.tolist()]
+    columns = {
+        "user": as_arrow(users),
+        "rank": pa.array([n for one in found for n in range(1, len(one) + 1)], pa.int64()),
+        "item": as_arrow(best),
+        "score": pa.array([x for one in found for x in one.scores.tolist()], pa.float64()),
+    }
+    grades = [x for one in found if one.expected is not None for x in one.expected.tolist()]
     return pa.table(columns | ({"expected": pa.array(grades)} if grades else {}))
 
 
@@ -185,3 +198,97 @@ def _put_in_place(scratch: Path, target: Path) -> None:
     target.rename(before)
     scratch.rename(target)
     shutil.rmtree(before)
+
+
+def mean_auc(shards: "Shards", ranker: Ranker) -> float:
+    """Return the mean over users of the AUC of their rows; each shard returns two numbers."""
+    parts = list(_answers(shards, sum_of_auc, _for_each(shards, ranker)))
+    return mean_of_sums([total for total, _ in parts], [count for _, count in parts])
+
+
+def mean_of_sums(totals: Iterable[float], counts: Iterable[int]) -> float:
+    """Return the mean of AUCs, given sums and how many users they are of."""
+    n_users = sum(counts)
+    if not n_users:
+        raise ValueError("Nobody has labels of both kinds, so that there is no AUC.")
+    return float(sum(totals) / n_users)
+
+
+def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
+    """Return the posteriors of all users of the shards, as of users not seen in training."""
+    bare = shards.client.submit(identity, some_of(ranker, slice(0, 0)), pure=False)
+    try:
+        found = list(_answers(shards, _fold_in, [bare] * len(shards)))
+    finally:
+        release([bare])
+    order = np.argsort(np.concatenate(shards.census.places), kind="stable")
+    first, ways = found[0], found[0].ways
+    if ways is not None:
+        gradings = [one.ways.grading for one in found if one.ways is not None]
+        use = np.concatenate([one.use for one in gradings])[order]
+        shifts = np.concatenate([one.shifts for one in gradings])[order]
+        ways = replace(ways, grading=replace(ways.grading, use=use, shifts=shifts))
+    return replace(
+        first,
+        users=shards.census.user_ids,
+        points=np.concatenate([one.points for one in found])[order],
+        known=np.concatenate([one.known for one in found])[order],
+        ways=ways,
+    )
+
+
+def _for_each(shards: "Shards", ranker: Ranker) -> Iterator[Ranker | Path]:
+    """Yield a ranker of each shard's users: where it is, or the ranker itself."""
+    there = people_of(ranker)
+    is_seen = there is not None and PosteriorFolder(there.folder).is_seen(shards.client)
+    for places in shards.census.places:
+        known = places_of(ranker, shards.census.user_ids[places])
+        yield there.folder if there is not None and is_seen else some_of(ranker, known[known >= 0])
+
+
+def _answers(
+    shards: "Shards", work: Callable[[Annotations, Any], T], rankers: Iterable[object]
+) -> Iterator[T]:
+    census, known = shards.census, shards.user_features
+    waiting = [
+        shards.client.submit(
+            _with_covariates,
+            work,
+            rows,
+            one,
+            known and known.of(census.user_ids[places].tolist()),
+            pure=False,
+        )
+        for rows, one, places in zip(shards.said, rankers, census.places, strict=True)
+    ]
+    try:
+        for future in waiting:
+            yield future.result()
+    finally:
+        release(waiting)
+
+
+def _with_covariates(
+    work: Callable[[Annotations, Any], T],
+    rows: Annotations,
+    ranker: Ranker | Path,
+    covariates: Covariates | None,
+) -> T:
+    return work(rows if covariates is None else rows.with_user_features(covariates), ranker)
+
+
+def sum_of_auc(rows: Annotations, whose: Ranker | Path) -> tuple[float, int]:
+    """Return the sum of the users' AUCs, and how many have one."""
+    ranker = load(whose) if isinstance(whose, str | Path) else whose
+    joint_reading(ranker, rows)
+    scores = ranker.decision_function(rows)
+    values = concordance_by_user(rows.outcomes, scores, rows.users, rows.weights).values
+    there = np.isfinite(values)
+    return float(values[there].sum()), int(there.sum())
+
+
+def _fold_in(rows: Annotations, ranker: Any) -> Posterior:
+    found: Posterior = ranker.newcomer(rows)
+    order = lookup(rows.user_ids, found.users, "users")
+    points, known = found.points[order], found.known[order]
+    return replace(found, users=found.users[order], points=points, known=known)

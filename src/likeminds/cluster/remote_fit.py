@@ -1,53 +1,66 @@
-"""Rankers taught by shards: the same steps as in this process, with sums in place of rows."""
+"""Fits to shards: the steps of one process, over blocks of users on the cluster."""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from likeminds._util.map_reduce import UserBlock
 from likeminds._util.threads import in_this_thread, one_blas_thread
 from likeminds.choice_models.importance_sampling import refuse_many_draws
-from likeminds.cluster.checkpoint_codec import mark_of
-from likeminds.cluster.executor import ClusterSession, DaskExecutor, identity, release
+from likeminds.cluster.checkpoints import mark_of
+from likeminds.cluster.client import Future, identity, release
+from likeminds.cluster.executor import ClusterSession, DaskExecutor
 from likeminds.cluster.in_place_posteriors import finish, order_as_files, put_away, settle_there
 from likeminds.cluster.label_table import LabelTable
-from likeminds.cluster.partition_statistics import as_asked
 from likeminds.cluster.partitions import one_row
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_within_users
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics, StatisticsSummary
 from likeminds.mixed_model.losses import ChoiceLoss
+from likeminds.mixed_model.optimisers import PriorFit
+from likeminds.mixed_model.responses import Responses
 from likeminds.rankers.candidates import FromStatistics
+from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.search import RankerCV
+from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.training_checks import warn_of_one_class
-from likeminds.rankers.training_data import SharedTable, TrainingData
+from likeminds.rankers.training_data import ScoredLabels, SharedTable, TrainingData
 from likeminds.rankers.validation import as_annotations
 from likeminds.solvers.newton_three_level import FastSolver
 
-# Statistics of no more than so many bytes are merged and solved here: visits would take longer.
+if TYPE_CHECKING:
+    from likeminds.cluster.shards import Shards
+
+T = TypeVar("T")
+
+# Statistics of no more than so many bytes are merged and solved here: passes would take longer.
 _LITTLE = 1 << 26
 
 
-def teach_prior(crowd: Any, ranker: Any) -> None:
-    """Fit a ranker with a learned prior to shards: its own steps, over blocks on the cluster."""
-    _begin(crowd, ranker)
+def fit_prior(shards: "Shards", ranker: HierarchicalRanker) -> None:
+    """Fit a ranker with a learned prior."""
+    _begin(shards, ranker)
     known = ranker._specification()
-    n_users, n_features = len(crowd.census.user_ids), crowd.catalogue.features.shape[1]
+    n_users, n_features = len(shards.census.user_ids), shards.catalogue.features.shape[1]
     refuse_many_draws(known.n_draws, n_users, n_features - len(known.fixed))
-    crowd.journal.open(about_fit(crowd, ranker))
-    session = ClusterSession(crowd.client, crowd.journal, crowd.traffic, crowd.tell)
-    with crowd.folder() as folder:
+    shards.journal.open(about_fit(shards, ranker))
+    session = ClusterSession(shards.client, shards.journal, shards.traffic, shards.tell)
+    with shards.folder() as folder:
 
-        def settle(ranker: Any, tasks: Any, learned: Any) -> Any:
+        def settle(model: Ranker, tasks: Responses, learned: PriorFit) -> ScoredLabels | None:
+            assert folder is not None
+            assert isinstance(model, HierarchicalRanker)
             with session.in_reach():
-                return settle_there(ranker, tasks, learned, crowd, folder)
+                return settle_there(model, tasks, learned, shards, folder)
 
         data = TrainingData(
-            _placed(crowd, session, crowd.said),
-            crowd.table,
-            crowd.census,
+            _placed(shards, session, shards.said),
+            shards.table,
+            shards.census,
             settle=None if folder is None else settle,
             can_collect=False,
         )
@@ -57,74 +70,68 @@ def teach_prior(crowd: Any, ranker: Any) -> None:
             session.release()
         ranker.__dict__.pop("annotations_", None)
         if folder is not None:
-            order_as_files(ranker, crowd)
+            order_as_files(ranker, shards)
             finish(ranker, folder)
 
 
-def _placed(crowd: Any, session: ClusterSession, shards: Sequence[Any]) -> DaskExecutor[Any]:
-    """Return an executor of what shards have, with the positions of their users."""
-    places = crowd.census.places
-    both = zip(shards, places, strict=True)
-    parts = [session.make(UserBlock.of_some, data, people) for data, people in both]
-    return DaskExecutor(session, parts, places)
+def _placed(
+    shards: "Shards", session: ClusterSession, parts: Sequence[Future]
+) -> DaskExecutor[UserBlock[Any]]:
+    """Return an executor of parts, with the positions of their users."""
+    places = list(shards.census.places)
+    both = zip(parts, places, strict=True)
+    made = [session.make(UserBlock.of_some, data, people) for data, people in both]
+    return DaskExecutor(session, made, places)
 
 
-def about_fit(crowd: Any, ranker: Any) -> dict[str, Any]:
+def about_fit(shards: "Shards", ranker: Ranker) -> dict[str, object]:
     """Return what a checkpoint has to agree with."""
-    census = crowd.census
-    digest = hashlib.sha256(crowd.catalogue.features.tobytes())
+    census, known = shards.census, shards.user_features
+    digest = hashlib.sha256(shards.catalogue.features.tobytes())
     digest.update(census.row_weight.tobytes())
     parameters = ranker.get_params().items()
-    given = {name: repr(value) for name, value in parameters if name not in ("callback", "verbose")}
     return {
         "ranker": type(ranker).__name__,
-        "parameters": given,
+        "parameters": {k: repr(v) for k, v in parameters if k not in ("callback", "verbose")},
         "people": len(census.user_ids),
         "labels": census.n_labels,
         "positive": census.n_positive,
         "data": digest.hexdigest(),
         "shards": [len(places) for places in census.places],
-        "reading": repr(crowd.labels.reading),
-        "covariates": crowd.user_features
-        and mark_of([one.tolist() for one in crowd.user_features.columns]),
+        "reading": repr(shards.labels.reading),
+        "covariates": known and mark_of([one.tolist() for one in known.columns]),
     }
 
 
-def teach_statistics(crowd: Any, ranker: Any) -> None:
-    """Fit a ranker that needs statistics alone: shards reduce their rows, and these are merged.
-
-    Three levels are learned by visits where there is too much to merge.
-    """
-    _begin(crowd, ranker)
-    graded = as_loss(ranker.loss).takes_grades
-    site = ClusterSession(crowd.client, crowd.journal, crowd.traffic, crowd.tell)
+def fit_statistics_ranker(shards: "Shards", ranker: StatisticsRanker) -> None:
+    """Fit a ranker of statistics, which are merged here; three levels leave many where they are."""
+    _begin(shards, ranker)
+    session = ClusterSession(shards.client, shards.journal, shards.traffic, shards.tell)
     ranker.__dict__.pop("statistics_", None)
     try:
-        _teach_parts(crowd, ranker, site, graded)
+        _fit_parts(shards, ranker, session)
     finally:
-        site.release()
-    _put_away(crowd, ranker)
+        session.release()
+    _put_away(shards, ranker)
 
 
-def _teach_parts(crowd: Any, ranker: Any, site: ClusterSession, graded: bool) -> None:
-    """Learn three levels from statistics that stay where they are; of little, merge them here."""
-    futures = [site.make(_reduced, said, crowd.labels, graded) for said in crowd.said]
-    if isinstance(ranker, ThreeLevelRanker) and isinstance(ranker._solver(), FastSolver):
-        sizes = site.gathered(
-            site.submit(_size_of, one, crowd.catalogue.in_rows) for one in futures
-        )
-        if sum(sizes) > _LITTLE:
-            blocks = _placed(crowd, site, futures)
-            release(futures)
-            summary = StatisticsSummary.of(blocks, crowd.census.user_ids)
-            scale = [f"{one:.6g}" for one in summary.feature_scale()]
-            crowd.journal.open(about_fit(crowd, ranker) | {"scale": scale})
-            warn_of_one_class(summary.user_ids, summary.has_pairs)
-            ranker._fit_blocks(summary, blocks)
-            return
-    work = identity if crowd.catalogue.in_rows else _without_table  # which is here already
-    found = site.gathered(site.submit(work, one) for one in futures)
-    ranker._fit_statistics(_merged(crowd, found))
+def _fit_parts(shards: "Shards", ranker: StatisticsRanker, session: ClusterSession) -> None:
+    in_rows, graded = shards.catalogue.in_rows, as_loss(ranker.loss).takes_grades
+    parts = [session.make(_reduced, one, shards.labels, graded) for one in shards.said]
+    by_passes = isinstance(ranker, ThreeLevelRanker) and isinstance(ranker._solver(), FastSolver)
+    sizes = session.gathered(session.submit(_size_of, one, in_rows) for one in parts)
+    if by_passes and sum(sizes) > _LITTLE:
+        blocks = _placed(shards, session, parts)
+        release(parts)
+        summary = StatisticsSummary.of(blocks, shards.census.user_ids)
+        scale = [f"{one:.6g}" for one in summary.feature_scale()]
+        shards.journal.open(about_fit(shards, ranker) | {"scale": scale})
+        warn_of_one_class(summary.user_ids, summary.has_pairs)
+        ranker._fit_blocks(summary, blocks)
+        return
+    work = identity if in_rows else _without_table  # which is here already
+    found = session.gathered(session.submit(work, one) for one in parts)
+    ranker._fit_statistics(_merged(shards, found))
 
 
 def _size_of(found: Statistics, own_table: bool) -> int:
@@ -134,40 +141,36 @@ def _size_of(found: Statistics, own_table: bool) -> int:
     return int(found.dense.scatter.nbytes + 17 * len(rows.index) + table)
 
 
-def teach_search(crowd: Any, search: Any) -> None:
-    """Choose a ranker's parameters: shards reduce their rows to statistics of folds, once.
-
-    Candidates are fitted to what is merged of these, and judged by the rows that are held out,
-    which come here as places in the table of items.
-    """
+def fit_search(shards: "Shards", search: RankerCV) -> None:
+    """Choose a ranker's parameters by statistics of folds, merged here, and held-out rows."""
     tuning = search._way_of_tuning()
     if not isinstance(tuning, FromStatistics):
         raise TypeError(
             f"{type(tuning.ranker).__name__} learns from rows, so that every candidate would have "
             "to visit them anew: on a cluster, only rankers of statistics are tuned."
         )
-    _begin(crowd, search)
-    site = ClusterSession(crowd.client, crowd.journal, crowd.traffic)
+    _begin(shards, search)
+    session = ClusterSession(shards.client, shards.journal, shards.traffic)
     how = search.n_folds, search.random_state, tuning.form, tuning.graded
-    found = site.gathered(site.submit(_folds_of, said, how) for said in crowd.said)
+    found = session.gathered(session.submit(_folds_of, one, how) for one in shards.said)
     folds = [[one[k] for one in found if one[k] is not None] for k in range(search.n_folds)]
     folds = [fold for fold in folds if fold]
-    statistics = [_merged(crowd, [one[0] for one in fold]) for fold in folds]
-    held_out = [crowd.table.joined([one[1] for one in fold]) for fold in folds]
+    statistics = [_merged(shards, [one[0] for one in fold]) for fold in folds]
+    held_out = [shards.table.joined([one[1] for one in fold]) for fold in folds]
     search._search(held_out, statistics, _no_rows, _no_rows)
-    _put_away(crowd, search)
+    _put_away(shards, search)
 
 
-def _put_away(crowd: Any, ranker: Any) -> None:
-    """Leave the people of a ranker that was solved here where they are to be kept."""
-    with crowd.folder() as folder:
+def _put_away(shards: "Shards", ranker: Ranker) -> None:
+    """Write the users of a ranker that was solved here, if that is asked for."""
+    with shards.folder() as folder:
         if folder is not None:
-            put_away(ranker, folder, len(crowd.said))
+            put_away(ranker, folder, len(shards))
 
 
-def statistics_of(said: Annotations, graded: bool, form: Form = "auto") -> Statistics:
+def statistics_of(rows: Annotations, graded: bool, form: Form = "auto") -> Statistics:
     """Reduce rows to statistics, which do not hold the table of items."""
-    return _without_table(Statistics.from_annotations(said, form, graded=graded))
+    return _without_table(Statistics.from_annotations(rows, form, graded=graded))
 
 
 def _without_table(found: Statistics) -> Statistics:
@@ -176,45 +179,48 @@ def _without_table(found: Statistics) -> Statistics:
 
 @in_this_thread()
 @one_blas_thread()
-def _reduced(said: Annotations | Statistics, labels: LabelTable, graded: bool) -> Statistics:
-    """Reduce what a shard has to statistics that stay there, by all grades that anybody gave."""
-    if isinstance(said, Statistics):
-        return as_asked(said, labels, graded)
-    found = Statistics.from_annotations(said, graded=graded)
+def _reduced(rows: Annotations | Statistics, labels: LabelTable, graded: bool) -> Statistics:
+    """Reduce a shard to statistics: by all grades of all shards, or by yes or no."""
+    if isinstance(rows, Statistics):
+        if graded or rows.grades is None:
+            return rows
+        return rows.in_two_classes(labels.are_positive(rows.grades))
+    found = Statistics.from_annotations(rows, graded=graded)
     return found.with_grades(labels.grades) if graded and labels.grades is not None else found
 
 
-def _folds_of(said: Annotations, how: tuple[Any, ...]) -> list[Any]:
-    """Return, for each fold, its statistics and its rows; None where nobody has any."""
+def _folds_of(
+    rows: Annotations, how: tuple[int, int, Form, bool]
+) -> list[tuple[Statistics, Annotations] | None]:
+    """Return, for each fold, its statistics and its rows; None where it has none."""
     n_folds, seed, form, graded = how
-    number = folds_within_users(said, n_folds, seed)
-    folds = [said[number == k] for k in range(n_folds)]
+    number = folds_within_users(rows, n_folds, seed)
+    folds = [rows[number == k] if (number == k).any() else None for k in range(n_folds)]
     return [
-        (statistics_of(fold, graded, form), SharedTable.without(fold)) if len(fold) else None
-        for fold in folds
+        None if one is None else (statistics_of(one, graded, form), SharedTable.without(one))
+        for one in folds
     ]
 
 
-def _merged(crowd: Any, found: Sequence[Statistics]) -> Statistics:
-    # Rows of people who have few point into the table of items, which is here already.
-    if crowd.catalogue.in_rows:
+def _merged(shards: "Shards", found: Sequence[Statistics]) -> Statistics:
+    if shards.catalogue.in_rows:
         return Statistics.joined(found)
-    table = crowd.catalogue.features
+    table = shards.catalogue.features  # which rows point into
     return Statistics.joined([replace(one, rows=replace(one.rows, table=table)) for one in found])
 
 
-def _no_rows(*_: Any) -> Annotations:
+def _no_rows(*_: object) -> Annotations:
     raise AssertionError("Rankers of statistics need no rows.")
 
 
-def _begin(crowd: Any, ranker: Any) -> None:
+def _begin(shards: "Shards", ranker: Ranker) -> None:
     """Note what a fit notes of its annotations; refuse labels that are all alike."""
-    if not crowd.census.class_weight.all():
+    census = shards.census
+    if not census.class_weight.all():
         raise ValueError(
             "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
             "needs positive and negative labels."
         )
-    as_annotations(ranker, one_row(crowd.catalogue, crowd.labels), None, None, None)
-    census = crowd.census
+    as_annotations(ranker, one_row(shards.catalogue, shards.labels), None, None, None)
     ranker.n_labels_ = census.n_labels
     ranker.n_choices_ = census.n_positive if census.loss == ChoiceLoss.name else 0

@@ -1,6 +1,6 @@
-"""A crowd on a Dask cluster: rows brought together by person once, then visited."""
+"""Users on a Dask cluster: rows brought together by user once, then visited in shards."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,25 +8,27 @@ from typing import Any
 
 from likeminds._util.lazy_imports import require
 from likeminds._util.text_format import counted
-from likeminds.cluster import scores_and_newcomers
 from likeminds.cluster.checkpoints import Journal
-from likeminds.cluster.executor import Traffic, release
+from likeminds.cluster.client import Client, Future, release, release_memory_of_workers
+from likeminds.cluster.executor import Traffic
 from likeminds.cluster.in_place_posteriors import PosteriorFolder
-from likeminds.cluster.item_broadcast import ItemBroadcast, is_in_rows, read_catalogue
-from likeminds.cluster.label_table import LabelTable
-from likeminds.cluster.memory import give_back_everywhere
-from likeminds.cluster.partitions import PartitionColumns
-from likeminds.cluster.remote_fit import (
-    teach_prior,
-    teach_search,
-    teach_statistics,
+from likeminds.cluster.item_broadcast import (
+    FeatureSource,
+    ItemBroadcast,
+    is_in_rows,
+    read_catalogue,
 )
+from likeminds.cluster.label_table import LabelTable
+from likeminds.cluster.partitions import PartitionColumns
+from likeminds.cluster.rankings import mean_auc, posteriors_of_new_users
+from likeminds.cluster.remote_fit import fit_prior, fit_search, fit_statistics_ranker
 from likeminds.cluster.shuffle import Shuffle, Tell, silent
 from likeminds.data.covariates import Covariates
 from likeminds.data.out_of_core.parquet_parts import files_in
 from likeminds.mixed_model.losses import ChoiceLoss
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.training_data import LabelCounts, SharedTable
@@ -37,11 +39,10 @@ from likeminds.storage.models import folder_of_users
 
 @dataclass
 class Shards(RemoteAnnotations):
-    """People in shards on the workers of a cluster: all rows of a person in one of them.
+    """Users in shards on the workers of a cluster: all rows of a user are in one of them.
 
-    Rankers are fitted to it as to `Annotations`: ``HierarchicalRanker().fit(shards)`` visits the
-    shards with a small state, sums what comes back, and is an ordinary ranker in the end, equal
-    to the one that is fitted here.
+    Rankers are fitted to it as to `Annotations`: ``HierarchicalRanker().fit(shards)`` sends a small
+    state to the shards and sums their answers. The ranker equals one that is fitted here.
 
     Attributes
     ----------
@@ -52,21 +53,21 @@ class Shards(RemoteAnnotations):
     said : list of futures
         The labels of each shard; or statistics of them.
     census : LabelCounts
-        What is known of all of them.
+        Counts of all labels.
     journal : Journal
-        What visits answered, where it is kept: see `checkpointed`.
+        The checkpoint: see `checkpointed`.
     traffic : Traffic
         What the last fit sent and received.
     labels : LabelTable
         How labels were read.
-    people : Covariates, optional
-        What is known about people.
+    user_features : Covariates, optional
+        Covariates of users.
     tell : callable
-        Told how far reading and visits are.
+        Called as ``tell(what, done, total)`` while partitions are read and shards visited.
     kept_in : PosteriorFolder, optional
-        Where people stay: see `saved_to`.
+        Where posteriors stay: see `saved_to`.
     are_statistics : bool
-        Whether shards have statistics of labels, and no label.
+        Whether shards have statistics of labels instead of rows.
     shuffled : int
         The bytes that shards were made of, where all of it has to travel.
 
@@ -85,9 +86,9 @@ class Shards(RemoteAnnotations):
     (84, 6)
     """
 
-    client: Any
+    client: Client
     catalogue: ItemBroadcast
-    said: list[Any]
+    said: list[Future]
     census: LabelCounts
     journal: Journal
     traffic: Traffic
@@ -101,9 +102,9 @@ class Shards(RemoteAnnotations):
     @classmethod
     def from_parts(
         cls,
-        parts: Iterable[Any],
-        client: Any,
-        features: Any = None,
+        parts: Iterable[object],
+        client: Client,
+        features: FeatureSource | None = None,
         *,
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Iterable[str] | None = None,
@@ -116,7 +117,7 @@ class Shards(RemoteAnnotations):
         positive: Hashable | None = None,
         threshold: float | str | None = None,
         grades: bool | Sequence[Hashable] | None = None,
-        user_features: Any = None,
+        user_features: Mapping[Hashable, Any] | str | Path | object = None,
         statistics: bool = False,
         tell: Tell = silent,
     ) -> "Shards":
@@ -158,16 +159,18 @@ class Shards(RemoteAnnotations):
         require("distributed", "A crowd on a cluster", "dask")
         if n_shards is None:
             n_shards = max(sum(client.nthreads().values()), 1)
-        catalogue = None
-        if not is_in_rows(features):
+        if statistics:
+            _refuse_rows_only(features, threshold)
+        catalogue, names = None, []
+        if is_in_rows(features):
+            names = list(features or ())
+        else:
             catalogue = read_catalogue(features, item, item_ids, feature_names)
         columns = PartitionColumns(user, item, label, weight, choice_set)
         known = None if user_features is None else Covariates.read(user_features, user)
         how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
-        if statistics:
-            _refuse_rows_only(features, threshold)
-        shuffle = Shuffle(client, columns, n_shards, statistics, tell)
-        found = shuffle.run(parts, features, catalogue, **how)
+        shuffle = Shuffle(client, columns, n_shards, names, statistics, tell)
+        found = shuffle.run(parts, catalogue, **how)
         return cls(
             client,
             found.catalogue,
@@ -184,14 +187,16 @@ class Shards(RemoteAnnotations):
 
     @classmethod
     def from_folder(
-        cls, folder: str | Path, client: Any, features: Any = None, **more: Any
+        cls, folder: str | Path, client: Client, features: FeatureSource | None = None, **more: Any
     ) -> "Shards":
         """Read a folder of Parquet or CSV files, one partition each: see `from_parts`."""
         files = [str(one.absolute()) for one in files_in(Path(folder))]
         return cls.from_parts(files, client, features, **more)
 
     @classmethod
-    def from_frame(cls, frame: Any, client: Any, features: Any = None, **more: Any) -> "Shards":
+    def from_frame(
+        cls, frame: Any, client: Client, features: FeatureSource | None = None, **more: Any
+    ) -> "Shards":
         """Take a Dask data frame, partition by partition: see `from_parts`."""
         return cls.from_parts(frame.to_delayed(), client, features, **more)
 
@@ -230,7 +235,7 @@ class Shards(RemoteAnnotations):
 
     @contextmanager
     def folder(self) -> Iterator[UserFolder | None]:
-        """Open the folder that people go to, if there is one."""
+        """Open the folder that posteriors go to, if there is one."""
         if self.kept_in is None:
             yield None
             return
@@ -256,43 +261,43 @@ class Shards(RemoteAnnotations):
 
     def __repr__(self) -> str:
         census = self.census
-        said = counted(census.n_labels, "label")
+        labels = counted(census.n_labels, "label")
         if census.loss == ChoiceLoss.name:
-            said = counted(census.n_positive, "choice")
-        what = f"Shards: {said} by {len(census.user_ids):,} people"
+            labels = counted(census.n_positive, "choice")
+        what = f"Shards: {labels} by {len(census.user_ids):,} people"
         if not self.are_statistics:
             what += f" on {len(self.catalogue.ids):,} items"
         return f"{what}, in {len(self)} shards" + " of statistics" * self.are_statistics
 
-    def teach(self, ranker: Any) -> None:
-        """Fit a ranker to the crowd; leave nothing of the fit on the cluster."""
+    def teach(self, ranker: Ranker | RankerCV) -> None:
+        """Fit a ranker to the users; leave nothing of the fit on the cluster."""
         self.traffic = Traffic()
-        name = type(ranker).__name__
-        ways = {HierarchicalRanker: teach_prior, RankerCV: teach_search}
-        ways |= {StatisticsRanker: teach_statistics}
-        way = next((way for kind, way in ways.items() if isinstance(ranker, kind)), None)
-        if way is None:
+        if isinstance(ranker, StatisticsRanker):
+            fit_statistics_ranker(self, ranker)
+        elif isinstance(ranker, HierarchicalRanker):
+            self._refuse_statistics(type(ranker).__name__)
+            fit_prior(self, ranker)
+        elif isinstance(ranker, RankerCV):
+            self._refuse_statistics(type(ranker).__name__)
+            fit_search(self, ranker)
+        else:
             raise TypeError(
-                f"{name} cannot be fitted on a cluster: HierarchicalRanker can, and rankers that "
-                "need statistics alone, tuned or not."
+                f"{type(ranker).__name__} cannot be fitted on a cluster: HierarchicalRanker can, "
+                "and rankers that need statistics alone, tuned or not."
             )
-        if not isinstance(ranker, StatisticsRanker):
-            self._refuse_statistics(name)
-        way(self, ranker)
-        give_back_everywhere(self.client)
+        release_memory_of_workers(self.client)
 
-    def score(self, ranker: Any) -> float:
-        """Return the mean over these people of the AUC of their rows: ``ranker.score(shards)``."""
+    def score(self, ranker: Ranker) -> float:
+        """Return the mean over these users of the AUC of their rows: ``ranker.score(shards)``."""
         self._refuse_statistics("A score")
-        return scores_and_newcomers.score(self, ranker)
+        return mean_auc(self, ranker)
 
-    def newcomers(self, ranker: Any) -> Posterior:
-        """Return the posteriors of these people, as of newcomers: ``ranker.newcomer(shards)``."""
+    def newcomers(self, ranker: Ranker) -> Posterior:
+        """Return the posteriors of these users, as of newcomers: ``ranker.newcomer(shards)``."""
         self._refuse_statistics("newcomer")
-        return scores_and_newcomers.newcomers(self, ranker)
+        return posteriors_of_new_users(self, ranker)
 
     def _refuse_statistics(self, what: str) -> None:
-        """Refuse what needs rows."""
         if self.are_statistics:
             raise TypeError(
                 f"{what} needs people's rows, and these shards have statistics of them alone: "
@@ -304,7 +309,7 @@ class Shards(RemoteAnnotations):
         release(self.said)
 
 
-def _refuse_rows_only(features: Any, threshold: Any) -> None:
+def _refuse_rows_only(features: object, threshold: object) -> None:
     """Refuse what statistics of a partition cannot be made of."""
     if features is None:
         raise ValueError(

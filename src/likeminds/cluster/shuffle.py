@@ -1,7 +1,7 @@
-"""What partitions say, brought together by person in one shuffle: rows, or statistics of them."""
+"""Partitions brought together by user in one shuffle: rows, or statistics of them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,21 @@ import numpy as np
 import pyarrow as pa
 
 from likeminds._util.lazy_imports import require
-from likeminds.cluster.executor import identity, release
+from likeminds.cluster.client import (
+    Client,
+    Future,
+    identity,
+    release,
+    release_memory_of_workers,
+)
 from likeminds.cluster.item_broadcast import (
     ItemBroadcast,
     catalogue_in_rows,
-    is_in_rows,
     items_in,
     join_catalogue,
     near_in,
 )
 from likeminds.cluster.label_table import Counted, LabelTable, count_labels, read_label_table
-from likeminds.cluster.memory import give_back_everywhere
 from likeminds.cluster.partition_statistics import join_statistics, reduce_part
 from likeminds.cluster.partitions import (
     PartitionColumns,
@@ -38,28 +42,20 @@ from likeminds.rankers.training_data import LabelCounts, PartCounts
 
 # Called as tell(what, done, total) while something goes on.
 Tell = Callable[[str, int, int], None]
+# A partition on the cluster, and its name in errors.
+Part = tuple[Future, str]
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """Tell nobody."""
+    """Report no progress."""
     del what, done, total
 
 
 @dataclass(frozen=True)
 class ShuffledData:
-    """What everybody said, in shards, and what is known of it.
+    """Shards, and what is known of all of them; ``n_bytes`` is what had to travel for it."""
 
-    Attributes
-    ----------
-    said : list of futures
-        Labels, or statistics of them.
-    catalogue, labels, census
-        Items, how labels were read, and what is known of all of them.
-    n_bytes : int
-        What the pieces that shards were made of take, where they have to travel.
-    """
-
-    said: list[Any]
+    said: list[Future]
     catalogue: ItemBroadcast
     labels: LabelTable
     census: LabelCounts
@@ -68,139 +64,104 @@ class ShuffledData:
 
 @dataclass(frozen=True)
 class Shuffle:
-    """One shuffle by person.
+    """One shuffle by user; with ``statistics``, partitions are reduced to these first.
 
-    Attributes
-    ----------
-    client : distributed.Client
-        The cluster.
-    columns : PartitionColumns
-        What the columns of partitions are called.
-    n_shards : int
-        How many shards are made.
-    statistics : bool
-        Whether partitions are reduced to statistics first.
-    tell : callable
-        Told how far it is.
+    ``features`` are the columns of partitions that have features of items.
     """
 
-    client: Any
+    client: Client
     columns: PartitionColumns
     n_shards: int
+    features: Sequence[str] = ()
     statistics: bool = False
     tell: Tell = silent
+    _made: list[Future] = field(default_factory=list)
 
     def run(
-        self, parts: Iterable[Any], features: Any, catalogue: ItemBroadcast | None, **how: Any
+        self, parts: Iterable[object], catalogue: ItemBroadcast | None, **how: Any
     ) -> ShuffledData:
-        """Bring what partitions say together; leave nothing else on the cluster.
+        """Bring partitions together; leave nothing else on the cluster.
 
         ``how`` labels are read is said as in `read_label_table`.
         """
-        named = list(features) if features is not None and is_in_rows(features) else []
-        work = _ShuffleJobs(self.client, self.tell)
         try:
-            items = None if catalogue is None else work.submit(identity, catalogue)
-            tables = self._read(work, parts, items, named)
-            counted, kinds = zip(*work.each(_seen, tables), strict=True)
+            items = None if catalogue is None else self._submit(identity, catalogue)
+            tables = self._read(parts, items)
+            counted, kinds = zip(*self._each(_seen, tables), strict=True)
             labels = read_label_table(counted, **how)
-            tables = self._with_same_ids(work, tables, mixed_ids(kinds))
-            if catalogue is None:
-                look, put = _NEAR if self.statistics else _ITEMS
-                catalogue = put(work.each(look, tables, named), named)
-                items = work.submit(identity, catalogue)
-            said, sizes = self._joined(work, tables, items, labels)
-            found = work.done("bringing people together", self._counts(work, said, labels))
+            roles = mixed_ids(kinds)
+            if roles:
+                tables = [(self._submit(ids_as_texts, one, roles), name) for one, name in tables]
+            if catalogue is None and self.statistics:
+                found = self._each(near_in, tables, self.features)
+                catalogue = catalogue_in_rows(found, self.features)
+            elif catalogue is None:
+                found = self._each(items_in, tables, self.features)
+                catalogue = join_catalogue(found, self.features)
+            items = self._submit(identity, catalogue) if items is None else items
+            said, sizes = self._joined(tables, items, labels)
+            counts = [self._submit(_count, one, labels) for one in said]
+            parts_found = self._done("bringing people together", counts)
             n_bytes = sum(self.client.gather(sizes))
         finally:
-            work.release()
-        give_back_everywhere(self.client)
-        there = [number for number, one in enumerate(found) if one is not None]
-        census = LabelCounts.of([found[number] for number in there])
+            self._release()
+        release_memory_of_workers(self.client)
+        there = [number for number, one in enumerate(parts_found) if one is not None]
+        census = LabelCounts.of([parts_found[number] for number in there])
         if self.statistics:
             census = replace(census, n_labels=labels.n_labels, n_positive=labels.n_positive)
         return ShuffledData([said[number] for number in there], catalogue, labels, census, n_bytes)
 
-    def _read(
-        self, work: "_ShuffleJobs", parts: Iterable[Any], items: Any, named: Sequence[str]
-    ) -> list[tuple[Any, str]]:
-        """Return partitions as tables, and what they are called."""
+    def _read(self, parts: Iterable[object], items: Future | None) -> list[Part]:
         tables = []
         for number, part in enumerate(parts):
+            # Delayed partitions are computed on the cluster.
             given = self.client.compute(part) if hasattr(part, "__dask_graph__") else part
-            name = _name_of(part, number)
-            tables.append((work.submit(read_part, given, name, self.columns, items, named), name))
+            name = f"Partition {number}"
+            name += f" ({Path(part).name})" if isinstance(part, str | Path) else ""
+            table = self._submit(read_part, given, name, self.columns, items, self.features)
+            tables.append((table, name))
         if not tables:
             raise ValueError("There is no partition: give one at least.")
         return tables
 
-    def _with_same_ids(
-        self, work: "_ShuffleJobs", tables: list[tuple[Any, str]], roles: Sequence[str]
-    ) -> list[tuple[Any, str]]:
-        """Return partitions with ids of some roles as texts, where only some have such."""
-        if not roles:
-            return tables
-        return [(work.submit(ids_as_texts, table, roles), name) for table, name in tables]
-
     def _joined(
-        self, work: "_ShuffleJobs", tables: list[tuple[Any, str]], items: Any, labels: LabelTable
-    ) -> tuple[list[Any], list[Any]]:
+        self, tables: list[Part], items: Future, labels: LabelTable
+    ) -> tuple[list[Future], list[Future]]:
         """Return the shards, and how many bytes each partition gives them."""
+        n_shards, join = self.n_shards, join_statistics if self.statistics else join_pieces
         if self.statistics:
-            given = (self.n_shards, items, labels)
-            pieces = [work.submit(reduce_part, table, name, *given) for table, name in tables]
+            given = (n_shards, items, labels)
+            pieces = [self._submit(reduce_part, table, name, *given) for table, name in tables]
         else:
-            pieces = [work.submit(by_shard, table, self.n_shards) for table, _ in tables]
-        join = join_statistics if self.statistics else join_pieces
+            pieces = [self._submit(by_shard, table, n_shards) for table, _ in tables]
         sizes = [self.client.submit(_size_of, one, pure=False) for one in pieces]
-        said = [
-            self.client.submit(
-                join, [work.submit(getitem, one, n) for one in pieces], items, labels, pure=False
-            )
-            for n in range(self.n_shards)
-        ]
-        work.release()  # partitions and pieces go as soon as shards are made of them
+        said = []
+        for n in range(n_shards):
+            mine = [self._submit(getitem, one, n) for one in pieces]
+            said.append(self.client.submit(join, mine, items, labels, pure=False))
+        self._release()  # partitions and pieces go as soon as shards are made of them
         return said, sizes
 
-    def _counts(self, work: "_ShuffleJobs", said: list[Any], labels: LabelTable) -> list[Any]:
-        if self.statistics:
-            return [work.submit(_count_statistics, one, labels) for one in said]
-        return [work.submit(_count, one) for one in said]
-
-
-class _ShuffleJobs:
-    """What is done on the cluster for a shuffle, and taken away again."""
-
-    def __init__(self, client: Any, tell: Tell) -> None:
-        self.client, self.tell = client, tell
-        self._made: list[Any] = []
-
-    def submit(self, work: Any, *given: Any) -> Any:
-        """Have something done."""
+    def _submit(self, work: Callable[..., object], *given: object) -> Future:
         self._made.append(self.client.submit(work, *given, pure=False))
         return self._made[-1]
 
-    def each(self, work: Any, tables: list[tuple[Any, str]], *given: Any) -> list[Any]:
-        """Return what is found in each partition."""
-        waiting = [self.submit(work, table, name, *given) for table, name in tables]
-        return self.done("reading partitions", waiting)
+    def _each(self, work: Callable[..., object], tables: list[Part], *given: object) -> list[Any]:
+        waiting = [self._submit(work, table, name, *given) for table, name in tables]
+        return self._done("reading partitions", waiting)
 
-    def done(self, what: str, waiting: list[Any]) -> list[Any]:
-        """Return results, and tell how many are done."""
+    def _done(self, what: str, waiting: list[Future]) -> list[Any]:
+        """Return results, and report how many are done."""
         distributed = require("distributed", "A crowd on a cluster", "dask")
         completed = distributed.as_completed(waiting, loop=self.client.loop)
         for number, _ in enumerate(completed, start=1):
             self.tell(what, number, len(waiting))
         return list(self.client.gather(waiting))
 
-    def release(self) -> None:
-        """Tell the cluster that nobody here wants any of it."""
+    def _release(self) -> None:
         release(self._made)
         self._made.clear()
-
-
-# What is asked of partitions that say themselves what items are like, and what is made of it.
-_NEAR, _ITEMS = (near_in, catalogue_in_rows), (items_in, join_catalogue)
 
 
 def _seen(table: pa.Table, name: str) -> tuple[Counted, tuple[str, dict[str, str]]]:
@@ -211,21 +172,13 @@ def _size_of(pieces: Sequence[Any]) -> int:
     return sum(one.nbytes for one in pieces if one is not None)
 
 
-def _name_of(part: Any, number: int) -> str:
-    return f"Partition {number}" + (f" ({Path(part).name})" if isinstance(part, str | Path) else "")
-
-
-def _count(rows: Annotations | None) -> PartCounts | None:
-    return None if rows is None else PartCounts.of(rows)
-
-
-def _count_statistics(found: Statistics | None, labels: LabelTable) -> PartCounts | None:
-    """Return what statistics say; they do not know how many labels and items there are."""
-    if found is None:
-        return None
-    weight, nothing = found.class_weight.sum(axis=0), np.zeros(0)
-    if found.grades is not None:
-        yes = labels.are_positive(found.grades)
+def _count(shard: Annotations | Statistics | None, labels: LabelTable) -> PartCounts | None:
+    """Count a shard; statistics do not know how many labels and items there are."""
+    if not isinstance(shard, Statistics):
+        return None if shard is None else PartCounts.of(shard)
+    weight, nothing = shard.class_weight.sum(axis=0), np.zeros(0)
+    if shard.grades is not None:
+        yes = labels.are_positive(shard.grades)
         weight = np.array([weight[~yes].sum(), weight[yes].sum()])
     rest = (0, 0, weight, nothing, nothing.astype(np.intp), LogisticLoss.name, None)
-    return PartCounts(found.user_ids, found.has_pairs, *rest)
+    return PartCounts(shard.user_ids, shard.has_pairs, *rest)

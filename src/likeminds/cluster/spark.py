@@ -1,32 +1,35 @@
-"""A door for Spark (extra ``spark``): executors reduce rows to statistics, the same solver solves.
+"""Rows in Spark (extra ``spark``): executors reduce them to statistics, which are merged here.
 
-What travels are Arrow tables: `statistics_of_batches` takes the record batches of a partition and
-yields one of statistics, which is what ``DataFrame.mapInArrow`` asks for (and ``ray.data``'s
-``map_batches``, see docs/cluster.md).
+`statistics_of_batches` suits ``DataFrame.mapInArrow``, and ``ray.data``'s ``map_batches``: see
+docs/cluster.md.
 """
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from likeminds.cluster.checkpoint_codec import from_bytes, to_bytes
-from likeminds.cluster.item_broadcast import ItemBroadcast, read_catalogue
+from likeminds.cluster.checkpoints import from_bytes, to_bytes
+from likeminds.cluster.item_broadcast import FeatureSource, ItemBroadcast, read_catalogue
 from likeminds.cluster.label_table import LabelTable, read_label_table
 from likeminds.cluster.partitions import PartitionColumns, join_pieces, one_row, read_part
+from likeminds.cluster.rankings import mean_of_sums, sum_of_auc
 from likeminds.cluster.remote_fit import statistics_of
-from likeminds.cluster.scores_and_newcomers import score_of
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Statistics
+from likeminds.mixed_model.posterior import Posterior
+from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.validation import RemoteAnnotations, as_annotations
 from likeminds.storage.id_arrays import tag, untag
+
+R = TypeVar("R", bound=StatisticsRanker)
 
 # A row for each partition: its people as JSON, and their statistics as the content of an .npz.
 SCHEMA = "people binary, statistics binary"
@@ -35,30 +38,18 @@ _SCORES = "total double, people long"
 
 @dataclass(frozen=True)
 class SparkReader:
-    """How rows of partitions are read; executors get a copy.
-
-    Attributes
-    ----------
-    columns : PartitionColumns
-        What the columns are called.
-    catalogue : ItemBroadcast
-        The items.
-    labels : LabelTable
-        What labels stand for.
-    n_labels : int
-        How many there are in all.
-    """
+    """How rows of partitions are read; executors get a copy."""
 
     columns: PartitionColumns
     catalogue: ItemBroadcast
     labels: LabelTable
-    n_labels: int
+    n_labels: int  # in all partitions
 
     @classmethod
     def of(
         cls,
-        counts: Mapping[Any, int],
-        features: Any,
+        counts: Mapping[Hashable, int],
+        features: FeatureSource,
         *,
         columns: PartitionColumns | None = None,
         item_ids: Iterable[Hashable] | None = None,
@@ -101,10 +92,10 @@ def statistics_of_batches(
     >>> merged_statistics(found, reading.catalogue).user_ids.tolist()
     ['household-001']
     """
-    said = reading.annotations(batches)
-    if said is None:
+    rows = reading.annotations(batches)
+    if rows is None:
         return
-    found = statistics_of(said, graded)
+    found = statistics_of(rows, graded)
     people = json.dumps([tag(one) for one in found.user_ids.tolist()]).encode()
     numbers = replace(found, user_ids=np.arange(len(found.user_ids)))
     yield pa.record_batch({"people": [people], "statistics": [to_bytes(numbers)]})
@@ -130,22 +121,11 @@ def merged_statistics(
 
 
 def fit_statistics(
-    ranker: Any, found: Iterable[pa.Table | pa.RecordBatch], reading: SparkReader
-) -> Any:
-    """Fit a ranker of statistics to what `statistics_of_batches` made of all partitions.
+    ranker: R, found: Iterable[pa.Table | pa.RecordBatch], reading: SparkReader
+) -> R:
+    """Fit a ranker, such as `ThreeLevelRanker`, to what `statistics_of_batches` made of partitions.
 
-    Parameters
-    ----------
-    ranker : ranker of statistics
-        Such as `ThreeLevelRanker`.
-    found : iterable of tables
-        Of all partitions, in any order.
-    reading : SparkReader
-        How their rows were read.
-
-    Returns
-    -------
-    the ranker
+    ``found`` has the tables of all partitions, in any order. Returns the ranker.
     """
     refuse_visits(ranker)
     labels, catalogue = reading.labels, reading.catalogue
@@ -163,7 +143,7 @@ def fit_statistics(
     return ranker
 
 
-def refuse_visits(ranker: Any) -> None:
+def refuse_visits(ranker: Ranker) -> None:
     """Refuse rankers that need more than statistics."""
     if not isinstance(ranker, StatisticsRanker):
         raise TypeError(
@@ -172,6 +152,17 @@ def refuse_visits(ranker: Any) -> None:
             "likeminds.cluster.Shards.from_folder(folder, client, features); or fit a ranker of "
             "statistics, such as ThreeLevelRanker."
         )
+
+
+class SparkFrame(Protocol):
+    """A data frame of pyspark, as far as it is used."""
+
+    columns: list[str]
+    select: Callable[..., "SparkFrame"]
+    repartition: Callable[..., "SparkFrame"]
+    mapInArrow: Callable[..., "SparkFrame"]  # noqa: N815 - Spark's name
+    groupBy: Callable[..., Any]  # noqa: N815
+    toArrow: Callable[[], pa.Table]  # noqa: N815
 
 
 class SparkRows(RemoteAnnotations):
@@ -204,8 +195,8 @@ class SparkRows(RemoteAnnotations):
 
     def __init__(
         self,
-        frame: Any,
-        features: Any,
+        frame: SparkFrame,
+        features: FeatureSource,
         *,
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Iterable[str] | None = None,
@@ -237,24 +228,23 @@ class SparkRows(RemoteAnnotations):
             grades=grades,
         )
 
-    def teach(self, ranker: Any) -> None:
+    def teach(self, ranker: Ranker) -> None:
         """Fit a ranker of statistics: partitions reduce their rows, which are merged here."""
         refuse_visits(ranker)
+        assert isinstance(ranker, StatisticsRanker)
         graded = as_loss(ranker.loss).takes_grades
         work = partial(statistics_of_batches, reading=self.reading, graded=graded)
         found = self.frame.mapInArrow(work, SCHEMA).toArrow()
         fit_statistics(ranker, [found], self.reading)
 
-    def score(self, ranker: Any) -> float:
+    def score(self, ranker: Ranker) -> float:
         """Return the mean over people of the AUC of their rows; each must be in one partition."""
         rows = self.frame.repartition(self.reading.columns.user)
         found = rows.mapInArrow(partial(_scores_of_batches, self.reading, ranker), _SCORES)
         total = found.groupBy().sum("total", "people").collect()[0]
-        if not total[1]:
-            raise ValueError("Nobody has labels of both kinds, so that there is no AUC.")
-        return float(total[0] / total[1])
+        return mean_of_sums(total[:1], total[1:])
 
-    def newcomers(self, ranker: Any) -> Any:
+    def newcomers(self, ranker: Ranker) -> Posterior:
         """Refuse: posteriors of newcomers are found on Dask, or here."""
         raise TypeError(
             f"Newcomers to {type(ranker).__name__} are not found on Spark: pass their rows, or "
@@ -263,9 +253,9 @@ class SparkRows(RemoteAnnotations):
 
 
 def _scores_of_batches(
-    reading: SparkReader, ranker: Any, batches: Iterable[pa.RecordBatch]
+    reading: SparkReader, ranker: Ranker, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    said = reading.annotations(batches)
-    if said is not None:
-        total, people = score_of(said, ranker)
+    rows = reading.annotations(batches)
+    if rows is not None:
+        total, people = sum_of_auc(rows, ranker)
         yield pa.record_batch({"total": [total], "people": [people]})
