@@ -142,3 +142,55 @@ def test_many_distinct_numbers_are_announced_as_grades():
     with pytest.warns(UserWarning, match="threshold="):
         Annotations(np.repeat(["ann", "bob"], 30), list(range(30)) * 2, values)
     assert Annotations(["ann"] * 60, range(60), values, grades=True).grades is not None
+
+
+METHODS = {
+    HierarchicalRanker: [
+        *("decision_function", "standard_error", "predict", "predict_proba", "predict_grades"),
+        *("rank_interval", "next_items", "new_items", "user_posterior", "rank", "rank_all"),
+        *("probability_above", "probability_preferred", "explain", "similar_users", "newcomer"),
+        *("similar_items", "log_likelihood", "summary", "wtp", "shares", "elasticities", "score"),
+    ],
+    ThreeLevelRanker: ["decision_function", "rank", "rank_all", "explain", "newcomer", "score"],
+    AttributeModel: ["decision_function", "match", "rank", "newcomer", "scores", "score"],
+    ConsensusOnly: ["decision_function", "rank", "explain", "similar_users", "score"],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind, names in METHODS.items() for name in names]
+)
+def test_every_method_of_an_unfitted_model_raises_not_fitted_error(kind, name):
+    model, crowd = kind(), make_schools(3, 4, 5, 2, 1, random_state=0).annotations
+    given = {
+        "match": ("ann", crowd.X),
+        "new_items": (crowd,),
+        "wtp": (0,),
+        "shares": (crowd.X,),
+        "elasticities": (crowd.X, 0),
+        "rank_interval": (0, crowd.X),
+        "summary": (crowd,),
+        "probability_above": (crowd.X, crowd.X),
+        "probability_preferred": (crowd.X, crowd.X),
+        "explain": (0, 1),
+        "similar_users": (0,),
+        "similar_items": (0,),
+        "rank_all": (),
+        "user_posterior": (0,),
+        "next_items": (0, crowd.X),
+        "log_likelihood": (crowd,),
+        "rank": ("ann", crowd.X) if kind is AttributeModel else ("ann",),
+        **dict.fromkeys(["newcomer", "scores", "score"], (crowd,)),
+    }
+    if kind is AttributeModel and name in {"newcomer", "scores", "score"}:
+        given[name] = ({"open": crowd},)
+    ask = getattr(model, name)
+    with pytest.raises(NotFittedError):
+        list(ask(*given.get(name, (crowd,))))  # `rank_all` is a generator
+
+
+def test_fitted_attributes_of_an_unfitted_model_raise_not_fitted_error():
+    with pytest.raises(NotFittedError, match="coef_"):
+        ThreeLevelRanker().coef_  # noqa: B018
+    with pytest.raises(AttributeError, match="sorted"):
+        ThreeLevelRanker().sorted  # noqa: B018

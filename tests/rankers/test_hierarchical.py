@@ -283,3 +283,12 @@ def test_users_do_not_weigh_many_features_that_tell_of_items_alone(as_grades, mo
     ranker = HierarchicalRanker().fit(said)
     assert np.abs(ranker.coef_ - ranker.consensus_).max() < 0.01
     assert choose.call_count == as_grades  # trials of weights do not choose again
+
+
+def test_final_steps_are_listed(schools):
+    said = schools.annotations
+    assert HierarchicalRanker(1, "auc").fit(said.X, said.labels, said.users).final_steps_ == []
+    plain = HierarchicalRanker(1).fit(said.X, said.labels, users=said.users)
+    assert plain.final_steps_ == ["calibrate_variance"]
+    shared = HierarchicalRanker(1, n_item_factors=0).fit(said)
+    assert shared.final_steps_ == ["regress_items_on_features", "calibrate_variance"]

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from likeminds import Annotations, HierarchicalRanker, load, load_electricity, save
+from crowds import make_grades
+from likeminds import (
+    Annotations,
+    HierarchicalRanker,
+    ThreeLevelRanker,
+    load,
+    load_electricity,
+    make_schools,
+    save,
+)
 from likeminds.rankers.probabilities import scores_and_variances
 
 
@@ -164,3 +173,28 @@ def test_of_choices_among_what_is_shown_together():
     assert chance[some.labels].mean() > 0.4
     with pytest.raises(ValueError):
         ranker.predict_proba(some.X[:4])
+
+
+def test_labels_are_predicted_by_probabilities_above_one_half():
+    crowd = make_schools(20, 20, 40, 6, 2, random_state=0).annotations
+    ranker = HierarchicalRanker(n_groups=0).fit(crowd)
+    chance = ranker.predict_proba(crowd)[:, 1]
+    np.testing.assert_array_equal(ranker.predict(crowd), chance > 0.5)
+    words = np.where(crowd.labels, "yes", "no")
+    named = HierarchicalRanker(n_groups=0).fit(crowd.X, words, crowd.users)
+    found = named.predict(crowd.X, crowd.users)
+    assert set(found) == {"no", "yes"}
+    expected = np.array(["no", "yes"])[(named.predict_proba(crowd.X, crowd.users)[:, 1] > 0.5) * 1]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_grades_and_choices_are_not_predicted_as_labels():
+    graded = make_grades(np.random.default_rng(0))
+    ranker = HierarchicalRanker(0, "cumulative", n_item_factors=0).fit(graded)
+    with pytest.raises(TypeError, match="predict_grades"):
+        ranker.predict(graded)
+    choices = load_electricity()[:400]
+    with pytest.raises(TypeError, match="choices"):
+        HierarchicalRanker(0).fit(choices).predict(choices)
+    assert not hasattr(HierarchicalRanker(loss="auc"), "predict")
+    assert not hasattr(ThreeLevelRanker(), "predict")

@@ -99,16 +99,9 @@ class ScaledCovariance:
 
 @dataclass(frozen=True)
 class LowRankCovariance:
-    """Omega = B B' + diag(r^2): directions, and residuals that some coordinates share.
+    """Omega = B B' + diag(r^2): directions B, and residuals r.
 
-    Attributes
-    ----------
-    directions : array of shape (q, k)
-        The first B.
-    residual : array of shape (q,)
-        The first r.
-    together : array of int, shape (q,)
-        Which of the residuals, from 0, each coordinate has.
+    ``together`` numbers the residuals: coordinates with the same number share one.
     """
 
     directions: Float

@@ -37,17 +37,7 @@ _MOST_BYTES = 1 << 31
 
 @dataclass(frozen=True)
 class Coefficients:
-    """The distribution of people's weights: some vary, others are the same for everybody.
-
-    Attributes
-    ----------
-    mean : array of shape (q,)
-        theta, of the weights that vary.
-    covariance : array of shape (q, q)
-        Omega, of the same.
-    fixed : array of shape (f,)
-        The weights that are the same for everybody.
-    """
+    """The distribution of users' weights: N(mean, covariance), and ``fixed`` ones of all users."""
 
     mean: Float
     covariance: Float
@@ -56,20 +46,10 @@ class Coefficients:
 
 @dataclass(frozen=True)
 class SimulatedLikelihood:
-    """The simulated likelihood at some coefficients, and what its gradient is made of.
+    """The simulated log-likelihood by user, its squared Monte-Carlo errors, and its derivatives.
 
-    Attributes
-    ----------
-    by_user : array of shape (n_users,)
-        The log-likelihood of each person's labels.
-    variance : array of shape (n_users,)
-        The squared Monte-Carlo error of each.
-    first : array of shape (q,)
-        The sum over people of the posterior mean of weights less theta.
-    second : array of shape (q, q)
-        The sum over people of the posterior second moment of weights around theta.
-    by_fixed : array of shape (f,)
-        The gradient of the log-likelihood by the weights that are the same for everybody.
+    ``first`` and ``second`` are sums over users of posterior moments of weights around theta,
+    ``by_fixed`` is the gradient by the weights that do not vary.
     """
 
     by_user: Float
@@ -86,17 +66,7 @@ class SimulatedLikelihood:
 
 @dataclass(frozen=True)
 class SimulatedMoments:
-    """What each user contributes to the gradient of the simulated likelihood.
-
-    Attributes
-    ----------
-    first : array of shape (n_users, q)
-        The posterior mean of weights less theta.
-    second : array of shape (n_users, q, q)
-        The posterior second moment of weights around theta.
-    by_fixed : array of shape (n_users, f)
-        The gradient by the weights that are the same for all users.
-    """
+    """What each user contributes to the gradient of the simulated likelihood."""
 
     first: Float
     second: Float
@@ -167,18 +137,10 @@ class SimulationProblem:
 
 @dataclass(frozen=True)
 class _DrawBlock:
-    """Draws of a few people.
+    """Draws of a few users: weights less the shift of their means, (b, n_draws, q).
 
-    Attributes
-    ----------
-    people : array of shape (b,)
-        Their positions among all people.
-    draws : array of shape (b, n_draws, q)
-        Weights that vary, less how far the person's mean is from that of all.
-    log_base : array of shape (b, n_draws)
-        Log-likelihoods of labels, less the logarithms of the density that was drawn from.
-    slope, bend : arrays of shape (b, n_draws, f) and (b, n_draws, f, f)
-        The gradient, and minus the Hessian, of these by the weights that do not vary.
+    ``log_base`` has log-likelihoods less log-densities of the draws, ``slope`` and ``bend`` their
+    gradient and minus their Hessian by the weights that do not vary.
     """
 
     people: Index
@@ -189,22 +151,11 @@ class _DrawBlock:
 
 
 class ImportanceSampler:
-    """Draws of everybody's weights around the modes of their posteriors under a prior.
+    """Draws of users' weights around the modes of their posteriors under a prior.
 
-    Parameters
-    ----------
-    setting : SimulationProblem
-        What is simulated.
-    at : Coefficients
-        The prior for which draws are made.
-    n_draws : int
-        How many for each person; half of them mirror the others.
-    seed : int
-        Of the random numbers.
-    matched : bool
-        Whether a person's draws are scaled so that they give the integral of a normal
-        posterior and its second moments without error. Then derivatives have little noise even
-        where weights hardly vary; but only without it, the likelihood has no bias.
+    Half of the draws mirror the others. ``matched`` draws are scaled, so the integral of a normal
+    posterior and its second moments have no error, and derivatives little noise even where weights
+    hardly vary. Only without it, the likelihood has no bias.
     """
 
     def __init__(

@@ -22,19 +22,7 @@ _BYTES_AT_ONCE = 1 << 24
 
 @dataclass(frozen=True)
 class Market:
-    """Items that people choose among.
-
-    Attributes
-    ----------
-    posterior : Posterior
-        What is known about people.
-    items : array of shape (n_items, n_features)
-        The items.
-    available : array of bool, shape (n_users, n_items)
-        Who can choose what.
-    signs, logs : arrays of shape (p,), optional
-        1 or -1 for weights whose sign is known, and that may be zero, or are log-normal, else 0.
-    """
+    """Items that users choose among, where ``available``; signs and logs as in `Specification`."""
 
     posterior: Posterior
     items: FloatArray

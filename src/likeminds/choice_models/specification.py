@@ -29,18 +29,8 @@ DISTRIBUTIONS = ("normal", "censored", "lognormal")
 class Specification:
     """What the caller knows about the weights, and how much is simulated.
 
-    Attributes
-    ----------
-    fixed : array of int
-        The features whose weights are the same for everybody.
-    signs : array of shape (d,)
-        1 or -1 for features whose weights have a known sign, or are zero, else 0.
-    logs : array of shape (d,)
-        1 or -1 for features whose weights are log-normal, with this sign, else 0.
-    n_draws : int
-        Draws for each person; 0 where nothing is simulated.
-    names : array of shape (d,)
-        The names of the features.
+    ``signs`` and ``logs`` are 1 or -1 for features whose weights have a known sign (or are zero),
+    or are log-normal with this sign, else 0. Without ``n_draws``, nothing is simulated.
     """
 
     fixed: Index

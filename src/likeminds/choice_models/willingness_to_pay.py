@@ -22,15 +22,6 @@ def fieller(
 ) -> tuple[float, float]:
     """Return the ratios a / b that two estimates do not rule out.
 
-    Parameters
-    ----------
-    numerator, denominator : float
-        The estimates of a and b.
-    covariance : array of shape (2, 2)
-        Of the two estimates.
-    far : float
-        How many standard errors are too many.
-
     Examples
     --------
     >>> low, high = fieller(2.0, 1.0, np.diag([0.01, 0.0]), 2.0)

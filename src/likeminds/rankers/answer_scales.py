@@ -3,12 +3,15 @@
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from likeminds._util.array_types import IdArray
 from likeminds.data.label_parsing import LabelReading, same_label
+
+if TYPE_CHECKING:
+    from likeminds.rankers.ranker import Ranker
 
 # Spellings of yes and no, besides those that the labels had.
 _YES, _NO = ("yes", "true", "1"), ("no", "false", "0", "-1")
@@ -19,15 +22,6 @@ _FINE = 20
 @dataclass(frozen=True)
 class AnswerScale:
     """Answers from worst to best: no and yes, or grades as the labels had them.
-
-    Attributes
-    ----------
-    levels : tuple of float
-        The number of each answer: the grade, the position of a word, 0 and 1 for no and yes.
-    words : tuple of str
-        What each answer is called.
-    reading : LabelReading or None
-        How labels were read when the ranker was fitted.
 
     Examples
     --------
@@ -44,9 +38,9 @@ class AnswerScale:
     reading: LabelReading | None = None
 
     @classmethod
-    def of_ranker(cls, ranker: Any) -> "AnswerScale":
+    def of_ranker(cls, ranker: "Ranker") -> "AnswerScale":
         """Return the scale on which the users of a fitted ranker answered."""
-        reading: LabelReading | None = ranker._learned("label_reading_")
+        reading: LabelReading | None = ranker.label_reading_
         levels = _levels(ranker)
         if reading is not None and reading.grades is not None and levels is not None:
             words = reading.grades or [f"{level:.3g}" for level in levels]
@@ -65,13 +59,7 @@ class AnswerScale:
         return self.reading is not None and self.reading.grades is not None and bool(self.levels)
 
     def read(self, answer: Hashable) -> float:
-        """Return the number of an answer; a yes to grades is a grade in the middle of the upper.
-
-        Parameters
-        ----------
-        answer : bool, number or str
-            As the labels had it, as it is called, or true and false.
-        """
+        """Return the number of an answer; a yes to grades is a grade in the middle of the upper."""
         if isinstance(answer, bool | np.bool_):
             return self._typical(bool(answer)) if self.is_graded else float(answer)
         text = str(answer).strip().lower()
@@ -132,9 +120,9 @@ class AnswerScale:
         return levels[len(levels) // 2]
 
 
-def _levels(ranker: Any) -> list[float] | None:
+def _levels(ranker: "Ranker") -> list[float] | None:
     """Return the grades that a ranker knows, ascending; None where it has learned from none."""
-    grading, kept = ranker._learned("grading_"), ranker._learned("annotations_")
+    grading, kept = ranker.grading_, ranker.annotations_
     if grading is not None:
         return [float(level) for level in grading.scale.levels]
     if kept is not None and kept.grades is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 from likeminds._util.array_types import Float, Index
 from likeminds._util.map_reduce import ThreadExecutor
 from likeminds._util.per_user_arrays import times
-from likeminds.rankers.item_table import ItemTableView, frames_of
+from likeminds.rankers.item_table import ItemsToRank, ItemTableView, frames_of
 from likeminds.rankers.ranking import Ranking, expected_grades, repeated
+
+if TYPE_CHECKING:
+    from likeminds.rankers.ranker import Ranker
 
 # What the scores of a block of people take; each thread has one.
 _BLOCK_BYTES = 1 << 25
@@ -27,7 +30,9 @@ _EACH, _MORE = 4, 64
 _GRADED_AT_ONCE = 256
 
 
-def rank_all(ranker: Any, items: Any = None, *, k: int = 10) -> Iterator[Ranking]:
+def rank_all(
+    ranker: "Ranker", items: ItemsToRank | None = None, *, k: int = 10
+) -> Iterator[Ranking]:
     """Rank items for everybody, a block of people at a time.
 
     Parameters
@@ -75,7 +80,7 @@ def rank_all(ranker: Any, items: Any = None, *, k: int = 10) -> Iterator[Ranking
             yield Ranking(person, shown.ids[places], scores, frames, expected, names)
 
 
-def _weights(ranker: Any, some: slice) -> Float:
+def _weights(ranker: "Ranker", some: slice) -> Float:
     """Return some people's weights of the items' rows; nobody else's are read."""
     weights = ranker.coef_[some]
     learned = ranker.learned_items()
@@ -112,15 +117,7 @@ def _best_of_all(
 
 @dataclass(frozen=True)
 class _ItemTable:
-    """Items, in both precisions.
-
-    Attributes
-    ----------
-    rows : array of shape (n_items, p)
-        Their features.
-    columns : array of shape (p, n_items)
-        The same in single precision, in units in which no row is longer than one.
-    """
+    """Items as rows, and as columns of single precision in units of the longest row."""
 
     rows: Float
     columns: NDArray[np.float32]

@@ -56,15 +56,6 @@ class ReadableModel:
 
     Attributes of a model that is read from a file are read when they are first used, each once,
     whatever the number of threads. A fitted attribute of an unfitted model raises NotFittedError.
-
-    Attributes
-    ----------
-    rankers_ : dict
-        The fitted ranker of each attribute; of a single ranker, itself, called `NAMELESS`.
-    people_ : array
-        All users.
-    feature_names_ : array of str
-        The features.
     """
 
     rankers_: "dict[str, Ranker]"

@@ -168,6 +168,10 @@ class HierarchicalRanker(PriorRanker):
         and Omega (a ridge, pseudo-people). It compares fits of one kind, not models;
         `log_likelihood` has neither penalty nor approximation. With ``draws``: minus the
         simulated log-likelihood, by round of draws.
+    final_steps_ : list of str
+        What was rewritten after the optimum: "regress_items_on_features" (item effects and factors,
+        on the items' features), "calibrate_grades" (how grades follow from scores) or
+        "calibrate_variance" (``label_doubt_``). ``objective_`` is that before these steps.
     n_iter_, converged_ : int, bool
         Steps of the last descent, and whether it ended by ``tol``.
     sampling_ : SubsampleRecord or None

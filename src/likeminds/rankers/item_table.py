@@ -3,9 +3,10 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
@@ -18,30 +19,24 @@ from likeminds.data.identifiers import as_id_array, encode, lookup
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers.validation import places_of
 
-# People whose names a mistaken one is compared with.
+if TYPE_CHECKING:
+    from likeminds.rankers.ranker import Ranker
+
+ItemsToRank: TypeAlias = "Mapping[Any, ArrayLike] | Annotations | ItemTableView"
+# Users whose names a mistaken one is compared with.
 _COMPARED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class ItemTableView:
-    """Distinct items with their features, as a ranker sees them.
+    """Distinct items with their features, as a ranker sees them."""
 
-    Attributes
-    ----------
-    ranker : Ranker
-        Who sees them.
-    ids : array of shape (n_items,)
-        Which they are.
-    features : array of shape (n_items, n_features)
-        What they are like.
-    """
-
-    ranker: Any
+    ranker: "Ranker"
     ids: IdArray
     features: FloatArray
 
     @classmethod
-    def of(cls, ranker: Any, items: Any) -> "ItemTableView":
+    def of(cls, ranker: "Ranker", items: "ItemsToRank | None") -> "ItemTableView":
         """Take items as a mapping to features or as annotations; None are those it has kept."""
         check_is_fitted(ranker)
         if isinstance(items, ItemTableView):
@@ -97,9 +92,9 @@ class ItemTableView:
         return np.zeros(len(self)) if self.learned is None else self.learned.effects
 
 
-def gives_grades(ranker: Any) -> bool:
+def gives_grades(ranker: "Ranker") -> bool:
     """Say whether a ranker predicts grades."""
-    return ranker._best_model._learned("grading_") is not None
+    return ranker._best_model.grading_ is not None
 
 
 def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any, str]) -> Index:
@@ -136,7 +131,7 @@ def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any,
     return places[codes]
 
 
-def columns_of(ranker: Any) -> tuple[str, ...]:
+def columns_of(ranker: "Ranker") -> tuple[str, ...]:
     """Return the names of the columns of `ItemTableView.rows`."""
     learned = ranker.learned_items()
     n_factors = 0 if learned is None else learned.n_factors
@@ -144,7 +139,7 @@ def columns_of(ranker: Any) -> tuple[str, ...]:
     return (*names, *(f"learned_{n}" for n in range(1, n_factors + 1)))
 
 
-def weights_of_all(ranker: Any) -> Float:
+def weights_of_all(ranker: "Ranker") -> Float:
     """Return everybody's weights of these columns: (n_users, p)."""
     learned = ranker.learned_items()
     if learned is None or not learned.n_factors:
@@ -152,7 +147,7 @@ def weights_of_all(ranker: Any) -> Float:
     return np.hstack([ranker.coef_, ranker.factor_weights_])
 
 
-def place_of_user(ranker: Any, person: Hashable) -> int:
+def place_of_user(ranker: "Ranker", person: Hashable) -> int:
     """Return where somebody is among the ranker's people; suggest others if nowhere."""
     check_is_fitted(ranker)
     place = int(places_of(ranker, [person])[0])
@@ -166,18 +161,18 @@ def place_of_user(ranker: Any, person: Hashable) -> int:
     return place
 
 
-def user_at(ranker: Any, place: int) -> Any:
+def user_at(ranker: "Ranker", place: int) -> Any:
     """Return who is at a place among the ranker's people, as a plain Python object."""
     return ranker.users_[place : place + 1].tolist()[0]
 
 
-def frames_of(ranker: Any) -> Frames:
+def frames_of(ranker: "Ranker") -> Frames:
     """Return which kind of tables the caller works with, as far as the ranker has seen any."""
     kept = ranker.kept_
     return "pyarrow" if kept is None else kept.frames
 
 
-def summary_html(ranker: Any) -> str:
+def summary_html(ranker: "Ranker") -> str:
     """Return what a ranker has learned as HTML; nothing of one that is not fitted."""
     people = ranker._learned("users_")
     if people is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +19,12 @@ from likeminds.mixed_model.item_posteriors import Answered
 from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import ResponseStyle
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.rankers.item_table import ItemTableView, frames_of, gives_grades
+from likeminds.rankers.item_table import ItemsToRank, ItemTableView, frames_of, gives_grades
 from likeminds.rankers.ranking import Ranking, best_of, repeated
 from likeminds.rankers.validation import RemoteAnnotations, as_annotations, is_graded, refuse_extras
+
+if TYPE_CHECKING:
+    from likeminds.rankers.ranker import Ranker
 
 # Items and users that are printed.
 _PRINTED, _MOST_PRINTED = 5, 10
@@ -73,7 +76,7 @@ class NewUsers(Posterior):
     def rank(
         self,
         user: Hashable | None = None,
-        items: Any = None,
+        items: ItemsToRank | None = None,
         *,
         k: int | None = None,
         labelled: bool = False,
@@ -176,7 +179,7 @@ def to_score(person: Hashable, items: IdArray, features: Any) -> Annotations:
 
 
 def newcomer(  # the method of every ranker that has ``_newcomers``
-    self: Any,
+    self: "Ranker",
     X: ArrayLike | Annotations | Mapping[Hashable, Any] | RemoteAnnotations | None = None,
     y: ArrayLike | None = None,
     users: Iterable[Hashable] | None = None,
@@ -255,7 +258,7 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
 
 
 def _by_item(
-    ranker: Any, answers: Mapping[Hashable, Any], users: Iterable[Hashable] | None
+    ranker: "Ranker", answers: Mapping[Hashable, Any], users: Iterable[Hashable] | None
 ) -> Annotations:
     """Return the answers of one user about items, by their ids or names."""
     who = [0] if users is None else list(users)
@@ -278,18 +281,23 @@ def _by_item(
     )
 
 
-def ways_of(ranker: Any) -> ResponseStyle | None:
+def ways_of(ranker: "Ranker") -> ResponseStyle | None:
     """Return how the people of a ranker turn scores into grades, where they gave grades."""
-    grading: CumulativeLogit | None = ranker._learned("grading_")
-    return None if grading is None else ResponseStyle(grading, ranker.label_reading_)
+    grading: CumulativeLogit | None = ranker.grading_
+    if grading is None:
+        return None
+    assert ranker.label_reading_ is not None
+    return ResponseStyle(grading, ranker.label_reading_)
 
 
 def _as_grades(
-    ranker: Any, X: ArrayLike | Annotations, y: ArrayLike | None
+    ranker: "Ranker", X: ArrayLike | Annotations, y: ArrayLike | None
 ) -> tuple[ArrayLike | Annotations, ArrayLike | None]:
     """Return labels of yes or no as typical grades; grades as they are."""
-    cut, words = ranker.label_reading_.threshold, ranker.label_reading_.grades
-    grading = ranker._learned("grading_")
+    reading = ranker.label_reading_
+    assert reading is not None
+    cut, words = float(reading.threshold or 0.0), reading.grades
+    grading = ranker.grading_
     levels = np.array([cut, cut + 1.0]) if grading is None else grading.scale.levels
     low, high = levels[levels <= cut], levels[levels > cut]
     typical = np.array([low[len(low) // 2], high[len(high) // 2]])

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,16 @@ from likeminds._util.result_tables import Frames, ResultTable
 from likeminds.data.column_roles import as_arrow
 from likeminds.data.identifiers import as_id_array, lookup
 from likeminds.rankers.item_table import (
+    ItemsToRank,
     ItemTableView,
     frames_of,
     gives_grades,
     place_of_user,
     user_at,
 )
+
+if TYPE_CHECKING:
+    from likeminds.rankers.ranker import Ranker
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +93,9 @@ class Ranking(ResultTable):
 
 
 def rank(
-    ranker: Any,
+    ranker: "Ranker",
     user: Hashable | None = None,
-    items: Any = None,
+    items: ItemsToRank | None = None,
     *,
     k: int | None = None,
     unseen: bool = False,
@@ -149,7 +153,7 @@ def rank(
 
 
 def expected_grades(
-    ranker: Any, features: Any, users: IdArray | None, ids: IdArray
+    ranker: "Ranker", features: Any, users: IdArray | None, ids: IdArray
 ) -> NDArray[Any] | None:
     """Return the expected grade of each row, or the nearest word; None for models of labels."""
     if not gives_grades(ranker):
@@ -164,14 +168,14 @@ def repeated(user: Hashable, n: int) -> IdArray:
     return users
 
 
-def sure_scores(ranker: Any, features: Any, ids: IdArray) -> Float:
+def sure_scores(ranker: "Ranker", features: Any, ids: IdArray) -> Float:
     """Return by how much, at least, all want items: less the more is left open about each."""
     scores = np.asarray(ranker.decision_function(features, items=ids))
     known = ranker._best_model.learned_items()
     return scores if known is None else known.of(ids).at_least(scores)
 
 
-def judged_by(ranker: Any, user: Hashable | None, ids: IdArray) -> Bool:
+def judged_by(ranker: "Ranker", user: Hashable | None, ids: IdArray) -> Bool:
     """Tell which items a person has judged in what the ranker was fitted to."""
     said = ranker.kept_
     if user is None or said is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,12 +12,16 @@ from likeminds._util.lazy_imports import pa
 from likeminds._util.result_tables import Frames, ResultTable, Rows
 from likeminds._util.text_format import signed, written_grade
 from likeminds.rankers.item_table import (
+    ItemsToRank,
     ItemTableView,
     columns_of,
     frames_of,
     gives_grades,
     place_of_user,
 )
+
+if TYPE_CHECKING:
+    from likeminds.rankers.ranker import Ranker
 
 LEVELS = ("consensus", "group", "personal")
 # Half the width of an interval of 90 %, in standard errors.
@@ -144,17 +148,6 @@ def take_apart(
 ) -> dict[str, Any]:
     """Return the ``score``, ``levels`` and ``features`` of `Reasons`.
 
-    Parameters
-    ----------
-    weights : array of shape (3, p)
-        Of consensus, group and personal.
-    names : sequence of str
-        What the columns are called.
-    row, centre : arrays of shape (p,)
-        The item, and the average one.
-    effect : float
-        What all see in the item beyond that, above the average item's.
-
     Examples
     --------
     >>> weights = np.array([[1.0, 0.0], [0.5, 0.0], [0.0, -1.0]])
@@ -177,7 +170,7 @@ def take_apart(
 
 
 def explain(
-    ranker: Any, user: Hashable | None, item: Hashable, items: Any = None
+    ranker: "Ranker", user: Hashable | None, item: Hashable, items: ItemsToRank | None = None
 ) -> ScoreDecomposition:
     """Say why an item has its score for a person: by level and by feature, with its uncertainty.
 
@@ -235,7 +228,7 @@ def explain(
     )
 
 
-def _levels_of(ranker: Any, user: Hashable | None) -> Float:
+def _levels_of(ranker: "Ranker", user: Hashable | None) -> Float:
     """Return somebody's weights by level, (3, p); those of learned columns are the group's."""
     shared = np.asarray(ranker.consensus_)
     if user is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,12 +12,16 @@ from likeminds._util.lazy_imports import pa
 from likeminds._util.result_tables import Frames, ResultTable
 from likeminds.data.column_roles import as_arrow
 from likeminds.rankers.item_table import (
+    ItemsToRank,
     ItemTableView,
     frames_of,
     place_of_user,
     user_at,
     weights_of_all,
 )
+
+if TYPE_CHECKING:
+    from likeminds.rankers.ranker import Ranker
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +67,9 @@ class Similarity(ResultTable):
         return f"{self.what.capitalize()} most like {self.of}"
 
 
-def similar_users(ranker: Any, user: Hashable, k: int | None = 10, items: Any = None) -> Similarity:
+def similar_users(
+    ranker: "Ranker", user: Hashable, k: int | None = 10, items: ItemsToRank | None = None
+) -> Similarity:
     """Return the people whose ranking of the items is most like somebody's.
 
     Likeness is the correlation, over the items, of two people's scores. It is about all of the
@@ -102,7 +108,9 @@ def similar_users(ranker: Any, user: Hashable, k: int | None = 10, items: Any = 
     return Similarity(one, ranker.users_[best], found[best], "people", frames_of(ranker))
 
 
-def similar_items(ranker: Any, item: Hashable, k: int | None = 10, items: Any = None) -> Similarity:
+def similar_items(
+    ranker: "Ranker", item: Hashable, k: int | None = 10, items: ItemsToRank | None = None
+) -> Similarity:
     """Return the items that are liked by the same people as an item.
 
     Likeness is the correlation, over the people, of the scores of two items: who likes one more

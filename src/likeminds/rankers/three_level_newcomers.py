@@ -45,17 +45,7 @@ _LEAST = 1e-6
 
 @dataclass(frozen=True)
 class ThreeLevelNewcomers:
-    """Newcomers to a ranker with the paper's three levels.
-
-    Attributes
-    ----------
-    crowd : FittedPrior
-        The prior of newcomers' weights, and the precision of labels.
-    loss : Loss
-        The loss of newcomers' labels.
-    knee : float
-        The length of deviations beyond which their penalty is linear.
-    """
+    """Newcomers to a ranker with the paper's three levels."""
 
     crowd: FittedPrior
     loss: Loss

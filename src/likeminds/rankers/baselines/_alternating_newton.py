@@ -20,17 +20,7 @@ _HALVINGS = 12
 
 @dataclass(frozen=True)
 class SparseVotes:
-    """Who said what of which item, in compressed rows by person and by item.
-
-    Attributes
-    ----------
-    by_user, by_item : sparse arrays
-        Where labels are; their data is filled in as it is needed.
-    order : array of int
-        Where each label of ``by_item`` is in ``by_user``.
-    label, weight : arrays of shape (n_labels,)
-        In the order of ``by_user``.
-    """
+    """Labels in compressed rows by user and by item; ``order`` maps the latter to the former."""
 
     by_user: csr_array
     by_item: csr_array
