@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,6 @@ from likeminds.rankers.validation import places_of
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
 
-ItemsToRank: TypeAlias = "Mapping[Any, ArrayLike] | Annotations | ItemTableView"
 # Users whose names a mistaken one is compared with.
 _COMPARED = 100_000
 
@@ -90,6 +89,9 @@ class ItemTableView:
     def effects(self) -> Float:
         """What all see in each item beyond its features; zeros where that was not learned."""
         return np.zeros(len(self)) if self.learned is None else self.learned.effects
+
+
+ItemsToRank = Mapping[Any, ArrayLike] | Annotations | ItemTableView
 
 
 def gives_grades(ranker: "Ranker") -> bool:
