@@ -17,7 +17,7 @@ from likeminds import (
 from likeminds.report.facts import ReportFacts
 from likeminds.report.sentences import agreed
 from likeminds.schools import Explanation
-from likeminds.schools.variance_shares import likeness
+from likeminds.schools.weight_levels import likeness
 
 pytestmark = pytest.mark.seconds
 

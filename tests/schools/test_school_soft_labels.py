@@ -11,8 +11,7 @@ from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, find_sc
 from likeminds.metrics.calibration import calibrate
 from likeminds.schools import Explanation, school_soft_labels
 from likeminds.schools.items import Items
-from likeminds.schools.school_soft_labels import BOUND, VoteMatrices, shares_of_groups
-from likeminds.schools.yes_log_odds import YesLogOdds
+from likeminds.schools.school_soft_labels import BOUND, VoteMatrices, YesLogOdds, shares_of_groups
 
 pytestmark = pytest.mark.seconds
 
@@ -162,7 +161,7 @@ def test_several_labels_about_one_item_are_one_vote():
 
 def test_a_sample_of_people_speaks_for_all(opposed, ranker, found, monkeypatch):
     said, _, _ = opposed
-    monkeypatch.setattr(school_soft_labels, "_MOST_PEOPLE", 30)
+    monkeypatch.setattr(school_soft_labels, "_MOST_USERS", 30)
     items = Items.of_annotations(said, np.random.default_rng(0))
     liking = YesLogOdds.of_ranker(ranker, items, said)
     votes = VoteMatrices.of_annotations(said, ranker.users_, items)

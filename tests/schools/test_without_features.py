@@ -9,7 +9,7 @@ from likeminds import Annotations, HierarchicalRanker, find_schools, write_repor
 from likeminds.plots import heatmap, user_card
 from likeminds.schools import Explanation
 from likeminds.schools.items import Items
-from likeminds.schools.yes_log_odds import YesLogOdds
+from likeminds.schools.school_soft_labels import YesLogOdds
 
 pytestmark = pytest.mark.seconds
 

@@ -21,8 +21,7 @@ from likeminds.schools.find import find_schools, items_of, labels_of
 from likeminds.schools.items import Items
 from likeminds.schools.result import Facts, Schools, plain_items, plain_standing
 from likeminds.schools.school_names import are_named, are_telling, name_deviation, strengths, wishes
-from likeminds.schools.variance_shares import likeness
-from likeminds.schools.weight_levels import WeightLevels, as_ranker
+from likeminds.schools.weight_levels import WeightLevels, as_ranker, likeness
 
 # Fewer people are not offered two schools.
 _FEWEST = 10

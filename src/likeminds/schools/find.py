@@ -1,72 +1,77 @@
-"""Find the schools of thought in a ranker's group level."""
+"""Find the schools of thought in a ranker's group level, and put them into words."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.result_tables import Frames
+from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.metrics.severity import severity_of
 from likeminds.rankers.capabilities import Capability, within_reach
-from likeminds.schools.descriptions import ITEMS_SHOWN, SchoolCrowd, soft_labels_of
+from likeminds.rankers.ranker import Ranker
 from likeminds.schools.items import Items, JudgedItem
-from likeminds.schools.mixture import MixturePartition, divide
-from likeminds.schools.result import LEVELS, Schools
-from likeminds.schools.school_names import leading
-from likeminds.schools.school_soft_labels import SoftLabels
-from likeminds.schools.schools_cache import keep, kept, mark_of
-from likeminds.schools.variance_shares import loners, shares
-from likeminds.schools.weight_levels import WeightLevels, as_ranker
+from likeminds.schools.mixture import Found, divide, mark_of, read_cache, write_cache
+from likeminds.schools.mixture import MixturePartition as Partition
+from likeminds.schools.result import LEVELS, Axis, School, Schools
+from likeminds.schools.school_names import are_telling, leading, name_deviation, strengths
+from likeminds.schools.school_soft_labels import (
+    BOUND,
+    SoftLabels,
+    VoteMatrices,
+    YesLogOdds,
+    shares_of_groups,
+)
+from likeminds.schools.weight_levels import WeightLevels, as_ranker, loners, variance_shares
 
-# What makes the result reproducible, unless somebody asks for another one.
-_USUAL = 0
-# The least share of what moves the scores of somebody who sees it their own way where all agree.
+# The seed of results that are cached.
+_SEED = 0
+# If all users agree, the least personal share of a loner's variance.
 _OF_THEIR_OWN = 0.05
-# Items whose places differ less between people divide nobody.
+# Items whose places differ less between users are not divisive.
 _DIVIDED = 0.05
+_ITEMS_SHOWN, _AXES_SHOWN = 8, 3
+# The share of the crowd at one end of a direction.
+_END = 0.25
 
 
 def find_schools(
-    ranker: Any,
+    ranker: Ranker,
     annotations: Annotations | Items | None = None,
     n_schools: int | str = "auto",
-    random_state: int | Generator | None = _USUAL,
+    random_state: int | Generator | None = _SEED,
     *,
     texts: Mapping[Hashable, str] | None = None,
     said: Annotations | None = None,
 ) -> Schools:
-    """Say who thinks alike, on which features, and who stands alone.
+    """Find groups of users who rank alike, the features that set them apart, and loners.
 
-    People are divided by where they stand in the strong directions of the ranker's group level,
-    in the metric of the scores: near are those whose scores of the items deviate alike from the
-    consensus, once everybody is made equally decided. Nothing is fitted again.
+    Users are divided by their positions in the strong directions of the ranker's group level, in
+    the metric of the scores: users are near each other if their scores of the items deviate alike
+    from the consensus, once all are scaled to be equally decided. Nothing is fitted again.
 
     Parameters
     ----------
     ranker : ranker
-        A fitted `ThreeLevelRanker` (or its tuned version), `HierarchicalRanker`, or
-        `DecomposedRanker` with a group-like component.
+        Fitted, with a group level: `ThreeLevelRanker` (tuned or not), `HierarchicalRanker`, or a
+        `DecomposedRanker` with a component called group or low_rank.
     annotations : Annotations or Items, optional
         Its items say how features vary and go together, and are shown as examples. By default
         those the ranker was fitted to, where it still has them; else features are taken as
         independent, with the spread the ranker measured, and no items are shown.
     n_schools : int or "auto", default="auto"
-        How many schools; "auto" lets the data say (see `likeminds.schools.mixture`), which may
-        find none: people who differ gradually, or not at all.
+        How many schools; "auto" lets the data say (see `likeminds.schools.mixture`): maybe none.
     random_state : int or Generator, default=0
         Makes the result reproducible.
     texts : mapping from item id to str, optional
-        What the items say, or are called; by default the names that the ranker keeps
-        (`name_items`). Schools are named after the items that set them apart
-        where features have no names that mean anything (x0, component_3), or there are none.
+        Texts or names of items, by default those that the ranker keeps (`name_items`). Schools are
+        named after items where features have no names that mean anything (x0, component_3).
     said : Annotations, optional
-        What people said about the items, for soft labels: by default ``annotations``, or what the
-        ranker has kept.
+        Labels for the soft labels: by default ``annotations``, or those the ranker has kept.
 
     Returns
     -------
@@ -74,10 +79,9 @@ def find_schools(
 
     Notes
     -----
-    People with few labels stand near the middle because little is known about them. Of a model
-    whose people are in files, 20,000 of them are divided, drawn as if by chance by their ids.
-    More than 5,000 people are divided by a mixture fitted to a sample of so many; 100,000 people
-    with 64 features take seconds.
+    Users with few labels stand near the middle. If a model has its users in files, 20,000 of them
+    are divided, drawn by hashes of their ids. More than 5,000 users are divided by a mixture
+    fitted to a sample of so many.
 
     Examples
     --------
@@ -87,72 +91,75 @@ def find_schools(
     >>> schools = find_schools(ranker, crowd.annotations)
     >>> len(schools), [school.size for school in schools]
     (3, [20, 20, 20])
-    >>> schools[1].divisive[0]._fields
-    ('item', 'row', 'value', 'text')
     """
     rng = np.random.default_rng(random_state)
     ranker = within_reach(as_ranker(ranker))
-    place = _UserPlaces.of_ranker(ranker, annotations, rng, texts=texts, said=said)
-    levels, items, spread, alike = place.levels, place.items, place.spread, place.alike
+    crowd = _Crowd.of_ranker(ranker, annotations, rng, texts=texts, said=said)
+    levels, items, spread = crowd.levels, crowd.items, crowd.spread
     asked = _asked(n_schools, len(levels.users))
     found = None
-    if asked is None and random_state == _USUAL and items is not None:
-        found = kept(as_ranker(ranker), place.mark, items)
-    division, soft, apart = place.divided(ranker, asked, rng) if found is None else found
-    coordinates, directions = place.coordinates
-    crowd = SchoolCrowd(alike, items, spread, division, soft, as_ranker(ranker).verb)
-    frames: Frames = "pyarrow" if place.said is None else place.said.frames
-    soft = None if soft is None else soft.of_schools(len(crowd.added), frames)
-    standing, loner = shares(levels, spread), loners(levels, spread)
+    if asked is None and random_state == _SEED and items is not None:
+        found = read_cache(as_ranker(crowd.ranker), crowd.mark, items)
+    division, soft, apart = crowd.divided(asked, rng) if found is None else found
+    verb: Verb = as_ranker(crowd.ranker).verb
+    words = _Descriptions(crowd.alike, items, spread, division, soft, verb)
+    n_found = len(words.added)
+    frames: Frames = "pyarrow" if crowd.said is None else crowd.said.frames
+    soft = None if soft is None else soft.of_schools(n_found, frames)
+    coordinates, directions = crowd.coordinates
+    standing, loner = variance_shares(levels, spread), loners(levels, spread)
     if not directions.size:
-        # Of people who all agree, some are a little further from the others than chance lets them.
+        # If all users agree, some are still a little further from the others than by chance.
         loner = loner & (standing[:, LEVELS.index("personal")] >= _OF_THEIR_OWN)
     return Schools(
         user_ids=levels.users,
-        labels=division.labels if len(crowd.added) else division.labels - 1,
-        membership=division.membership[:, : len(crowd.added)],
-        schools=crowd.schools(),
+        labels=division.labels if n_found else division.labels - 1,
+        membership=division.membership[:, :n_found],
+        schools=words.schools(),
         feature_names=levels.feature_names,
         feature_words=levels.words_over(items),
-        strength=crowd.strength,
-        feature_school=_feature_school(crowd.strength),
+        strength=words.strength,
+        feature_school=_feature_school(words.strength),
         coordinates=coordinates,
-        axes=crowd.axes(coordinates, directions),
+        axes=words.axes(coordinates, directions),
         standing=standing,
         loner=loner,
-        # Where no direction is more than chance, nothing divides people that labels can show.
-        divisive=() if items is None or not directions.size else _most_divisive(items, apart),
-        agreed=() if items is None or soft is None else items.judged(soft.at_least, ITEMS_SHOWN),
+        # Without a direction that is more than chance, the labels show no divisive items.
+        divisive=()
+        if items is None or not directions.size
+        else tuple(one for one in items.judged(apart, _ITEMS_SHOWN) if one.value >= _DIVIDED),
+        agreed=() if items is None or soft is None else items.judged(soft.at_least, _ITEMS_SHOWN),
         soft_labels=soft,
         spread=spread,
         criterion=division.criterion,
         agreement=division.agreement,
         suggested=asked is None,
-        verb=as_ranker(ranker).verb,
-        severity=severity_of(place.said),
+        verb=verb,
+        severity=severity_of(crowd.said),
         frames=frames,
     )
 
 
-def keep_schools(ranker: Any) -> None:
-    """Keep with a ranker what takes long to find out about the crowd it was fitted to.
+def keep_schools(ranker: Ranker) -> None:
+    """Cache with a ranker how its users divide, and their soft labels.
 
-    `find_schools` with the items and labels of the ranker, and all that is told from it, then
-    take a fraction of the time, also when the ranker was saved with its data and read again. What
-    was kept for other weights or labels is not used; a ranker without items keeps nothing.
+    `find_schools` with the ranker's own items and labels then takes a fraction of the time, also
+    after the ranker was saved with its data and loaded. A cache for other weights or labels is not
+    used; a ranker without items caches nothing.
     """
-    chosen = as_ranker(ranker)
-    if not Capability.LEVELS.of(chosen) or chosen.kept_ is None:
+    fitted = as_ranker(ranker)
+    if not Capability.LEVELS.of(fitted) or fitted.kept_ is None:
         return
-    rng = np.random.default_rng(_USUAL)
-    place = _UserPlaces.of_ranker(ranker, None, rng)
-    keep(chosen, place.mark, *place.divided(ranker, None, rng))
+    rng = np.random.default_rng(_SEED)
+    crowd = _Crowd.of_ranker(ranker, None, rng)
+    write_cache(fitted, crowd.mark, crowd.divided(None, rng))
 
 
 @dataclass(frozen=True, eq=False)
-class _UserPlaces:
-    """Where people stand, with the items and labels that say so."""
+class _Crowd:
+    """The weights of a ranker's users, with their items and labels."""
 
+    ranker: Ranker
     levels: WeightLevels
     items: Items | None
     said: Annotations | None
@@ -160,18 +167,21 @@ class _UserPlaces:
     @classmethod
     def of_ranker(
         cls,
-        ranker: Any,
+        ranker: Ranker,
         annotations: Annotations | Items | None,
         rng: Generator,
         *,
         texts: Mapping[Hashable, str] | None = None,
         said: Annotations | None = None,
-    ) -> "_UserPlaces":
+    ) -> "_Crowd":
         levels = WeightLevels.of_ranker(ranker)
         items = items_of(ranker, annotations, rng, texts)
-        if items is not None:
-            _refuse_other_features(levels, items)
-        return cls(levels, items, labels_of(ranker, annotations) if said is None else said)
+        if items is not None and len(items.feature_names) != len(levels.feature_names):
+            raise ValueError(
+                f"The items have {len(items.feature_names)} features, but the ranker was fitted "
+                f"to {len(levels.feature_names)}."
+            )
+        return cls(ranker, levels, items, labels_of(ranker, annotations) if said is None else said)
 
     @cached_property
     def spread(self) -> Float:
@@ -190,21 +200,44 @@ class _UserPlaces:
         assert self.items is not None
         return mark_of(self.levels, self.items, self.said)
 
-    def divided(
-        self, ranker: Any, asked: int | None, rng: Generator
-    ) -> tuple[MixturePartition, SoftLabels | None, Float]:
-        coordinates = self.coordinates[0]
-        division = divide(coordinates, asked, rng)
+    def divided(self, n_schools: int | None, rng: Generator) -> Found:
+        division = divide(self.coordinates[0], n_schools, rng)
         if self.items is None:
             return division, None, np.zeros(0)
-        soft = soft_labels_of(
-            ranker, self.items, self.said, division=division, coordinates=coordinates, rng=rng
-        )
+        soft = self._soft_labels(self.items, division, rng)
         return division, soft, self.items.disagreement(self.levels.coef, rng)
+
+    def _soft_labels(self, items: Items, division: Partition, rng: Generator) -> SoftLabels | None:
+        """Predict who says yes; None where scores are not log-odds and no labels calibrate them."""
+        odds = YesLogOdds.of_ranker(self.ranker, items, self.said)
+        if odds is None:
+            return None
+        votes = VoteMatrices.of_annotations(self.said, self.levels.users, items)
+        n_users, n_schools = division.membership.shape
+        everybody = np.ones((1, n_users), dtype=np.bool_)
+        schools = division.labels == np.arange(n_schools)[:, None]
+        axes = self.coordinates[0][:, :_AXES_SHOWN].T
+        low, high = np.quantile(axes, [_END, 1.0 - _END], axis=1)[:, :, None]
+        ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_users)
+        # A school may be empty where more were asked for than there are.
+        groups = np.concatenate([everybody, schools | ~schools.any(axis=1)[:, None], ends])
+        share, error = shares_of_groups(odds, votes, groups, rng)
+        own, shape = slice(1, 1 + n_schools), (len(axes), 2, len(items))
+        return SoftLabels(
+            items=items.ids,
+            rows=items.rows,
+            n_votes=np.asarray(votes.said.sum(axis=0)).astype(np.intp),
+            share=share[0],
+            error=error[0],
+            by_school=share[own],
+            error_by_school=error[own],
+            at_ends=share[own.stop :].reshape(shape),
+            error_at_ends=error[own.stop :].reshape(shape),
+        )
 
 
 def items_of(
-    ranker: Any,
+    ranker: Ranker,
     annotations: Annotations | Items | None,
     rng: int | Generator = 0,
     texts: Mapping[Hashable, str] | None = None,
@@ -213,27 +246,137 @@ def items_of(
 
     Without ``texts``, items have the names that the ranker keeps.
     """
-    known = as_ranker(ranker)
+    fitted = as_ranker(ranker)
     if isinstance(annotations, Items):
         items = annotations
-        known.learned_about(items.ids)
+        fitted.learned_about(items.ids)
     else:
-        said = labels_of(ranker, annotations)
-        if said is None:
+        labels = labels_of(ranker, annotations)
+        if labels is None:
             return None
-        items = Items.of_annotations(said, np.random.default_rng(rng)).among(known.scorable_ids())
+        items = Items.of_annotations(labels, np.random.default_rng(rng))
+        items = items.among(fitted.scorable_ids())
     texts = texts or items.texts or ranker.item_names or None
-    return replace(items, texts=texts, verb=known.verb).with_learned(known)
+    return replace(items, texts=texts, verb=fitted.verb).with_learned(fitted)
 
 
-def labels_of(ranker: Any, annotations: Annotations | Items | None) -> Annotations | None:
+def labels_of(ranker: Ranker, annotations: Annotations | Items | None) -> Annotations | None:
     """Return the labels that were given, or else those that the ranker has kept."""
-    return annotations if isinstance(annotations, Annotations) else as_ranker(ranker).kept_
+    if isinstance(annotations, Annotations):
+        return annotations
+    stored: Annotations | None = as_ranker(ranker).kept_
+    return stored
 
 
-def _most_divisive(items: Items, apart: Float) -> tuple[JudgedItem, ...]:
-    found = items.judged(apart, ITEMS_SHOWN)
-    return tuple(one for one in found if one.value >= _DIVIDED)
+@dataclass(frozen=True, eq=False)
+class _Descriptions:
+    """Words and examples for the schools of a crowd, and for the directions in which it differs."""
+
+    levels: WeightLevels  # all users being equally decided
+    items: Items | None
+    spread: Float
+    division: Partition
+    soft: SoftLabels | None
+    verb: Verb
+
+    @cached_property
+    def added(self) -> Float:
+        """The mean group level of each school: (n_schools, n_features), no rows for one part."""
+        division = self.division
+        n_parts = division.membership.shape[1]
+        added = np.zeros((n_parts if n_parts > 1 else 0, len(self.spread)))
+        for school in np.unique(division.labels) if n_parts > 1 else ():
+            added[school] = self.levels.group[division.labels == school].mean(axis=0)
+        return added
+
+    @cached_property
+    def strength(self) -> Float:
+        """How much each feature matters to what a school adds: (n_schools, n_features)."""
+        return strengths(self.added, self.spread)
+
+    @cached_property
+    def sizes(self) -> Index:
+        """The number of users in each school."""
+        return np.bincount(self.division.labels, minlength=len(self.added))
+
+    def schools(self) -> tuple[School, ...]:
+        """Put the schools into words."""
+        added, strength, sizes = self.added, self.strength, self.sizes
+        if not len(added):
+            return ()
+        # The mean of the users outside of each school.
+        total = sizes @ added
+        rest = (total - sizes[:, None] * added) / np.maximum(sizes.sum() - sizes, 1)[:, None]
+        return tuple(
+            School(
+                number=n + 1,
+                name=self._name_of_school(n, rest[n]),
+                size=int(sizes[n]),
+                share=float(sizes[n] / sizes.sum()),
+                stability=float(self.division.stability[n]),
+                features={
+                    self.levels.feature_names[j]: float(strength[n, j])
+                    for j in leading(strength[n]).tolist()
+                },
+                weights=self.levels.consensus + added[n],
+                **self._examples(added[n], rest[n]),
+            )
+            for n in range(len(added))
+        )
+
+    def axes(self, coordinates: Float, directions: Float) -> tuple[Axis, ...]:
+        """Put the strong directions of the group level into words."""
+        squares = (coordinates**2).mean(axis=0)
+        steps = (np.sqrt(squares)[:, None] * directions)[:_AXES_SHOWN]
+        found = []
+        for n, strength in enumerate(strengths(steps, self.spread)):
+            low, high = self._names_of_ends(n, steps[n], strength)
+            found.append(Axis(float(squares[n] / squares.sum()), low, high, strength, steps[n]))
+        return tuple(found)
+
+    def _name_of_school(self, n: int, rest: Float) -> str:
+        added, strength, soft = self.added[n], self.strength[n], self.soft
+        if self.items is None or are_telling(strength, self.levels.feature_names):
+            return self._named(added, strength)
+        if soft is None:
+            own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
+            return self.items.name_apart(own, others, 0.0 * own)
+        outside = self.sizes * (np.arange(len(self.sizes)) != n)
+        part = (outside / max(outside.sum(), 1))[:, None]
+        others = (part * soft.by_school).sum(axis=0)
+        variance = soft.error_by_school[n] ** 2 + (part**2 * soft.error_by_school**2).sum(axis=0)
+        return self.items.name_apart(soft.by_school[n], others, BOUND * np.sqrt(variance))
+
+    def _names_of_ends(self, n: int, step: Float, strength: Float) -> tuple[str, str]:
+        words = self._named(-step, -strength), self._named(step, strength)
+        if self.items is None or are_telling(strength, self.levels.feature_names):
+            return words
+        if self.soft is None:
+            ends = self.items.places(self.levels.consensus + np.stack([-step, step]))
+            doubt = 0.0 * ends[0]
+        else:
+            ends = self.soft.at_ends[n]
+            doubt = BOUND * np.sqrt((self.soft.error_at_ends[n] ** 2).sum(axis=0))
+        # One end dislikes what the other likes: naming both for each end would say it twice.
+        for liked_only in (True, False):
+            low = self.items.name_apart(ends[0], ends[1], doubt, liked_only=liked_only)
+            high = self.items.name_apart(ends[1], ends[0], doubt, liked_only=liked_only)
+            if low and high:
+                break
+        return low or words[0], high or words[1]
+
+    def _named(self, added: Float, strength: Float) -> str:
+        names, consensus = self.levels.feature_names, self.levels.consensus
+        binary = np.zeros(len(names), np.bool_) if self.items is None else self.items.binary
+        return name_deviation(added, consensus, strength, names, binary, self.verb)
+
+    def _examples(self, added: Float, rest: Float) -> dict[str, tuple[JudgedItem, ...]]:
+        if self.items is None:
+            return {"typical": (), "divisive": ()}
+        own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
+        apart = own - others
+        divisive = self.items.judged(np.abs(apart), _ITEMS_SHOWN, apart) if apart.any() else ()
+        return {"typical": self.items.judged(own, _ITEMS_SHOWN), "divisive": divisive}
 
 
 def _feature_school(strength: Float) -> Index:
@@ -254,11 +397,3 @@ def _asked(n_schools: int | str, n_users: int) -> int | None:
             f"but is {n_schools!r}."
         )
     return int(n_schools)
-
-
-def _refuse_other_features(levels: WeightLevels, items: Items) -> None:
-    if len(items.feature_names) != len(levels.feature_names):
-        raise ValueError(
-            f"The items have {len(items.feature_names)} features, but the ranker was fitted "
-            f"to {len(levels.feature_names)}."
-        )

@@ -1,4 +1,4 @@
-"""The items that people judge: what they are like, who likes them, which divide people."""
+"""Items with their features: places by some weights, disagreement, names."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.verbs import LIKE, Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.mixed_model.item_posteriors import ItemPosteriors as Learned
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.schools.school_names import (
     LETTERS_IN_A_NAME,
     POPULARITY,
@@ -22,12 +22,12 @@ from likeminds.schools.school_names import (
     shorten,
 )
 
-# More items or people than these are represented by a sample of so many.
+# More items or users than these are represented by a sample of so many.
 _MOST_ITEMS = 20_000
-_MOST_PEOPLE = 1_000
+_MOST_USERS = 1_000
 # Items whose scores are computed at a time.
 _ITEMS_AT_ONCE = 4_096
-# Where two items stand for a feature, as on the axis of a picture, their names are short.
+# Names of two items that stand for a feature, as on the axis of a picture, are short.
 _LETTERS_IN_A_PAIR = 28
 
 
@@ -40,46 +40,26 @@ class JudgedItem(NamedTuple):
     text: str | None = None
 
 
-def learned_names(items: Learned) -> tuple[str, ...]:
-    """Return names of learned columns: factors, and what all see in an item."""
+def learned_names(items: ItemPosteriors) -> tuple[str, ...]:
+    """Return names of learned columns: factors, and the item effect."""
     return (*(f"learned_{n}" for n in range(1, items.n_factors + 1)), POPULARITY)
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Distinct items with their features.
-
-    Attributes
-    ----------
-    ids : array of shape (n_items,)
-        Their ids.
-    rows : array of shape (n_items,)
-        Their rows in the table of features they came from.
-    features : array of shape (n_items, n_features)
-        What they are like.
-    feature_names : tuple of str
-        The names of the columns.
-    texts : mapping from item id to str, optional
-        What items say, or are called, where that is more than their ids.
-    verb : Verb
-        What people do with them.
-    learned : likeminds.mixed_model.item_posteriors.Items, optional
-        What a ranker has learned about each beyond its features.
-    """
+    """Distinct items with their features."""
 
     ids: IdArray
-    rows: Index
+    rows: Index  # in the table of features they came from
     features: FloatArray
     feature_names: tuple[str, ...]
     texts: Mapping[Hashable, str] | None = None
     verb: Verb = LIKE
-    learned: Learned | None = None
+    learned: ItemPosteriors | None = None
 
     @classmethod
     def of_annotations(cls, annotations: Annotations, rng: Generator) -> "Items":
-        """Take the items that are there; with features per row, only distinct ones.
-
-        Of more than 20,000 items, so many are drawn.
+        """Take the distinct items, at most 20,000 of them, drawn at random.
 
         Examples
         --------
@@ -112,7 +92,7 @@ class Items:
         return replace(self, ids=ids, rows=rows, features=features)
 
     def with_learned(self, ranker: Any) -> "Items":
-        """Return the items with the columns that a ranker has learned about them, if any."""
+        """Return the items with columns of a ranker's item factors and effects, if any."""
         learned = ranker.learned_items()
         if learned is None or len(self.feature_names) > len(ranker.feature_names_):
             return self
@@ -126,7 +106,7 @@ class Items:
         return None if self.texts is None else self.texts.get(item)
 
     def called(self, position: int, letters: int = LETTERS_IN_A_NAME) -> str:
-        """Return what an item is called in a sentence: the beginning of its text, or its id."""
+        """Return an item's name in a sentence: the beginning of its text, or its id."""
         item = self.ids[position]
         text = self.text_of(item)
         if text is not None:
@@ -135,7 +115,7 @@ class Items:
 
     @cached_property
     def feature_words(self) -> tuple[str, ...]:
-        """What each feature is to people: see `likeminds.schools.school_names.name_feature`."""
+        """Words for each feature: see `likeminds.schools.school_names.name_feature`."""
         called = partial(self.called, letters=_LETTERS_IN_A_PAIR)
         columns = zip(self.feature_names, self.features.T, strict=True)
         return tuple(name_feature(name, values, called) for name, values in columns)
@@ -143,14 +123,11 @@ class Items:
     def name_apart(
         self, own: Float, others: Float, doubt: Float, *, liked_only: bool = False
     ) -> str:
-        """Name people after items: see `likeminds.schools.school_names.name_by_items`."""
+        """Name users after items: see `likeminds.schools.school_names.name_by_items`."""
         return name_by_items(own, others, doubt, self.called, self.verb, liked_only=liked_only)
 
     def positions_of(self, annotations: Annotations) -> Index:
-        """Return which of the items each label is about, -1 for none of them.
-
-        Where rows have features of their own, items are known by these.
-        """
+        """Return the position of each label's item, -1 for others (by features per row)."""
         if annotations.features_per == "item":
             return lookup(annotations.item_ids, self.ids, "items")[annotations.item_codes]
         own = self.features[:, : annotations.n_features]
@@ -177,40 +154,22 @@ class Items:
         return np.asarray(yes_or_no.all(axis=0))
 
     def places(self, weights: Float) -> Float:
-        """Return how high each item stands by some weights: the share of items it beats.
+        """Return the share of items that each item beats, (n, n_items), by n rows of weights.
 
-        Parameters
-        ----------
-        weights : array of shape (n, n_features)
-
-        Returns
-        -------
-        array of shape (n, n_items)
-            From 0 to 1, as if scores were normal (exact ranks would cost a sort for each).
+        As if scores were normal: exact ranks would cost a sort for each.
         """
         scores = weights @ (self.features - self.centre).T
         deviation = np.sqrt(np.maximum(np.einsum("nd,nd->n", weights @ self.spread, weights), 0))
         return np.asarray(ndtr(scores / np.where(deviation > 0, deviation, np.inf)[:, None]))
 
     def disagreement(self, coef: Float, rng: Generator) -> Float:
-        """Return how far people are apart about each item.
+        """Return the standard deviation over users of the share of items that each item beats.
 
-        Parameters
-        ----------
-        coef : array of shape (n_users, n_features)
-            Everybody's weights.
-        rng : Generator
-            Draws the sample where there are very many people.
-
-        Returns
-        -------
-        array of shape (n_items,)
-            The standard deviation over people of the share of items that it beats: 0 where all
-            agree, 0.29 where it may stand anywhere, 0.5 where it is best for one half and worst
-            for the other.
+        0 where all agree, 0.29 where it may stand anywhere, 0.5 where it is best for one half and
+        worst for the other. Many users are sampled.
         """
-        if len(coef) > _MOST_PEOPLE:
-            coef = coef[rng.choice(len(coef), _MOST_PEOPLE, replace=False)]
+        if len(coef) > _MOST_USERS:
+            coef = coef[rng.choice(len(coef), _MOST_USERS, replace=False)]
         found = np.empty(len(self))
         for start in range(0, len(self), _ITEMS_AT_ONCE):
             piece = slice(start, start + _ITEMS_AT_ONCE)
@@ -227,7 +186,7 @@ class Items:
         )
 
     def at_least(self, scores: Float) -> Float:
-        """Return the scores of all people that items have almost surely: see `rank`."""
+        """Return lower bounds of the consensus's scores: see `rank`."""
         return scores if self.learned is None else self.learned.at_least(scores)
 
     def _piece(self, piece: slice) -> "Items":

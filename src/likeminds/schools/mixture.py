@@ -1,15 +1,15 @@
-"""A Gaussian mixture of people: the number of schools, memberships, and stability.
+"""A Gaussian mixture of users: the number of schools, memberships, stability, and their cache.
 
-Schools are a mixture of normal distributions with one common covariance: people differ inside
-each school as they do inside any other. The number is that with the best integrated completed
-likelihood (Biernacki, Celeux and Govaert, 2000): the Bayesian information criterion plus twice
-the entropy of the memberships, so that schools must not only fit but stand apart. Opinions that
-are spread out without a gap are one school, also where they have a long tail.
+Schools are a mixture of normal distributions with one common covariance. Their number has the
+best integrated completed likelihood (Biernacki, Celeux and Govaert, 2000): the Bayesian
+information criterion plus twice the entropy of the memberships, so schools must not only fit but
+stand apart. Opinions that are spread out without a gap are one component, also with a long tail.
 """
 
+import hashlib
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -17,55 +17,58 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from likeminds._util.array_types import Bool, Float, Index
+from likeminds.data.annotations import Annotations
+from likeminds.schools.items import Items
+from likeminds.schools.school_soft_labels import SoftLabels
+from likeminds.schools.weight_levels import WeightLevels
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
 
-# Inside a school, people differ in every direction by at least this share of the mean variance:
-# without it, a direction that hardly matters could be cut into schools.
+# The least variance inside a school, as a share of the mean variance: without it, a direction
+# that hardly matters could be cut into schools.
 _FLOOR = 0.1
 # A school that is suggested, not asked for, has at least so many members, and this share.
 _FEWEST, _SMALLEST = 5, 0.05
 _MOST_SCHOOLS = 8
-# More people than these are represented by a sample of so many.
-_MOST_PEOPLE = 5_000
+# More users than these are represented by a sample of so many.
+_MOST_USERS = 5_000
 _STARTS, _STEPS = 3, 200
-# Between two schools: how far from a place people still count, as a share of the way from one to
-# the other, and by how many standard deviations they must be fewer half way.
+# Between two schools: the window around a place in which users count, as a share of the distance
+# of the means, and by how many standard deviations they must be fewer half way.
 _WINDOW, _GAP = 1 / 6, 1.0
 _RESAMPLES = 20
+# The fitted attribute of a ranker that holds a cached division.
+_CACHE = "kept_schools_"
+# The arrays of `SoftLabels`, and their names in files.
+_SHARES = {
+    **{name: name for name in ("n_votes", "share", "error", "by_school", "error_by_school")},
+    "at_ends": "ends",
+    "error_at_ends": "doubt",
+}
+
+# A division, its soft labels, and the disagreement about each item.
+Found = tuple["MixturePartition", SoftLabels | None, Float]
 
 
 @dataclass(frozen=True, eq=False)
 class MixturePartition:
-    """People divided into schools, the largest first.
+    """Users divided into schools, the largest first."""
 
-    Attributes
-    ----------
-    membership : array of shape (n_users, n_schools)
-        How likely each person belongs to each school.
-    criterion : dict
-        The criterion by number of schools tried; the least is best, infinity is ruled out.
-    stability : array of shape (n_schools,)
-        Of each school: the mean, over resampled crowds, of the members in common with the most
-        similar school found there over the members of either (Jaccard).
-    agreement : float
-        The mean over resampled crowds of the adjusted Rand index with the division found.
-    """
-
-    membership: Float
-    criterion: dict[int, float]
+    membership: Float  # probabilities, (n_users, n_schools)
+    criterion: dict[int, float]  # by number of schools tried; the least is best, inf is ruled out
+    # By school: the mean over resampled crowds of the Jaccard index with the most similar school.
     stability: Float
-    agreement: float
+    agreement: float  # the mean over resampled crowds of the adjusted Rand index
 
     @property
     def labels(self) -> Index:
-        """The most likely school of each person."""
+        """The most likely school of each user."""
         return np.asarray(self.membership.argmax(axis=1))
 
 
 def divide(points: Float, n_schools: int | None, rng: Generator) -> MixturePartition:
-    """Divide people into schools by where they stand; None lets the data say how many.
+    """Divide users into schools by their coordinates; None chooses the number by the criterion.
 
     Examples
     --------
@@ -78,10 +81,10 @@ def divide(points: Float, n_schools: int | None, rng: Generator) -> MixtureParti
     """
     n_users, n_directions = points.shape
     if not n_directions or not points.any():
-        return _all_alike(n_users)
+        return MixturePartition(np.ones((n_users, 1)), {1: 0.0}, np.ones(1), 1.0)
     sample = points
-    if n_users > _MOST_PEOPLE:
-        sample = points[rng.choice(n_users, _MOST_PEOPLE, replace=False)]
+    if n_users > _MOST_USERS:
+        sample = points[rng.choice(n_users, _MOST_USERS, replace=False)]
     most = max(1, min(_MOST_SCHOOLS, len(sample) // _FEWEST))
     tried = range(1, most + 1) if n_schools is None else (n_schools,)
     floor = _FLOOR * float((sample**2).mean())
@@ -95,12 +98,8 @@ def divide(points: Float, n_schools: int | None, rng: Generator) -> MixtureParti
     return MixturePartition(membership, criterion, stability[order], agreement)
 
 
-def _all_alike(n_users: int) -> MixturePartition:
-    return MixturePartition(np.ones((n_users, 1)), {1: 0.0}, np.ones(1), 1.0)
-
-
 def _fit_mixture(points: Float, k: int, floor: float, rng: Generator) -> "GaussianMixture":
-    from sklearn.mixture import GaussianMixture  # noqa: PLC0415 - who kept the schools needs none
+    from sklearn.mixture import GaussianMixture  # noqa: PLC0415 - not needed with a cache
 
     mixture = GaussianMixture(
         k,
@@ -131,12 +130,11 @@ def _criterion(mixture: "GaussianMixture", points: Float, *, ruled: bool) -> flo
 
 
 def _stand_apart(mixture: "GaussianMixture", points: Float, labels: Index) -> bool:
-    """Say whether there are fewer people between any two schools than in either.
+    """Check that there are fewer users between any two schools than in either.
 
-    A tail of one cloud fits as a school of its own, and comes back in resampled crowds; but from
-    the cloud to its tail there is no gap. People of two schools are put on the line from one mean
-    to the other (in the direction that tells them apart best), and those near the middle must be
-    fewer than those near either mean, by more than chance.
+    A tail of one cloud fits as a school of its own, and comes back in resampled crowds, but there
+    is no gap. Users of two schools are projected on their linear discriminant; those near the
+    middle must be fewer than those near either mean, by more than chance.
     """
     for a in range(mixture.n_components):
         for b in range(a):
@@ -177,3 +175,55 @@ def _jaccard(first: Bool, second: Bool) -> Float:
     both = first.astype(np.float64) @ second.T.astype(np.float64)
     either = first.sum(axis=1)[:, None] + second.sum(axis=1) - both
     return np.asarray(both / np.maximum(either, 1))
+
+
+def mark_of(levels: WeightLevels, items: Items, annotations: Annotations | None) -> str:
+    """Return a checksum of everything that a division and its soft labels depend on."""
+    digest = hashlib.sha256()
+    parts: list[Any] = [levels.consensus, levels.group, levels.personal, items.features, items.rows]
+    if annotations is not None:
+        parts += [annotations.user_codes, annotations.item_codes, annotations.labels]
+        parts += [] if annotations.weights is None else [annotations.weights]
+    for part in parts:
+        array = np.ascontiguousarray(part)
+        digest.update(f"{array.dtype.str} {array.shape} ".encode())
+        digest.update(array.data)
+    return digest.hexdigest()
+
+
+def write_cache(ranker: Any, mark: str, found: Found) -> None:
+    """Store a division with its ranker."""
+    division, soft, apart = found
+    tried = sorted(division.criterion)
+    values = np.array([division.criterion[k] for k in tried])
+    finite = np.isfinite(values)
+    cached: dict[str, Any] = {
+        "mark": mark,
+        "membership": division.membership,
+        "stability": division.stability,
+        "agreement": float(division.agreement),
+        # Infinity stands for what is ruled out, and no file holds it.
+        "tried": np.array(tried),
+        "ruled_out": ~finite,
+        "criterion": np.where(finite, values, 0.0),
+        "apart": apart,
+    }
+    if soft is not None:
+        cached |= {stored_as: getattr(soft, name) for name, stored_as in _SHARES.items()}
+    setattr(ranker, _CACHE, cached)
+
+
+def read_cache(ranker: Any, mark: str, items: Items) -> Found | None:
+    """Return the division stored with a ranker, if its mark is the same; else None."""
+    cached = ranker._learned(_CACHE)
+    if cached is None or cached["mark"] != mark:
+        return None
+    values = np.where(cached["ruled_out"], np.inf, cached["criterion"])
+    criterion = dict(zip(cached["tried"].tolist(), values.tolist(), strict=True))
+    rest = (cached["stability"], cached["agreement"])
+    division = MixturePartition(cached["membership"], criterion, *rest)
+    soft = None
+    if "share" in cached:
+        shares = {name: cached[stored_as] for name, stored_as in _SHARES.items()}
+        soft = SoftLabels(items.ids, items.rows, **shares)
+    return division, soft, cached["apart"]

@@ -1,4 +1,4 @@
-"""Words for a school: what it wants, compared with what everybody wants."""
+"""Names of schools, directions and features, from templates."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ from likeminds._util.array_types import Bool, Float, FloatArray, Index
 from likeminds._util.text_format import TEXT_NAME, join_words
 from likeminds._util.verbs import LIKE, Verb
 
-# Below this share of what the school adds, the crowd's own wish is as good as none.
+# A consensus weight below this share of the deviation counts as none.
 _INDIFFERENT = 0.25
 _WANTS, _INSISTS, _LESS, _MINDS_LESS = (
     "wants {}",
@@ -19,10 +19,9 @@ _WANTS, _INSISTS, _LESS, _MINDS_LESS = (
     "minds {} less",
 )
 _FEATURES_IN_A_NAME = 3
-# What all see in an item beyond its features, learned like a feature and called so.
+# The name of the item effect as a feature.
 POPULARITY = "popularity"
-# Names that mean nothing to people: those of columns that have only a number, and those that a
-# program gave to what it made: components, embeddings, learned numbers.
+# Names without a meaning: numbered columns, and features that a program computed.
 _COLUMN = re.compile(r"(x|v|f|dim|feature)[ _-]?\d+", re.IGNORECASE)
 _MADE = re.compile(
     r"(pc|component|factor|learned|deep|text|sentence|embedding)[ _-]?\d+|gist_.*", re.IGNORECASE
@@ -55,10 +54,9 @@ def wish(feature: str, binary: bool, positive: bool, verb: Verb = LIKE) -> str:
 
 
 def without_columns(features: Sequence[str], binary: Bool) -> list[str]:
-    """Return names of features in which a kind stands alone, where it says the same as before.
+    """Return names of features without the column of a category ("genres: Drama").
 
-    A column of kinds has become a feature for each ("genres: Drama"); the column stays in the name
-    where the kind is a number, or another feature would be called like the kind.
+    The column stays where the category is a number, or another feature has its name.
 
     Examples
     --------
@@ -82,11 +80,6 @@ def wishes(
     strength: Float, features: Sequence[str], binary: Bool, verb: Verb = LIKE
 ) -> list[tuple[str, float]]:
     """Say what weights ask for, strongest first, and how far each moves scores.
-
-    Parameters
-    ----------
-    strength, features, binary, verb
-        As in `name_deviation`.
 
     Examples
     --------
@@ -113,21 +106,8 @@ def name_deviation(  # noqa: PLR0917 - what there is to say, and how
     """Name a deviation from the consensus after its strongest features.
 
     A feature is wanted (the crowd does not care, or wants the opposite), insisted on (the crowd
-    wants it, too) or cared about less than the crowd does. Where the verb is no wish, the same is
-    said with it.
-
-    Parameters
-    ----------
-    deviation, consensus : arrays of shape (n_features,)
-        Weights.
-    strength : array of shape (n_features,)
-        How much each feature matters to the deviation: see `strengths`.
-    features : sequence of str
-        Their names.
-    binary : array of shape (n_features,)
-        Which are yes or no.
-    verb : Verb
-        What people do with items.
+    wants it, too) or cared about less than the crowd does; `strengths` says how much it matters.
+    With a verb that is not a wish, the same is said with it.
 
     Examples
     --------
@@ -142,7 +122,7 @@ def name_deviation(  # noqa: PLR0917 - what there is to say, and how
     """
     features = without_columns(features, binary)
     strongest = leading(strength)[:_FEATURES_IN_A_NAME]
-    said: dict[str, list[str]] = {}
+    clauses: dict[str, list[str]] = {}
     for j in strongest.tolist():
         phrase = _phrase(float(deviation[j]), float(consensus[j]))
         wanted = bool((consensus[j] if phrase == _LESS else deviation[j]) > 0)
@@ -150,12 +130,12 @@ def name_deviation(  # noqa: PLR0917 - what there is to say, and how
             phrase, wanted = _MINDS_LESS, True
         if phrase == _MINDS_LESS and not verb.wishes:
             phrase, wanted = _LESS, False
-        said.setdefault(phrase, []).append(wish(features[j], bool(binary[j]), wanted, verb))
-    return ", ".join(_said(phrase, join_words(wishes), verb) for phrase, wishes in said.items())
+        clauses.setdefault(phrase, []).append(wish(features[j], bool(binary[j]), wanted, verb))
+    return ", ".join(_filled(phrase, join_words(what), verb) for phrase, what in clauses.items())
 
 
 def are_named(features: Iterable[str]) -> bool:
-    """Say whether all of some features have names that mean something to people.
+    """Return whether all of some features have names with a meaning.
 
     Examples
     --------
@@ -168,7 +148,7 @@ def are_named(features: Iterable[str]) -> bool:
 
 
 def is_made(feature: str) -> bool:
-    """Tell whether a program gave a feature its name: a component, an embedding, a learned number.
+    """Return whether a feature was computed: a component, an embedding, a factor.
 
     Examples
     --------
@@ -179,16 +159,7 @@ def is_made(feature: str) -> bool:
 
 
 def name_feature(name: str, values: FloatArray, called: Callable[[int], str]) -> str:
-    """Say what a feature is: its name, or which items have most and least of what was made.
-
-    Parameters
-    ----------
-    name : str
-        What its column is called.
-    values : array of shape (n_items,)
-        How much of it each item has.
-    called : callable
-        Says what an item is called.
+    """Return a feature's name; if it was computed, the items with its largest and least values.
 
     Examples
     --------
@@ -205,7 +176,7 @@ def name_feature(name: str, values: FloatArray, called: Callable[[int], str]) ->
 
 
 def are_telling(strength: Float, features: Sequence[str]) -> bool:
-    """Say whether `name_deviation` would use names that mean something, and any at all."""
+    """Return whether `name_deviation` would use any names, and only ones with a meaning."""
     strongest = leading(strength)[:_FEATURES_IN_A_NAME].tolist()
     return bool(strongest) and are_named(features[j] for j in strongest)
 
@@ -234,28 +205,16 @@ def name_by_items(
     *,
     liked_only: bool = False,
 ) -> str:
-    """Name people after the items that set them apart from others.
+    """Name users after the items that set them apart from others; empty if none is ``liked_only``.
 
-    Parameters
-    ----------
-    own, others : arrays of shape (n_items,)
-        How much these people, and the others, like each item, from 0 to 1.
-    doubt : array of shape (n_items,)
-        How much of a difference may be chance.
-    called : callable
-        Says what an item is called.
-    verb : Verb
-        What people do with items.
-    liked_only : bool
-        Name only items that they like; empty where there are none.
+    ``own`` and ``others`` are how much either likes each item, from 0 to 1; ``doubt`` is how much
+    of a difference may be chance.
 
     Examples
     --------
     >>> own, others = np.array([0.9, 0.6, 0.1, 0.5]), np.array([0.2, 0.5, 0.8, 0.5])
     >>> drinks = ["tea", "milk", "coffee", "water"]
     >>> name_by_items(own, others, np.zeros(4), drinks.__getitem__)
-    'likes tea, dislikes coffee'
-    >>> name_by_items(own - 0.2, others - 0.2, 0.6 * np.ones(4), drinks.__getitem__)
     'likes tea, dislikes coffee'
     >>> name_by_items(own / 2, others / 2, np.zeros(4), drinks.__getitem__)
     'dislikes coffee'
@@ -266,19 +225,22 @@ def name_by_items(
     sure = np.where(np.abs(apart) > doubt, apart, 0.0)
     sure -= np.sign(sure) * doubt
     liked, rejected = (own > 0.5) & (sure > 0), (own < 0.5) & (sure < 0)
-    told: list[tuple[Callable[[str], str], Bool]] = [(verb.one, liked), (verb.one_not, rejected)]
+    clauses: list[tuple[Callable[[str], str], Bool]] = [
+        (verb.one, liked),
+        (verb.one_not, rejected),
+    ]
     if liked_only:
-        told = told[:1]
+        clauses = clauses[:1]
     elif not (liked | rejected).any():
-        told = [(lambda what: f"{verb.more(what)} than others", sure > 0), (verb.less, sure < 0)]
-    said = []
-    most = max(float(np.abs(sure[which]).max(initial=0.0)) for _, which in told)
-    for say, which in told:
+        clauses = [(lambda what: f"{verb.more(what)} than others", sure > 0), (verb.less, sure < 0)]
+    words = []
+    most = max(float(np.abs(sure[which]).max(initial=0.0)) for _, which in clauses)
+    for say, which in clauses:
         size = np.where(which, np.abs(sure), 0.0)
         best = np.argsort(-size, kind="stable")[:_ITEMS_IN_A_NAME]
         names = [called(j) for j in best.tolist() if size[j] > 0 and size[j] >= _AS_TELLING * most]
-        said += [say(join_words(names))] if names else []
-    return ", ".join(said)
+        words += [say(join_words(names))] if names else []
+    return ", ".join(words)
 
 
 def strengths(deviations: Float, spread: Float) -> Float:
@@ -289,13 +251,6 @@ def strengths(deviations: Float, spread: Float) -> Float:
     rates that replace it) does not count. With all other features unchanged it moves scores by
     w_j^2 over entry j, j of the inverse of S. The strength is the root of the larger of the two,
     with the sign of the weight: for independent features, the weight times the feature's spread.
-
-    Parameters
-    ----------
-    deviations : array of shape (n, n_features)
-        Weights.
-    spread : array of shape (n_features, n_features)
-        The covariance of the features.
 
     Examples
     --------
@@ -341,8 +296,8 @@ def _phrase(deviation: float, consensus: float) -> str:
     return _LESS if abs(deviation) < abs(consensus) else _WANTS
 
 
-def _said(phrase: str, what: str, verb: Verb) -> str:
-    """Fill in a phrase; where the verb is no wish, say the same with it."""
+def _filled(phrase: str, what: str, verb: Verb) -> str:
+    """Fill in a template; if the verb is not a wish, say the same with it."""
     if verb.wishes:
         return phrase.format(what)
     if phrase == _INSISTS:

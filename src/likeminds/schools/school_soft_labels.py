@@ -9,21 +9,25 @@ import pyarrow as pa
 from numpy.random import Generator
 from scipy import sparse
 
-from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.result_tables import Frames, ResultTable
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
+from likeminds.metrics.calibration import calibrate
+from likeminds.mixed_model.likelihoods import label_probability
+from likeminds.rankers.capabilities import Capability
 from likeminds.schools.items import Items
-from likeminds.schools.yes_log_odds import YesLogOdds
+from likeminds.schools.weight_levels import as_ranker
 
 # The normal quantile of bounds that hold with a probability of 95 %.
 BOUND = 1.645
-# Of more people than these, a sample of so many is asked what they would say about items they
-# have not judged; and of every school at least so many.
-_MOST_PEOPLE, _FEWEST = 1_000, 20
+# For more users than these, answers are predicted for a sample of so many, with at least so many
+# of every group.
+_MOST_USERS, _FEWEST = 1_000, 20
 # Numbers that are computed at a time.
 _AT_ONCE = 1 << 21
+_CLOSE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +112,106 @@ class SoftLabels(ResultTable):
 
 
 @dataclass(frozen=True, eq=False)
-class VoteMatrices:
-    """Votes of people on items, as sparse matrices.
+class YesLogOdds:
+    """The log-odds of a yes by each user to each item, and their variance."""
 
-    Attributes
-    ----------
-    said, yes : sparse arrays of shape (n_users, n_items)
-        Ones where a person judged an item, and which share of their labels were positive.
-    """
+    rows: Float  # the items in the coordinates of the weights: (n_items, p)
+    weights: Float  # (n_users, p)
+    intercept: Float  # (n_users,)
+    variance: Float  # of an item's log-odds for a user without labels; zero without uncertainty
+    known: FloatArray | None  # K, (n_users, m, p): labels reduce the variance of x by |K x|^2
+    shared: Float  # the part of an item's variance that is common to all users
+    offset: Float  # item effects
+
+    @classmethod
+    def of_ranker(
+        cls, ranker: object, items: Items, annotations: Annotations | None
+    ) -> "YesLogOdds | None":
+        """Return a ranker's log-odds of items; None if neither loss nor labels give log-odds.
+
+        Scores that are not log-odds are calibrated to the labels by logistic regression: one
+        slope, and an intercept for each user.
+        """
+        fitted = as_ranker(ranker)
+        slope, intercept = 1.0, fitted._learned("intercept_")
+        if fitted._learned("loss_") != "logistic" or intercept is None:
+            found = None if annotations is None else _calibrate_to(fitted, annotations)
+            if found is None:
+                return None
+            slope, intercept = found
+        features = np.asarray(items.features, dtype=np.float64)[:, : len(fitted.feature_names_)]
+        zeros = np.zeros(len(features))
+        if not Capability.UNCERTAINTY.of(fitted):
+            known = fitted.learned_items()
+            offset = zeros if known is None else slope * known.of(items.ids).effects
+            return cls(features, slope * fitted.coef_, intercept, zeros, None, zeros, offset)
+        crowd = fitted.crowd_
+        rows = crowd.coordinates.rows(features)
+        # Everything is multiplied by the slope below, and intercepts are log-odds already.
+        points = crowd.coordinates.points(fitted.coef_, intercept / max(slope, _CLOSE))
+        doubt = offset = zeros
+        if crowd.items is not None:
+            own, size = crowd.items.of(items.ids), crowd.coordinates.size
+            rows = np.hstack([rows, own.factors])
+            points = np.hstack([points, fitted.factor_weights_])
+            # The variance of a factor counts by the variance of its weights.
+            weighed = crowd.prior.covariance[size:, size:]
+            doubt = own.doubt + np.einsum("nab,ab->n", own.unsure, weighed)
+            offset = own.effects
+        whole, prior = crowd.predictive.root, crowd.everybody.root
+        variance, certain = (np.square(rows @ root).sum(axis=1) for root in (whole, prior))
+        # The variance of the mean, as in `GaussianPrior.predictive`.
+        shared = np.maximum(variance - certain, 0.0) / (1 + fitted.n_groups_)
+        if crowd.coordinates.intercept:
+            intercept = np.zeros(len(points))
+        else:
+            intercept = intercept + slope * (fitted.coef_ @ crowd.coordinates.origin)
+        return cls(
+            rows,
+            slope * points,
+            intercept,
+            slope**2 * (variance + doubt),
+            slope * fitted.information_,
+            slope**2 * (shared + doubt),
+            slope * offset,
+        )
+
+    def of_users(self, users: Index) -> tuple[Float, Float]:
+        """Return probabilities of a yes, (n, n_items), and their derivatives by the log-odds."""
+        log_odds = self.weights[users] @ self.rows.T + self.intercept[users, None] + self.offset
+        variance = np.repeat(self.variance[None], len(users), axis=0)
+        if self.known is not None:
+            rows = self.rows.astype(np.float32)
+            for place, user in enumerate(users.tolist()):
+                told = rows @ np.asarray(self.known[user], dtype=np.float32).T
+                variance[place] -= np.einsum("nm,nm->n", told, told)
+        deviation = np.sqrt(np.maximum(variance, 0.0))
+        probability = label_probability(log_odds, deviation)
+        damped = probability * (1.0 - probability) / np.sqrt(1.0 + np.pi / 8.0 * deviation**2)
+        return probability, damped
+
+
+def _calibrate_to(ranker: Any, annotations: Annotations) -> tuple[float, Float] | None:
+    """Return slope and intercepts that turn scores into log-odds; None without both labels."""
+    users = lookup(annotations.user_ids, ranker.users_, "users")[annotations.user_codes]
+    weight = _weights(annotations)
+    counted_rows = (users >= 0) & (weight > 0)
+    labels = annotations.labels[counted_rows]
+    if not labels.any() or labels.all():
+        return None
+    scores = np.asarray(ranker.decision_function(annotations), dtype=np.float64)[counted_rows]
+    n_users = len(ranker.users_)
+    return calibrate(scores, labels, users[counted_rows], n_users, weight[counted_rows])
+
+
+def _weights(annotations: Annotations) -> Float:
+    weights = annotations.weights
+    return np.ones(len(annotations)) if weights is None else np.asarray(weights, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class VoteMatrices:
+    """Votes as sparse matrices (n_users, n_items): ones where judged, shares of positive labels."""
 
     said: sparse.csr_array
     yes: sparse.csr_array
@@ -124,18 +220,17 @@ class VoteMatrices:
     def of_annotations(
         cls, annotations: Annotations | None, users: IdArray, items: Items
     ) -> "VoteMatrices":
-        """Take the labels of known people about these items; without annotations, there are none.
+        """Take the labels of known users about these items; None has no labels.
 
-        Several labels of one person about one item are one vote: their mean, by weight.
+        Several labels of one user about one item are one vote: their mean, by weight.
         """
         shape = (len(users), len(items))
         if annotations is None:
             return cls(sparse.csr_array(shape), sparse.csr_array(shape))
-        people = lookup(annotations.user_ids, users, "users")[annotations.user_codes]
-        about = items.positions_of(annotations)
-        weight = np.ones(len(people)) if annotations.weights is None else annotations.weights
-        counts = (people >= 0) & (about >= 0) & (weight > 0)
-        where = (people[counts], about[counts])
+        owner = lookup(annotations.user_ids, users, "users")[annotations.user_codes]
+        about, weight = items.positions_of(annotations), _weights(annotations)
+        counts = (owner >= 0) & (about >= 0) & (weight > 0)
+        where = (owner[counts], about[counts])
         total = sparse.csr_array((weight[counts], where), shape=shape)
         positive = weight[counts] * annotations.labels[counts]
         yes = sparse.csr_array((positive, where), shape=shape)
@@ -147,82 +242,45 @@ class VoteMatrices:
 
 
 def shares_of_groups(
-    liking: YesLogOdds, votes: VoteMatrices, groups: Bool, rng: Generator
+    odds: YesLogOdds, votes: VoteMatrices, groups: Bool, rng: Generator
 ) -> tuple[Float, Float]:
-    """Return the share of each group of people that would say yes to each item.
+    """Return the share of each group of users that would say yes to each item, and its error.
 
-    Parameters
-    ----------
-    liking : YesLogOdds
-        What people would say.
-    votes : VoteMatrices
-        What they said.
-    groups : array of shape (n_groups, n_users)
-        Who belongs to which.
-    rng : Generator
-        Draws the sample where there are very many people.
-
-    Returns
-    -------
-    share, error : arrays of shape (n_groups, n_items)
-        The standard error has three parts: the Bernoulli variance of who did not vote; the
-        variance of an item's log-odds that all people share; and, where not all are asked, the
-        sampling variance.
+    ``groups`` (n_groups, n_users) are masks. The standard error has three parts: the Bernoulli
+    variance of users who did not vote; the variance of an item's log-odds that all users share;
+    and the sampling variance where answers are predicted for a sample.
     """
     member = groups.astype(np.float64)
     size = member.sum(axis=1)[:, None]
+    n_items = len(odds.rows)
     voted, yes = (np.asarray((part.T @ member.T).T) for part in (votes.said, votes.yes))
-    asked = _PredictedVotes.zero(len(groups), len(liking.rows))
-    for people in _blocks(_chosen(groups, rng), len(liking.rows)):
-        asked = asked.and_people(liking, votes, people, member[:, people])
+    # Sums over users without a vote, by group and item.
+    number, total, squares, chance, slope = np.zeros((5, len(groups), n_items))
+    asked, step = _sampled(groups, rng), max(1, _AT_ONCE // max(n_items, 1))
+    for start in range(0, len(asked), step):
+        users = asked[start : start + step]
+        silent, mine = 1.0 - votes.said[users].toarray(), member[:, users]
+        p, derivative = (silent * part for part in odds.of_users(users))
+        number += mine @ silent
+        total += mine @ p
+        squares += mine @ p**2
+        chance += mine @ (p * (1.0 - p))
+        slope += mine @ derivative
     missing = np.maximum(size - voted, 0.0)
     # Where everybody asked has voted, voters speak for the few who have not.
-    those = np.maximum(asked.number, 1.0)
-    mean = np.where(asked.number > 0, asked.total / those, yes / np.maximum(voted, 1.0))
-    within = np.maximum(asked.squares / those - mean**2, 0.0)
-    not_asked = np.maximum(missing - asked.number, 0.0)
-    variance = missing * (asked.chance / those) + missing * not_asked * within / those
-    variance += (missing * asked.slope / those) ** 2 * liking.shared
+    those = np.maximum(number, 1.0)
+    mean = np.where(number > 0, total / those, yes / np.maximum(voted, 1.0))
+    within = np.maximum(squares / those - mean**2, 0.0)
+    not_asked = np.maximum(missing - number, 0.0)
+    variance = missing * (chance / those) + missing * not_asked * within / those
+    variance += (missing * slope / those) ** 2 * odds.shared
     return (yes + missing * mean) / size, np.sqrt(variance) / size
 
 
-@dataclass(frozen=True, eq=False)
-class _PredictedVotes:
-    """Sums over people asked who did not vote, by group and item."""
-
-    number: Float
-    total: Float
-    squares: Float
-    chance: Float
-    slope: Float
-
-    @classmethod
-    def zero(cls, n_groups: int, n_items: int) -> "_PredictedVotes":
-        return cls(*(np.zeros((n_groups, n_items)) for _ in range(5)))
-
-    def and_people(
-        self, liking: YesLogOdds, votes: VoteMatrices, people: Index, member: Float
-    ) -> "_PredictedVotes":
-        silent = 1.0 - votes.said[people].toarray()
-        p, slope = (silent * part for part in liking.of_users(people))
-        return _PredictedVotes(
-            self.number + member @ silent,
-            self.total + member @ p,
-            self.squares + member @ p**2,
-            self.chance + member @ (p * (1.0 - p)),
-            self.slope + member @ slope,
-        )
-
-
-def _chosen(groups: Bool, rng: Generator) -> Index:
+def _sampled(groups: Bool, rng: Generator) -> Index:
     n_users = groups.shape[1]
-    if n_users <= _MOST_PEOPLE:
+    if n_users <= _MOST_USERS:
         return np.arange(n_users)
     order = rng.permutation(n_users)
     few = [order[mine[order]][:_FEWEST] for mine in groups]
-    return np.unique(np.concatenate([order[:_MOST_PEOPLE], *few]))
-
-
-def _blocks(people: Index, n_items: int) -> list[Index]:
-    n = max(1, _AT_ONCE // max(n_items, 1))
-    return [people[start : start + n] for start in range(0, len(people), n)]
+    return np.unique(np.concatenate([order[:_MOST_USERS], *few]))

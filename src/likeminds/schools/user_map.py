@@ -1,20 +1,29 @@
-"""The map of people: on a plane, or along the one axis that divides them."""
+"""The map of users, on a plane or along one axis, and new users on it."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 
 from likeminds._util.array_types import Bool, Float
+from likeminds.mixed_model.posterior import Posterior
 from likeminds.schools.result import Schools
+from likeminds.schools.weight_levels import WeightLevels, as_ranker, variance_shares
 
 # A second direction is drawn if it holds this share of the differences between users.
 _LEAST_SHARE = 0.1
 # Two schools are told apart by one direction if it puts so many pairs of users in order.
 _TOLD_APART = 0.9
 _COLUMNS_OF_DOTS = 70
+# The least variance inside schools along a coordinate, as a share of that of all users.
+_LEAST_VARIANCE = 1e-6
 
 
 def n_dimensions(schools: Schools) -> int:
-    """Return how many directions the map of people needs: 0, 1 or 2.
+    """Return how many directions the map of users needs: 0, 1 or 2.
 
     Users are compared as if all were equally decided, which bends one axis into a horseshoe. One
     direction is therefore enough where it tells two schools apart; or where, without schools, a
@@ -43,31 +52,98 @@ def n_dimensions(schools: Schools) -> int:
 
 
 def map_places(schools: Schools, shown: Bool) -> Float:
-    """Return where people are drawn, shape (n_users, 2); along one axis, dots are heaped up.
-
-    Parameters
-    ----------
-    schools : Schools
-        What was found about a crowd.
-    shown : array of bool, shape (n_users,)
-        Who is drawn: the others are not heaped up.
-    """
+    """Return where users are drawn, (n_users, 2); along one axis, those shown are stacked."""
     n = n_dimensions(schools)
     if n > 1:
         return schools.coordinates[:, :2]
     places = np.zeros((len(schools.user_ids), 2))
     if n:
         places[:, 0] = schools.coordinates[:, 0]
-        places[shown, 1] = _heaps(places[shown, 0])
+        places[shown, 1] = _stacked(places[shown, 0])
     return places
 
 
-def _heaps(values: Float) -> Float:
-    """Return heights that heap up equal values, so that dots do not hide each other."""
+def _stacked(values: Float) -> Float:
+    """Return heights that stack equal values, so dots do not hide each other."""
     spread = float(np.ptp(values)) or 1.0
     column = np.round((values - values.min()) / spread * _COLUMNS_OF_DOTS).astype(np.intp)
     heights = np.zeros(len(values))
-    for heap in np.unique(column):
-        mine = np.flatnonzero(column == heap)
+    for stack in np.unique(column):
+        mine = np.flatnonzero(column == stack)
         heights[mine[np.argsort(values[mine], kind="stable")]] = np.arange(len(mine))
     return heights
+
+
+def levels_of_posterior(levels: WeightLevels, ranker: object, posterior: Posterior) -> WeightLevels:
+    """Return the levels of new users from their posteriors by a ranker, given its own levels.
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, load_electricity
+    >>> ranker = HierarchicalRanker(n_groups=2).fit(load_electricity())
+    >>> crowd = WeightLevels.of_ranker(ranker)
+    >>> alone = levels_of_posterior(crowd, ranker, ranker.user_posterior("household-001"))
+    >>> bool(np.allclose(alone.coef[0], ranker.coef_[0]))
+    True
+    """
+    chosen = as_ranker(ranker)
+    group, personal = chosen.crowd_.levels(posterior.points, chosen.n_groups_)
+    if len(levels.consensus) > group.shape[1]:  # columns that were learned about items
+        weights = posterior.points[:, posterior.coordinates.size :]
+        none = np.zeros((len(weights), 1))
+        group = np.hstack([group, weights, none])
+        personal = np.hstack([personal, np.zeros_like(weights), none])
+    return replace(levels, users=posterior.users, group=group, personal=personal, own=None)
+
+
+class MapPositions(NamedTuple):
+    """Coordinates (n_users, k), membership (n_users, n_schools), standing (n_users, 3)."""
+
+    coordinates: Float
+    membership: Float
+    standing: Float
+
+
+@dataclass(frozen=True, eq=False)
+class NewUserProjection:
+    """The map of a crowd, to place others on.
+
+    Schools are taken as normal distributions with one covariance around the means of their
+    members, as in `likeminds.schools.mixture`.
+    """
+
+    levels: WeightLevels
+    schools: Schools
+
+    @cached_property
+    def _alike(self) -> WeightLevels:
+        return self.levels.alike(self.schools.spread)
+
+    @cached_property
+    def _directions(self) -> Float:
+        return self._alike.coordinates(self.schools.spread)[1]
+
+    @cached_property
+    def normals(self) -> tuple[Float, Float, Float]:
+        """Means (s, k), the root of the precision (k, k), and log shares (s,) of the schools."""
+        found = self.schools
+        member = found.labels[:, None] == np.arange(len(found))
+        size = np.maximum(member.sum(axis=0), 1)
+        means = (member.T @ found.coordinates) / size[:, None]
+        left = found.coordinates - means[found.labels]
+        least = _LEAST_VARIANCE * float(found.coordinates.var()) if left.size else 0.0
+        covariance = left.T @ left / len(left) + (least + 1e-12) * np.eye(left.shape[1])
+        root = np.linalg.inv(np.linalg.cholesky(covariance)).T
+        return means, root, np.log(size / size.sum())
+
+    def place(self, levels: WeightLevels) -> MapPositions:
+        """Place users by their levels (see `levels_of_posterior`)."""
+        spread = self.schools.spread
+        alike = levels.alike(spread, self._alike)
+        coordinates = alike.group @ spread @ self._directions.T
+        membership = np.zeros((len(coordinates), 0))
+        if self.schools:
+            means, root, log_share = self.normals
+            apart = (coordinates[:, None, :] - means) @ root
+            membership = np.asarray(softmax(log_share - 0.5 * (apart**2).sum(axis=2), axis=1))
+        return MapPositions(coordinates, membership, variance_shares(levels, spread))

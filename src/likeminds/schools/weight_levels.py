@@ -1,14 +1,16 @@
-"""The levels of a ranker's weights, whichever kind of ranker it is."""
+"""The levels of a ranker's weights, their shares in the scores, and loners."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Bool, Float, IdArray
-from likeminds.mixed_model.item_posteriors import ItemPosteriors as Learned
+from likeminds.metrics.paired import discoveries
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.decomposed import GROUP_LIKE
 from likeminds.rankers.ranker import Ranker
@@ -17,46 +19,30 @@ from likeminds.schools.items import Items, learned_names
 # Where the ranker does not say how many directions of the group level are strong: those with
 # this share of its squares, and at most so many.
 _STRONG_SHARE, _MOST_DIRECTIONS = 0.95, 10
-# Whose scores spread less than this share of the usual is not blown up to the same spread.
+# Scores that spread less than this share of the usual are not scaled up to the same spread.
 _UNDECIDED = 0.25
+# The false discovery rate among loners where the personal level is zero for nobody.
+_FALSE_LONERS = 0.05
+# The standard deviation of a normal distribution over its median absolute deviation.
+_NORMAL = 1.4826
 
 
 @dataclass(frozen=True, eq=False)
 class WeightLevels:
-    """Everybody's weights as the sum of three levels.
-
-    Attributes
-    ----------
-    users : array of shape (n_users,)
-        Who they are.
-    feature_names : tuple of str
-        What the weights belong to.
-    consensus : array of shape (n_features,)
-        What all agree on.
-    group, personal : arrays of shape (n_users, n_features)
-        What a person's school wants differently, and what is the person's own.
-    scale : array of shape (n_features,)
-        The unit of each feature, as the ranker measured it; ones where it did not.
-    n_directions : int, optional
-        How many directions of the group level are strong, where the ranker says so.
-    own : array of shape (n_users,), optional
-        Who has a personal part, where it is exactly zero for the others.
-    usual : float, optional
-        The mean variance of people's scores before they were made equally decided.
-    """
+    """Weights of users as the sum of three levels."""
 
     users: IdArray
     feature_names: tuple[str, ...]
-    consensus: Float
-    group: Float
+    consensus: Float  # (n_features,)
+    group: Float  # (n_users, n_features), as personal
     personal: Float
-    scale: Float
-    n_directions: int | None
-    own: Bool | None
-    usual: float | None = None
+    scale: Float  # the unit of each feature, as the ranker measured it; ones where it did not
+    n_directions: int | None  # of the group level that are strong, where the ranker says so
+    own: Bool | None  # who has a personal part, where it is exactly zero for the others
+    usual: float | None = None  # the mean variance of scores before they were scaled
 
     @classmethod
-    def of_ranker(cls, ranker: Any) -> "WeightLevels":
+    def of_ranker(cls, ranker: object) -> "WeightLevels":
         """Return the levels of a fitted ranker; refuse one without a group level.
 
         Examples
@@ -66,39 +52,39 @@ class WeightLevels:
         >>> levels.group.shape, levels.n_directions
         ((361, 6), 2)
         """
-        ranker = as_ranker(ranker)
-        parts = ranker._learned("parts_") or {}
-        if not Capability.LEVELS.of(ranker):
+        fitted = as_ranker(ranker)
+        parts = fitted._learned("parts_") or {}
+        if not Capability.LEVELS.of(fitted):
             there = f"; it has {', '.join(parts)}" if parts else ""
             raise TypeError(
                 "Schools of thought are read from the group level, and this "
-                f"{type(ranker).__name__} has none{there}. Use ThreeLevelRanker, "
+                f"{type(fitted).__name__} has none{there}. Use ThreeLevelRanker, "
                 "HierarchicalRanker, or a DecomposedRanker with a component called "
                 f"{' or '.join(GROUP_LIKE)}."
             )
-        exact = parts.get("personal", ranker._learned("raw_personal_"))
-        differs = (ranker.coef_ != ranker.consensus_).any(axis=1)
-        scale = ranker._learned("scale_")
+        exact = parts.get("personal", fitted._learned("raw_personal_"))
+        differs = (fitted.coef_ != fitted.consensus_).any(axis=1)
+        scale = fitted._learned("scale_")
         levels = cls(
-            users=ranker.users_,
-            feature_names=tuple(map(str, ranker.feature_names_)),
-            consensus=ranker.consensus_,
-            group=ranker.group_,
-            personal=ranker.personal_,
-            scale=np.ones(len(ranker.consensus_)) if scale is None else scale,
-            n_directions=ranker._learned("n_groups_"),
+            users=fitted.users_,
+            feature_names=tuple(map(str, fitted.feature_names_)),
+            consensus=fitted.consensus_,
+            group=fitted.group_,
+            personal=fitted.personal_,
+            scale=np.ones(len(fitted.consensus_)) if scale is None else scale,
+            n_directions=fitted._learned("n_groups_"),
             own=None if exact is None else exact.any(axis=1) & differs,
         )
-        learned = ranker.learned_items()
+        learned = fitted.learned_items()
         if learned is None:
             return levels
-        weights = np.zeros((len(ranker.users_), 0))
+        weights = np.zeros((len(fitted.users_), 0))
         return levels._with_learned(
-            learned, ranker.factor_weights_ if learned.n_factors else weights
+            learned, fitted.factor_weights_ if learned.n_factors else weights
         )
 
-    def _with_learned(self, items: Learned, weights: Float) -> "WeightLevels":
-        """Return levels that know learned columns: people's weights of factors are the group's."""
+    def _with_learned(self, items: ItemPosteriors, weights: Float) -> "WeightLevels":
+        """Return levels with learned columns: weights of factors belong to the group level."""
         none = np.zeros((len(weights), 1))
         spread = np.append(items.factors.std(axis=0), items.effects.std())
         return replace(
@@ -113,7 +99,7 @@ class WeightLevels:
 
     @cached_property
     def coef(self) -> Float:
-        """Everybody's weights, the sum of the levels: (n_users, n_features)."""
+        """The sum of the levels: (n_users, n_features)."""
         return np.asarray(self.consensus + self.group + self.personal)
 
     def spread_over(self, items: Items | None) -> Float:
@@ -121,34 +107,27 @@ class WeightLevels:
         return np.diag(self.scale**2) if items is None else items.spread
 
     def words_over(self, items: Items | None) -> tuple[str, ...]:
-        """Return what the features are to people: without items, their names."""
+        """Return the features in words: without items, their names."""
         if items is None:
             return tuple(name.replace("_", " ") for name in self.feature_names)
         return items.feature_words
 
     def alike(self, spread: Float, crowd: "WeightLevels | None" = None) -> "WeightLevels":
-        """Return the levels with everybody's scores scaled to about the same spread.
+        """Return the levels with every user's scores scaled to about the same spread.
 
-        Twice the weights give the same ranking: somebody who is merely more decided is of the
-        same school. So everybody's consensus + group is divided by the spread of its scores
-        over the items, with a little more, lest people about whom nothing is known grow large.
-        The consensus is then the mean of the results, the group level what differs from it; the
-        personal level is divided by the same.
-
-        Parameters
-        ----------
-        spread : array of shape (n_features, n_features)
-            The covariance of the items' features.
-        crowd : WeightLevels, optional
-            The same of people that these ones join: what is little, and the consensus, are theirs.
+        Twice the weights give the same ranking, so users who are merely more decided are of the
+        same school. Each user's consensus + group is divided by the standard deviation of its
+        scores over items whose features have the covariance ``spread``, plus a little, so users
+        without labels are not scaled up. The consensus is then the mean of the results, the group
+        level the deviations from it; the personal level is divided by the same. Users who join a
+        ``crowd`` take its usual variance and consensus.
         """
-        usual = None if crowd is None else crowd.usual
         shared = self.consensus + self.group
-        variance = np.einsum("nd,nd->n", shared @ spread, shared)
+        variance = score_variances(shared, spread)
+        usual = None if crowd is None else crowd.usual
         if usual is None:
             usual = float(variance.mean())
-        floor = _UNDECIDED**2 * usual + np.finfo(np.float64).tiny
-        unit = np.sqrt(np.maximum(variance, 0.0) + floor)[:, None]
+        unit = np.sqrt(variance + _UNDECIDED**2 * usual + np.finfo(np.float64).tiny)[:, None]
         shared = shared / unit
         consensus = shared.mean(axis=0) if crowd is None else crowd.consensus
         # Scaling by unequal lengths adds a direction to the group level: that of the consensus.
@@ -163,21 +142,11 @@ class WeightLevels:
         )
 
     def coordinates(self, spread: Float) -> tuple[Float, Float]:
-        """Return where people stand in the strong directions of the group level.
+        """Return positions of users in the strong directions of the group level, (n_users, k).
 
-        People are near each other when the group level moves their scores of the items alike.
-
-        Parameters
-        ----------
-        spread : array of shape (n_features, n_features)
-            The covariance of the items' features.
-
-        Returns
-        -------
-        coordinates : array of shape (n_users, k)
-            Differences of scores, in the unit of the scores, strongest direction first.
-        directions : array of shape (k, n_features)
-            The weights that one unit of each coordinate adds.
+        Users are near each other when the group level moves their scores of the items alike;
+        coordinates have the unit of the scores, the strongest direction first. The second array,
+        (k, n_features), has the weights that one unit of each coordinate adds.
         """
         root, inverse = _roots(spread)
         moved = self.group @ root
@@ -200,7 +169,7 @@ class WeightLevels:
         return min(enough, real, _MOST_DIRECTIONS)
 
 
-def as_ranker(ranker: Any) -> Any:
+def as_ranker(ranker: object) -> Any:
     """Return a fitted ranker, out of the search that found it; refuse all else."""
     if not isinstance(ranker, Ranker):
         raise TypeError(f"Expected a ranker of this library, but got {type(ranker).__name__}.")
@@ -211,6 +180,72 @@ def as_ranker(ranker: Any) -> Any:
 def _roots(spread: Float) -> tuple[Float, Float]:
     """Return R with R R' = spread, and its (pseudo-)inverse transposed."""
     values, vectors = np.linalg.eigh(spread)
-    kept = values > 1e-12 * max(values[-1], np.finfo(np.float64).tiny)
-    lengths = np.sqrt(values[kept])
-    return vectors[:, kept] * lengths, vectors[:, kept] / lengths
+    positive = values > 1e-12 * max(values[-1], np.finfo(np.float64).tiny)
+    lengths = np.sqrt(values[positive])
+    return vectors[:, positive] * lengths, vectors[:, positive] / lengths
+
+
+def score_variances(weights: Float, spread: Float) -> Float:
+    """Return the variance over the items of the scores that some weights give.
+
+    Examples
+    --------
+    >>> score_variances(np.array([[2.0, 0.0], [1.0, 1.0]]), np.eye(2))
+    array([4., 2.])
+    """
+    return np.asarray(np.maximum(np.einsum("nd,nd->n", weights @ spread, weights), 0.0))
+
+
+def likeness(weights: Float, consensus: Float, spread: Float) -> Float:
+    """Return the correlation over the items of each user's scores with the consensus's.
+
+    1 is the same ranking, -1 the reverse. Where only one of the two has variance, the
+    correlation is taken as 0; where neither has, as 1.
+
+    Examples
+    --------
+    >>> likeness(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]]), np.array([1.0, 0.0]), np.eye(2))
+    array([1.        , 0.70710678, 0.        ])
+    """
+    own, shared = (np.sqrt(score_variances(w, spread)) for w in (weights, consensus[None]))
+    size = own * shared
+    together = weights @ (spread @ consensus) / np.where(size > 0, size, 1.0)
+    return np.asarray(np.where(size > 0, together, own == shared), dtype=np.float64)
+
+
+def variance_shares(levels: WeightLevels, spread: Float) -> Float:
+    """Return the shares of consensus, group and personal in the variance of scores, (n_users, 3).
+
+    The variance of each level's scores over the sum of the three, which is the variance of the
+    whole where they are uncorrelated.
+    """
+    parts = np.column_stack(
+        [
+            np.repeat(score_variances(levels.consensus[None], spread), len(levels.users)),
+            score_variances(levels.group, spread),
+            score_variances(levels.personal, spread),
+        ]
+    )
+    total = parts.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0, parts / np.where(total > 0, total, 1.0), [1.0, 0.0, 0.0]))
+
+
+def loners(levels: WeightLevels, spread: Float) -> Bool:
+    """Return whose personal level is not zero, or larger than chance would make it.
+
+    If the personal level is exactly zero for most, those for whom it is not. Else the cube root
+    of its variance is nearly normal for ordinary users (Wilson and Hilferty), with the median and
+    the median absolute deviation as parameters, and outliers are found at a false discovery rate
+    of 5 % (Benjamini and Hochberg).
+    """
+    if levels.own is not None:
+        return levels.own
+    size = score_variances(levels.personal, spread)
+    if size.max(initial=0.0) <= 1e-12 * score_variances(levels.coef, spread).max(initial=0.0):
+        return np.zeros(len(size), dtype=np.bool_)
+    root = np.cbrt(size)
+    middle = np.median(root)
+    width = _NORMAL * np.median(np.abs(root - middle))
+    if not width:
+        return np.asarray(root > middle)
+    return discoveries(ndtr(-(root - middle) / width), _FALSE_LONERS)

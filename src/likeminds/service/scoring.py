@@ -20,7 +20,7 @@ from likeminds.rankers.validation import user_positions
 from likeminds.schools.explanations import Explanation
 from likeminds.schools.find import items_of
 from likeminds.schools.items import Items
-from likeminds.schools.project_new_users import MapPositions, NewUserProjection, levels_of_posterior
+from likeminds.schools.user_map import MapPositions, NewUserProjection, levels_of_posterior
 from likeminds.schools.weight_levels import WeightLevels
 from likeminds.service.catalogue import ItemCatalogue
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likeminds import HierarchicalRanker, ThreeLevelRanker, find_schools, make_schools
-from likeminds.schools.project_new_users import NewUserProjection, levels_of_posterior
+from likeminds.schools.user_map import NewUserProjection, levels_of_posterior
 from likeminds.schools.weight_levels import WeightLevels
 
 
