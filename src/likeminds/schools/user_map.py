@@ -130,7 +130,7 @@ class NewUserProjection:
         member = found.labels[:, None] == np.arange(len(found))
         size = np.maximum(member.sum(axis=0), 1)
         means = (member.T @ found.coordinates) / size[:, None]
-        left = found.coordinates - means[found.labels]
+        left = found.coordinates - (means[found.labels] if found else 0.0)
         least = _LEAST_VARIANCE * float(found.coordinates.var()) if left.size else 0.0
         covariance = left.T @ left / len(left) + (least + 1e-12) * np.eye(left.shape[1])
         root = np.linalg.inv(np.linalg.cholesky(covariance)).T
