@@ -123,3 +123,13 @@ def test_people_are_joined():
         ours.concat(labels({"ann": {"height": 21}}))
     with pytest.raises(ValueError):
         ours.concat(labels({"ann": {"town": 21}}))
+
+
+def test_covariates_without_variance_may_be_of_another_kind_later():
+    people = Covariates.read({k: {"age": k, "town": None} for k in range(6)})
+    with pytest.warns(UserWarning, match="town"):
+        encoder = CovariateEncoder.of(people)
+    later = Covariates.read({9: {"age": 3, "town": "Bern"}})
+    assert encoder(later).shape == (1, 1)
+    with pytest.raises(ValueError, match="categories"):
+        encoder(Covariates.read({9: {"age": "old"}}))

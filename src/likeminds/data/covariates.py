@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -63,7 +63,7 @@ class Covariates:
         if isinstance(user_features, str | PathLike):
             user_features = read_table(user_features, lambda columns: _user_columns(columns, user))
         table = with_index(user_features)
-        key = _user_column(table.columns, user)
+        key = user if user in table.columns else find_column("user", table.columns)
         if key is None:
             raise not_found("user", table)
         names = [name for name in table.columns if name != key]
@@ -114,51 +114,42 @@ class Covariates:
 
     def join(self, other: "Covariates") -> "Covariates":
         """Add people; who is in both must be the same, as far as it is known."""
-        self._refuse_other_columns(other)
+        _refuse_other(other, dict(zip(self.names, map(_kind, self.columns), strict=True)))
         other = other.written_as(self.ids)
-        order = [other.names.index(name) if name in other.names else -1 for name in self.names]
-        nothing = np.full(len(other), None, dtype=object)
-        theirs = [nothing if place < 0 else other.columns[place] for place in order]
-        new = lookup(other.ids, self.ids, "people") < 0
+        places = lookup(other.ids, self.ids, "people")
+        new, nothing = places < 0, np.full(len(other), None, dtype=object)
+        theirs = dict(zip(other.names, other.columns, strict=True))
         joined = []
-        for name, ours, more in zip(self.names, self.columns, theirs, strict=True):
-            joined.append(self._joined(name, ours, _as_kind(more, ours), other.ids, new))
+        for name, ours in zip(self.names, self.columns, strict=True):
+            more = _as_kind(theirs.get(name, nothing), ours)
+            given, before = more[~new], ours[places[~new]]
+            differ = ~_gaps(given) & ~_gaps(before) & (given != before)
+            if differ.any():
+                raise ValueError(
+                    f"user_features: {name!r} differs from what was known of "
+                    f"{listing(other.ids[~new][differ])}. Give each person one row."
+                )
+            column = ours.copy()
+            column[places[~new]] = np.where(_gaps(given), before, given)
+            joined.append(read_only(np.concatenate([column, more[new]])))
         return Covariates(join_ids(self.ids, other.ids[new]), self.names, tuple(joined))
 
-    def _refuse_other_columns(self, other: "Covariates") -> None:
-        unknown = [name for name in other.names if name not in self.names]
-        if unknown:
-            raise ValueError(
-                f"user_features: unknown covariate(s) {listing(unknown)}; "
-                f"known are {listing(self.names)}."
-            )
-        for name, column in zip(other.names, other.columns, strict=True):
-            known = self.columns[self.names.index(name)]
-            if _kind(column) != _kind(known) and not _gaps(column).all():
-                raise ValueError(
-                    f"user_features: {name!r} has {_kind(column)}, but had {_kind(known)} before."
-                )
 
-    def _joined(
-        self,
-        name: str,
-        ours: NDArray[Any],
-        theirs: NDArray[Any],
-        ids: IdArray,
-        new: NDArray[np.bool_],
-    ) -> NDArray[Any]:
-        places = lookup(ids[~new], self.ids, "people") if not new.all() else np.empty(0, np.intp)
-        told, before = theirs[~new], ours[places]
-        differ = ~_gaps(told) & ~_gaps(before) & (told != before)
-        if differ.any():
+def _refuse_other(
+    people: Covariates, kinds: Mapping[str, str], silent: Collection[str] = ()
+) -> None:
+    """Refuse covariates that are not known, or were numbers before and are categories now."""
+    unknown = [name for name in people.names if name not in kinds]
+    if unknown:
+        raise ValueError(
+            f"user_features: unknown covariate(s) {listing(unknown)}; "
+            f"known are {listing(list(kinds))}."
+        )
+    for name, column in zip(people.names, people.columns, strict=True):
+        if name not in silent and _kind(column) != kinds[name] and not _gaps(column).all():
             raise ValueError(
-                f"user_features: {name!r} differs from what was known of "
-                f"{listing(ids[~new][differ])}. "
-                "Give each person one row."
+                f"user_features: {name!r} has {_kind(column)}, but had {kinds[name]} before."
             )
-        column = ours.copy()
-        column[places] = np.where(_gaps(told), before, told)
-        return np.asarray(read_only(np.concatenate([column, theirs[new]])))
 
 
 @dataclass(frozen=True)
@@ -193,15 +184,15 @@ class CovariateEncoder:
             categories.append(kinds)
             centres.append(tuple(centre.tolist()))
             scales.append(scale)
-        silent = [name for name, scale in zip(people.names, scales, strict=True) if not scale]
-        if silent:
+        encoder = cls(people.names, tuple(categories), tuple(centres), tuple(scales))
+        if encoder._silent:
             warnings.warn(
                 f"These covariates say nothing, because they do not differ or because no "
-                f"{_FEWEST} people share a category: {listing(silent)}.",
+                f"{_FEWEST} people share a category: {listing(encoder._silent)}.",
                 UserWarning,
                 stacklevel=6,
             )
-        return cls(people.names, tuple(categories), tuple(centres), tuple(scales))
+        return encoder
 
     @property
     def columns(self) -> tuple[tuple[str, str | None], ...]:
@@ -219,37 +210,30 @@ class CovariateEncoder:
         return np.array([self.names.index(name) for name, _ in self.columns], dtype=np.intp)
 
     def __call__(self, people: Covariates) -> Float:
-        """Return z of each person, shape (n_users, n_columns)."""
-        unknown = [name for name in people.names if name not in self.names]
-        if unknown:
-            raise ValueError(
-                f"user_features: unknown covariate(s) {listing(unknown)}; "
-                f"known are {listing(self.names)}."
-            )
+        """Return z of each user, shape (n_users, n_columns)."""
+        kinds = ("numbers" if known is None else "categories" for known in self.categories)
+        _refuse_other(people, dict(zip(self.names, kinds, strict=True)), self._silent)
+        columns = dict(zip(people.names, people.columns, strict=True))
         parts = [np.zeros((len(people), 0))]
         for place, name in enumerate(self.names):
-            centre, kinds = np.array(self.centres[place]), self.categories[place]
-            part = np.full((len(people), len(centre)), np.nan)
-            if name in people.names and len(centre):
-                column = people.columns[people.names.index(name)]
-                self._refuse_other_kind(name, column, kinds)
-                part = (_numbers(column, kinds) - centre) / self.scales[place]
-            parts.append(np.nan_to_num(part, nan=0.0))
+            centre = np.array(self.centres[place])
+            part = np.zeros((len(people), len(centre)))
+            if name in columns and len(centre):
+                numbers = _numbers(columns[name], self.categories[place])
+                part = np.nan_to_num((numbers - centre) / self.scales[place], nan=0.0)
+            parts.append(part)
         return np.concatenate(parts, axis=1)
+
+    @property
+    def _silent(self) -> list[str]:
+        """Covariates without columns, which may be of any kind."""
+        return [name for name, scale in zip(self.names, self.scales, strict=True) if not scale]
 
     def of_users(self, covariates: Covariates | None, people: IdArray) -> Float:
         """Return z of people, by their ids; zeros where nothing is known."""
         if covariates is None:
             return np.zeros((len(people), len(self.columns)))
         return self(covariates.of(people.tolist()))
-
-    @staticmethod
-    def _refuse_other_kind(name: str, column: NDArray[Any], kinds: tuple[str, ...] | None) -> None:
-        expected = "numbers" if kinds is None else "categories"
-        if _kind(column) != expected and not _gaps(column).all():
-            raise ValueError(
-                f"user_features: {name!r} has {_kind(column)}, but had {expected} before."
-            )
 
 
 def _numbers(column: NDArray[Any], kinds: tuple[str, ...] | None) -> Float:
@@ -308,10 +292,6 @@ def _as_kind(column: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
 def _taken(column: NDArray[Any], places: Index) -> NDArray[Any]:
     nothing = np.array([None if column.dtype.kind == "O" else np.nan], dtype=column.dtype)
     return np.concatenate([column, nothing])[places]
-
-
-def _user_column(columns: Sequence[str], user: str | None) -> str | None:
-    return user if user in columns else find_column("user", columns)
 
 
 def _user_columns(columns: Sequence[str], user: str | None) -> set[str]:
