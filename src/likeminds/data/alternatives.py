@@ -130,12 +130,12 @@ def add_constants(
         dummies = (codes[:, None] == others).astype(features.dtype)
         called = constant_names(column, distinct[others].tolist())
         moved = within_sets(np.hstack([features, dummies]), sets)
-        n_told = len(sets) - len(np.unique(sets))  # what rows tell beside the means of sets
-        new = independent(moved, features.shape[1], n_told)
+        n_free = len(sets) - len(np.unique(sets))  # degrees of freedom beside the means of sets
+        new = independent(moved, features.shape[1], n_free)
         dummies, called = dummies[:, new], [called[k] for k in np.flatnonzero(new)]
-        told = f"alternative-specific constants relative to {distinct[first]}: {listing(called)}"
+        added = f"alternative-specific constants relative to {distinct[first]}: {listing(called)}"
         none = "no constants, as other features imply them"
-        logger.info("%s: %s.", column, told if called else none)
+        logger.info("%s: %s.", column, added if called else none)
     return arguments | {
         "features": np.hstack([features, dummies]),
         "feature_names": [*names, *called],
@@ -169,7 +169,7 @@ def _matrix(features: object) -> FloatArray:
 
 
 def sets_of(users: Iterable[Hashable], choice_sets: Iterable[Hashable]) -> Index:
-    """Return the number of each row's choice set: a group of one user."""
+    """Return the number of each row's choice set; two users share none."""
     who, _ = encode(users, "users")
     which, _ = encode(choice_sets, "choice_sets")
     pairs = who.astype(np.int64) * (int(which.max()) + 1) + which
@@ -192,17 +192,17 @@ def _squares(columns: Float) -> Float:
     return np.asarray(np.einsum("nd,nd->d", columns, columns))
 
 
-def independent(columns: Float, n_given: int, n_told: int) -> Bool:
+def independent(columns: Float, n_given: int, n_free: int) -> Bool:
     """Tell which columns after the first ``n_given`` do not follow from those before them."""
-    if min(n_told, _MOST_COLUMNS) < columns.shape[1]:  # few rows imply too much
+    if min(n_free, _MOST_COLUMNS) < columns.shape[1]:  # few rows imply too much
         return np.ones(columns.shape[1] - n_given, dtype=np.bool_)
     gram = _scaled(columns.T @ columns)
-    kept, found = list(range(n_given)), []
+    chosen, found = list(range(n_given)), []
     for k in range(n_given, len(gram)):
-        cross = gram[kept, k]
-        inverse = np.linalg.pinv(gram[np.ix_(kept, kept)], rcond=_IDLE, hermitian=True)
+        cross = gram[chosen, k]
+        inverse = np.linalg.pinv(gram[np.ix_(chosen, chosen)], rcond=_IDLE, hermitian=True)
         found.append(bool(gram[k, k] - cross @ inverse @ cross > _IDLE))
-        kept += [k] * found[-1]
+        chosen += [k] * found[-1]
     return np.array(found, dtype=np.bool_)
 
 

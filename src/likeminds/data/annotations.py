@@ -63,7 +63,7 @@ class Annotations(CodedLabels):
         Which of two labels is the positive one, in any case; of yes and no, it is yes.
     threshold : float or "median", optional
         Above which number a rating is positive, *strictly*; "median" means strictly above
-        the median of what this person said (about this attribute, if there are several).
+        the median of this user's ratings (about this attribute, if there are several).
     grades : sequence or True, optional
         The grades from worst to best; True where labels are grades though there are two of them
         or fewer. Numbers are rounded to six decimals. See docs/grades.md.
@@ -72,7 +72,8 @@ class Annotations(CodedLabels):
     feature_names : sequence of str, optional
         By default those of the data frame, or x0, x1, ...
     features_per : {"auto", "item", "row"}
-        What a row of ``features`` belongs to; "auto" tells by the numbers of rows, or asks.
+        What a row of ``features`` belongs to; "auto" compares the numbers of rows, and raises
+        where both fit.
     reading : LabelReading, optional
         How other labels were read before; these are read likewise, or refused.
     duplicates : {"keep", "weights", "error"}
@@ -91,7 +92,7 @@ class Annotations(CodedLabels):
     ----------
     user_ids, item_ids, attribute_ids : array
         The distinct ids. People and attributes are sorted; items are in the order of the
-        table of features if it has one row per item, and include those nobody labelled.
+        table of features if it has one row per item, and include those without labels.
     user_codes, item_codes, attribute_codes : array of int
         For each row, the position of its id among the distinct ids.
     features, feature_names, feature_rows : array, tuple of str, array of int
@@ -378,8 +379,8 @@ class Annotations(CodedLabels):
             Who ranked.
         rankings : sequence of sequences of ids
             The items of each ranking, the best first. A list or set in place of an item is
-            several that share a place: each is preferred to all that come later, and nothing is
-            said about them among each other.
+            several that share a place: each is preferred to all that come later, and they are not
+            compared with each other.
         shown : sequence of sequences of ids, optional
             What each person could have ranked; what they did not rank comes last.
         strength, features, item_ids, feature_names, user_features : optional
@@ -509,9 +510,9 @@ class Annotations(CodedLabels):
 
         Examples
         --------
-        >>> said = Annotations.from_comparisons(["ann"] * 2, ["a", "b"], ["b", "c"], features={
+        >>> pairs = Annotations.from_comparisons(["ann"] * 2, ["a", "b"], ["b", "c"], features={
         ...     "a": [1.0], "b": [3.0], "c": [7.0]})
-        >>> said.differences().X.ravel(), said.differences().labels
+        >>> pairs.differences().X.ravel(), pairs.differences().labels
         (array([-2.,  4.]), array([ True, False]))
         """
         return self._of_sets(difference_arguments(self))

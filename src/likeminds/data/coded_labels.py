@@ -94,7 +94,7 @@ class CodedLabels:
 
     @property
     def n_items(self) -> int:
-        """The number of items, including those nobody labelled."""
+        """The number of items, including those without labels."""
         return len(self.item_ids)
 
     @property
@@ -104,7 +104,7 @@ class CodedLabels:
 
     @property
     def n_attributes(self) -> int:
-        """The number of attributes; 1 if they are not told apart."""
+        """The number of attributes; 1 without attributes."""
         return 1 if self.attribute_ids is None else len(self.attribute_ids)
 
     def __len__(self) -> int:
@@ -127,11 +127,11 @@ class CodedLabels:
         by_row = self.features_per == "row"
         changes["feature_rows"] = self.feature_rows[chosen] if by_row else changes["item_codes"]
         if self.attribute_ids is not None and self.attribute_codes is not None:
-            codes, kept = compact(self.attribute_codes[chosen], self.n_attributes)
-            changes |= {"attribute_codes": codes, "attribute_ids": self.attribute_ids[kept]}
+            codes, left = compact(self.attribute_codes[chosen], self.n_attributes)
+            changes |= {"attribute_codes": codes, "attribute_ids": self.attribute_ids[left]}
         if self.choice_set_codes is not None:
-            codes, kept = encode(self.choice_set_codes[chosen], "choice_sets")
-            ids = None if self.choice_set_ids is None else self.choice_set_ids[kept]
+            codes, left = encode(self.choice_set_codes[chosen], "choice_sets")
+            ids = None if self.choice_set_ids is None else self.choice_set_ids[left]
             changes |= {"choice_set_codes": codes, "choice_set_ids": ids}
         return self._with(**changes)
 
@@ -142,21 +142,21 @@ class CodedLabels:
         labelled = len(compact(self.item_codes, self.n_items)[1])
         of_all = "" if labelled == self.n_items else f"{labelled:,} of "
         attributes = f", {counted(self.n_attributes, 'attribute')}" if self.n_attributes > 1 else ""
-        told = self.statements()
+        text = self.statements()
         if self.grades is not None and self.reading is not None:
             lowest, highest = self.grades.min(), self.grades.max()
             words = self.reading.grades
             named = [words[int(g)] if words else f"{g:g}" for g in (lowest, highest)]
-            told += f" from {named[0]} to {named[1]}"
+            text += f" from {named[0]} to {named[1]}"
         elif not self._has_sets:
             word = None if self.reading is None else self.reading.positive
             which = f": {word!r}" if isinstance(word, str) else ""
-            told += f" ({self.labels.mean():.0%} positive{which})"
+            text += f" ({self.labels.mean():.0%} positive{which})"
         items = f" on {of_all}{counted(self.n_items, 'item')}"
         if self._has_sets and not self.has_items:  # each row of a choice set is a profile
             items = ""
         return (
-            f"Annotations: {told} by {counted(self.n_users, 'person', 'people')}{items}, "
+            f"Annotations: {text} by {counted(self.n_users, 'person', 'people')}{items}, "
             f"{counted(self.n_features, 'feature')}{attributes}"
         )
 

@@ -49,7 +49,7 @@ _LESS_USUAL: Mapping[str, tuple[str, ...]] = {
     "item": ("comment",),
     "label": ("chosen", "choice"),
 }
-# Numbers by which rows are told apart or dated: never a feature unless somebody says so.
+# Numbers that identify or date rows: features only where they are named.
 _NO_FEATURES = (
     *("timestamp", "date", "datetime", "created", "created_at", "updated_at"),
     *("index", "level_0", "row", "row_id", "unnamed: 0"),
@@ -207,7 +207,7 @@ def item_texts(*called: str | None) -> Texts:
     def texts(columns: Sequence[str]) -> set[str]:
         try:
             found = find_item_column(columns, *called)
-        except ValueError:  # whoever looks for the column will say so
+        except ValueError:  # `find_item_column` reports it
             return set()
         return set() if found is None else {found}
 

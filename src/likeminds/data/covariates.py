@@ -98,8 +98,8 @@ class Covariates:
         return len(self.ids)
 
     def __repr__(self) -> str:
-        told = (f"{name} ({_kind(c)})" for name, c in zip(self.names, self.columns, strict=True))
-        return f"Covariates of {len(self):,} people: {', '.join(told)}"
+        known = (f"{name} ({_kind(c)})" for name, c in zip(self.names, self.columns, strict=True))
+        return f"Covariates of {len(self):,} people: {', '.join(known)}"
 
     def of(self, people: Iterable[Hashable]) -> "Covariates":
         """Return the rows of some people; of who is not there, nothing is known."""
@@ -154,11 +154,11 @@ def _refuse_other(
 
 @dataclass(frozen=True)
 class CovariateEncoder:
-    """Encoder of covariates as standardised columns z; fitted to a crowd, kept with its model.
+    """Encoder of covariates as standardised columns z, fitted to training users.
 
     Numbers are centred and given unit variance. Categories are one-hot, centred, and divided by
-    one number so that their variances add up to one. What is missing is zero, the crowd's mean;
-    so is a category never seen, or shared by fewer than three people of the crowd. Covariates
+    one number so that their variances add up to one. Missing values are zero, the mean; so
+    are new categories, and those of fewer than three users. Covariates
     that do not differ have no columns.
     """
 
@@ -169,14 +169,14 @@ class CovariateEncoder:
 
     @classmethod
     def of(cls, people: Covariates) -> "CovariateEncoder":
-        """Fit the encoder to a crowd; warn of covariates without any variance."""
+        """Fit the encoder; warn of covariates without any variance."""
         categories, centres, scales = [], [], []
         for column in people.columns:
             kinds = _common(column) if column.dtype.kind == "O" else None
             numbers = _numbers(column, kinds)
-            seen = numbers[~np.isnan(numbers).any(axis=1)]
-            centre = seen.mean(axis=0) if len(seen) else np.zeros(numbers.shape[1])
-            variance = seen.var(axis=0) if len(seen) else np.zeros(numbers.shape[1])
+            given = numbers[~np.isnan(numbers).any(axis=1)]
+            centre = given.mean(axis=0) if len(given) else np.zeros(numbers.shape[1])
+            variance = given.var(axis=0) if len(given) else np.zeros(numbers.shape[1])
             scale = float(np.sqrt(variance.sum()))
             # The variance of equal numbers is a rounding error.
             if scale <= 1e-9 * float(np.abs(centre).max(initial=1e-300)):
@@ -256,13 +256,13 @@ def _common(column: NDArray[Any]) -> tuple[str, ...]:
 def _typed(name: str, values: Sequence[Any]) -> NDArray[Any]:
     """Return a column as numbers with NaN, or as texts with None."""
     clean = [None if is_missing(value) or value == "" else value for value in values]
-    told = [value for value in clean if value is not None]
-    if all(isinstance(value, int | float | np.number | np.bool_) for value in told):
+    known = [value for value in clean if value is not None]
+    if all(isinstance(value, int | float | np.number | np.bool_) for value in known):
         numbers = np.array([np.nan if v is None else float(v) for v in clean], dtype=np.float64)
         refuse_not_finite(np.nan_to_num(numbers, nan=0.0, posinf=np.inf, neginf=-np.inf), name)
         return numbers
-    mixed = [value for value in told if not isinstance(value, str)]
-    if mixed and len({isinstance(value, str) for value in told}) > 1:
+    mixed = [value for value in known if not isinstance(value, str)]
+    if mixed and len({isinstance(value, str) for value in known}) > 1:
         raise ValueError(
             f"user_features: {name!r} has both numbers and texts, such as {mixed[0]!r}. "
             "Write all of them as texts, or all as numbers."

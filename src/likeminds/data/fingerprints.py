@@ -20,7 +20,7 @@ def fingerprint(annotations: Annotations) -> str:
     """Return a 128-bit hash of labels and features: the same in any order of the rows.
 
     It covers people's ids, labels, weights, and names and values of the features. Items count by
-    their features, whatever they are called; attributes, groups and covariates of people do not
+    their features, whatever they are called; attributes, choice sets and covariates do not
     count. Two data sets collide with a probability of 1 in 10^38, or by intent: it is no
     signature.
 
@@ -38,12 +38,12 @@ def fingerprint(annotations: Annotations) -> str:
     people = _digests(annotations.user_ids.tolist())
     weight = np.ones(1) if annotations.weights is None else annotations.weights
     graded = np.asarray(annotations.outcomes, dtype=np.float64) + 0.0
-    said = annotations.labels if annotations.grades is None else _bits(graded)
+    outcomes = annotations.labels if annotations.grades is None else _bits(graded)
     total = 0
     for lane in range(_LANES):
         rows = items[annotations.feature_rows, lane]
         rows = _mixed(rows + names[lane]) + people[annotations.user_codes, lane]
-        rows = _mixed(rows + said)
+        rows = _mixed(rows + outcomes)
         rows = _mixed(rows + _bits(np.asarray(weight, dtype=np.float64)))
         total = (total << 64) + int(rows.sum(dtype=np.uint64))
     return f"{total:032x}"

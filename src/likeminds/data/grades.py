@@ -153,7 +153,7 @@ def _order(values: object) -> Sequence[Hashable] | None:
 
 
 def _listed(grades: object) -> Sequence[Hashable] | None:
-    """Return the order somebody gave; None where it is just that of numbers."""
+    """Return the order given; None where it is that of numbers."""
     if isinstance(grades, bool):
         return None
     if isinstance(grades, str) or not isinstance(grades, Iterable):
@@ -163,8 +163,8 @@ def _listed(grades: object) -> Sequence[Hashable] | None:
     order = [as_plain(value) for value in grades]
     repeated = [repr(a) for i, a in enumerate(order) if any(same_label(a, b) for b in order[:i])]
     if repeated or len(order) < 2:
-        told = f"{listing(repeated)} occurs twice" if repeated else f"there are {len(order)}"
-        raise ValueError(f"grades must list two or more different grades, but {told}.")
+        wrong = f"{listing(repeated)} occurs twice" if repeated else f"there are {len(order)}"
+        raise ValueError(f"grades must list two or more different grades, but {wrong}.")
     return order
 
 

@@ -17,7 +17,7 @@ from likeminds._util.lazy_rows import LazyIds
 
 @dataclass(frozen=True, eq=False)
 class IntegerCodes:
-    """A column of ids, already told apart: no object is made for each row."""
+    """A column of ids, as integer codes: no object is made for each row."""
 
     codes: Index
     distinct: IdArray
@@ -86,8 +86,8 @@ def encode_pairs(first: Index, second: Index) -> Index:
 def compact(codes: Index, size: int) -> tuple[Index, Index]:
     """Renumber codes below ``size`` without gaps; return them and the old codes that are left."""
     if 8 * codes.size < size:  # few rows of many: do not touch every id there is
-        kept, renumbered = np.unique(codes, return_inverse=True)
-        return renumbered, kept
+        left, renumbered = np.unique(codes, return_inverse=True)
+        return renumbered, left
     # A dense range needs no sort: mark what occurs and number the marks.
     present = np.zeros(size, dtype=bool)
     present[codes] = True
@@ -212,8 +212,8 @@ def _encode_integers(array: IdArray) -> tuple[Index, IdArray]:
     if high - low > 4 * array.size or high > np.iinfo(np.intp).max:
         return np.unique(array, return_inverse=True)[::-1]
     # Widen before subtracting: 100 - (-100) does not fit a small integer type.
-    codes, kept = compact(array.astype(np.intp) - low, high - low + 1)
-    return codes, (kept + low).astype(array.dtype)
+    codes, left = compact(array.astype(np.intp) - low, high - low + 1)
+    return codes, (left + low).astype(array.dtype)
 
 
 def _are_small_integers(array: IdArray) -> bool:

@@ -100,7 +100,7 @@ class LabelReading:
         return f"{self.positive!r} is positive{other}"
 
     def refuse_other(self, positive: Hashable | None, threshold: float | str | None) -> None:
-        """Refuse what somebody asks for if it is another reading."""
+        """Refuse arguments that ask for another reading."""
         asked = threshold is not None and threshold != self.threshold
         if asked or (positive is not None and not same_label(positive, self.positive)):
             asks = f"positive={positive!r}" if threshold is None else f"threshold={threshold}"
@@ -110,7 +110,7 @@ class LabelReading:
             )
 
     def positive_among(self, found: Sequence[Hashable]) -> Hashable:
-        """Return the value that is positive; refuse values that were not seen before."""
+        """Return the value that is positive; refuse new values."""
         others = [value for value in found if not same_label(value, self.positive)]
         usual = any({self.positive, *others} <= convention for convention in _CONVENTIONS)
         fits = all(same_label(value, self.negative) for value in others)

@@ -1,4 +1,4 @@
-"""Splits inside each person: whole groups together, both labels on both sides."""
+"""Splits within each user: choice sets stay whole, both labels are on both sides."""
 
 import numpy as np
 from numpy.random import Generator
@@ -12,17 +12,17 @@ from likeminds.data.identifiers import encode_pairs
 def split_within_users(
     annotations: Annotations, test_size: float = 0.3, random_state: int | Generator | None = None
 ) -> tuple[Annotations, Annotations]:
-    """Hold out a share of everybody's labels.
+    """Hold out a share of each user's labels.
 
-    Rows of one group stay together. Where there are no groups, a person's positive and
-    negative labels are divided separately, so that both sides have both where they can.
+    Rows of one choice set stay together. Without choice sets, a user's positive and negative labels
+    are divided separately, so both sides have both where they can.
 
     Parameters
     ----------
     annotations : Annotations
         What to split.
     test_size : float
-        The share of each person's groups (or labels) to hold out, between 0 and 1.
+        The share of each user's choice sets (or labels) to hold out, between 0 and 1.
     random_state : int or Generator, optional
         Makes the split reproducible.
 
@@ -61,10 +61,10 @@ def folds_within_users(annotations: Annotations, n_folds: int = 5, random_state:
     items = annotations.item_codes.astype(np.uint64)
     if annotations.has_items:
         items = hashes_of(annotations.item_ids)[annotations.item_codes]
-    said = items * np.uint64(2) + annotations.labels.astype(np.uint64)
-    lots = lots_of(users[annotations.user_codes], said)
+    outcomes = items * np.uint64(2) + annotations.labels.astype(np.uint64)
+    lots = lots_of(users[annotations.user_codes], outcomes)
     unit, stratum = _units(annotations)
-    if annotations.choice_set_codes is not None:  # a group is known by all that is in it
+    if annotations.choice_set_codes is not None:  # a choice set is known by its items
         total = np.zeros(int(unit.max()) + 1, dtype=np.uint64)
         np.add.at(total, unit, lots)
         lots = total
@@ -78,7 +78,7 @@ def folds_within_users(annotations: Annotations, n_folds: int = 5, random_state:
 
 
 def order_within_users(annotations: Annotations, rng: Generator) -> Index:
-    """Return each row's place in a random order of its person's groups (or rows), from 0."""
+    """Return each row's place in a random order of its user's choice sets (or rows), from 0."""
     unit = annotations.choice_set_codes
     if unit is None:
         unit = np.arange(len(annotations))
@@ -90,8 +90,8 @@ def order_within_users(annotations: Annotations, rng: Generator) -> Index:
 def _places(annotations: Annotations, rng: Generator) -> tuple[Index, Index]:
     """Permute the units of each stratum; return each row's place, and its stratum's size.
 
-    A unit is a group, or a row where there are none; a stratum is a person, or a person's
-    labels of one kind where there are no groups.
+    A unit is a choice set, or a row without one; a stratum is a user, or a user's labels of one
+    kind without choice sets.
     """
     return _drawn_places(*_units(annotations), rng)
 

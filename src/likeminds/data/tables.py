@@ -233,9 +233,9 @@ def frame_arguments(frame: object, options: FrameOptions) -> tuple[dict[str, Any
             f"Unexpected option(s) {listing(sorted(unknown))}; there are "
             f"{', '.join(FrameOptions.__annotations__)}."
         )
-    kind, held = kind_of(frame), [frame]
+    kind, frames = kind_of(frame), [frame]
     del frame
-    columns = _read_columns(held, given)
+    columns = _read_columns(frames, given)
     columns |= {name: given.get(name) for name in ("positive", "threshold", "reading")}
     if any(given.get(name) is not None for name in ("grades", "positive", "threshold")):
         columns["grades"] = given.get("grades")
@@ -246,10 +246,10 @@ def frame_arguments(frame: object, options: FrameOptions) -> tuple[dict[str, Any
     return columns, kind
 
 
-def _read_columns(held: list[object], options: Mapping[str, Any]) -> dict[str, Any]:
+def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of the frame in a list, which is empty then."""
     features = options.get("features")
-    table = as_frame(held.pop())
+    table = as_frame(frames.pop())
     found, columns = find_roles(table, {role: options.get(role) for role in LABEL_ROLES}, features)
     table = available_rows(table, found, options.get("positive"))
     alternative, made = _alternatives(table, found, columns), {}

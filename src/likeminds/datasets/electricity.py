@@ -20,8 +20,8 @@ def load_electricity() -> Annotations:
     """Return the choices of 361 households among electricity supply contracts.
 
     A household was shown 8 to 12 sets of four hypothetical offers and chose one of each
-    set: 17,232 rows, of which the chosen quarter is positive. A choice set is a group: its
-    rows must stay on one side of a split. Every row is an item of its own.
+    set: 17,232 rows, of which the chosen quarter is positive. The
+    rows of a choice set must stay on one side of a split. Every row is an item of its own.
 
     Returns
     -------

@@ -111,7 +111,7 @@ def _write_both(
 ) -> Written:
     """Write annotations.csv and features.csv; the last of the columns has the items."""
     _write(root / "annotations.csv", columns | {"label": annotations.labels.astype(np.int8)})
-    # Seven digits are more than a picture or a person tells.
+    # More digits than these are noise.
     table = dict(zip(annotations.feature_names, np.round(annotations.features, 7).T, strict=True))
     _write(root / "features.csv", {list(columns)[-1]: items} | table)
     people = counted(annotations.n_users, "person", "people")

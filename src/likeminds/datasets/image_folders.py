@@ -55,7 +55,7 @@ class ImageCrowd:
     Attributes
     ----------
     annotations : Annotations
-        All labels, with all features: what people with enough labels of both kinds said.
+        All labels of users with enough labels of both kinds, with all features.
     reduce : float or None
         The share of the variance that the principal components of an attribute keep.
     """
@@ -88,7 +88,7 @@ class ImageCrowd:
         test_size: float = 0.3,
         random_state: int | Generator | None = None,
     ) -> tuple[Annotations, Annotations]:
-        """Hold out a share of everybody's labels about one attribute.
+        """Hold out a share of each user's labels about one attribute.
 
         The components are those of the training pictures only.
 

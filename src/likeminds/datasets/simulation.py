@@ -1,4 +1,4 @@
-"""Simulated crowds: labels, and the weights behind them."""
+"""Simulated annotations: labels, and the weights behind them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from likeminds.data.annotations import Annotations
 Int = NDArray[np.intp]
 
 # The paper's layout, on 100 people and 80 features: where its blocks of people and of
-# features begin and end, and the ranges of people who see it their own way.
+# features begin and end, and the ranges of users with weights of their own.
 _PEOPLE, _FEATURES = 100, 80
 _PEOPLE_EDGES = (0, 20, 40, 60, 80, 100)
 _FEATURE_EDGES = (0, 20, 40, 50, 70, 80)
@@ -31,9 +31,9 @@ class Simulation:
     Attributes
     ----------
     annotations : Annotations
-        What people said; person i is the id ``i``.
+        The labels; user i is the id ``i``.
     consensus : array of shape (n_features,)
-        The weights that everybody shares.
+        The weights that all users share.
     group, personal : arrays of shape (n_users, n_features)
         What each person's school adds to them, and what is the person's own.
     school : array of shape (n_users,)
@@ -154,9 +154,9 @@ def make_schools(
     """Simulate people with few labels each, in schools of thought that contradict.
 
     Everybody labels a random subset of a common pool of items, whose features are standard
-    normal. There are fewer labels than features, so that nobody can be learned alone; and
-    as schools oppose each other on some of the features, nobody is served by the consensus
-    either. What helps is to find the schools.
+    normal. With fewer labels than features, no user can be learned alone; and as schools oppose
+    each other on some of the features, the consensus serves no user either. A model has to find
+    the schools.
 
     Parameters
     ----------
@@ -174,8 +174,8 @@ def make_schools(
         The share of their items that people like, before noise.
     label_noise : float
         The probability with which a label is the opposite of what the person meant. A
-        person whose labels it would make all alike is spared, so that everybody has labels
-        of both kinds.
+        user whose labels it would make all alike is spared, so all users have labels of both
+        kinds.
     random_state : int or Generator, optional
         Makes the result reproducible.
 
@@ -262,7 +262,7 @@ def _draw_opposed_schools(
     """Return a unit vector per school, on the contested features, that sum to zero."""
     vectors = np.zeros((n_schools, n_features))
     if n_schools == 1:
-        return vectors  # nobody to oppose
+        return vectors  # no other school to oppose
     n_contested = round(contested * n_features)
     if n_contested < n_schools:
         raise ValueError(
@@ -285,7 +285,7 @@ def _judge(rng: Generator, features: Float, coef: Float, n_labels: int) -> tuple
     scores = np.empty((n_users, n_labels))
     for first in range(0, n_users, _PEOPLE_AT_A_TIME):
         people = slice(first, first + _PEOPLE_AT_A_TIME)
-        # The lowest lots are drawn; single precision halves the time and harms nobody.
+        # The lowest lots are drawn; single precision halves the time.
         lots = rng.random((len(coef[people]), len(features)), dtype=np.float32)
         items[people] = np.sort(np.argpartition(lots, n_labels - 1, axis=1)[:, :n_labels], axis=1)
         scores[people] = np.matmul(features[items[people]], coef[people, :, np.newaxis])[:, :, 0]

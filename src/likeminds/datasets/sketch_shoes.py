@@ -243,13 +243,13 @@ def _annotations(
     names: tuple[str, ...], judged: list[tuple[Int, Bool]], table: Float, *, reduced: bool
 ) -> Annotations:
     """Return one table of all labels: by attribute, then person, then picture."""
-    seen = np.stack([pictures for pictures, _ in judged])
-    n_attributes, n_users, each = seen.shape
+    shown = np.stack([pictures for pictures, _ in judged])
+    n_attributes, n_users, each = shown.shape
     people = np.array([f"person-{number:03d}" for number in range(n_users)], dtype=object)
     items = np.array([f"shoe-{number:05d}" for number in range(len(table))], dtype=object)
     return Annotations(
         users=np.tile(np.repeat(people, each), n_attributes),
-        items=items[seen.ravel()],
+        items=items[shown.ravel()],
         labels=np.stack([labels for _, labels in judged]).ravel(),
         features=table,
         attributes=np.repeat(np.array(names, dtype=object), n_users * each),
@@ -336,14 +336,14 @@ def judge(
     of all pictures. Labels then flip with the probability ``label_noise``.
     """
     shares = rng.uniform(*_SHARES, len(weights))
-    seen = np.empty((len(weights), pictures_each), dtype=np.intp)
-    labels = np.empty(seen.shape, dtype=np.bool_)
+    shown = np.empty((len(weights), pictures_each), dtype=np.intp)
+    labels = np.empty(shown.shape, dtype=np.bool_)
     for person, own in enumerate(weights):
         scores = traits @ own
-        seen[person] = np.sort(rng.choice(len(traits), pictures_each, replace=False))
-        labels[person] = scores[seen[person]] > np.quantile(scores, 1 - shares[person])
+        shown[person] = np.sort(rng.choice(len(traits), pictures_each, replace=False))
+        labels[person] = scores[shown[person]] > np.quantile(scores, 1 - shares[person])
     flipped = labels ^ (rng.random(labels.shape) < label_noise)
-    return seen, flipped
+    return shown, flipped
 
 
 def _as_weights(opinion: Opinion) -> Float:

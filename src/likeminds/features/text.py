@@ -173,12 +173,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         words = self.vectorizer_.get_feature_names_out()
         of_words = self.components_[:, : len(words)]
-        tells, many = self._tells(), self.n_texts_ >= _MANY_TEXTS
+        topical, many = self._is_topic_word(), self.n_texts_ >= _MANY_TEXTS
         named: list[str] = []
         for place, weights in enumerate(of_words):
             strongest = np.argsort(-weights, kind="stable")
             least = _STRONG * np.abs(weights).max() if many else 0.0
-            candidates = strongest[tells[strongest] & (weights[strongest] > least)]
+            candidates = strongest[topical[strongest] & (weights[strongest] > least)]
             best = (candidates if len(candidates) or many else strongest)[:_WORDS_IN_A_NAME]
             name = f"{TEXT_NAME}{', '.join(words[best])}"
             again = sum(other == name or other.startswith(f"{name} (") for other in named)
@@ -187,7 +187,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             named.append(f"{name} ({again + 1})" if again else name)
         return np.array(named, dtype=object)
 
-    def _tells(self) -> NDArray[np.bool_]:
+    def _is_topic_word(self) -> NDArray[np.bool_]:
         """Say which words tell what a text is about, and can be read in a name.
 
         Small words and those of many texts do not, nor, among many texts, those of a single one.

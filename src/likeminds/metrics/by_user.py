@@ -160,7 +160,7 @@ def precision_at_k(
     Returns
     -------
     MetricByUser
-        Defined for everybody.
+        Defined for all users.
 
     Examples
     --------

@@ -5,8 +5,7 @@ from scipy.special import expit
 
 from likeminds._util.array_types import Bool, Float, Index
 
-# How far people's readiness to say yes may lie from the crowd's, in log-odds: that of somebody
-# with few labels is held back.
+# Standard deviation of users' intercepts around their mean, in log-odds.
 _READINESS = 1.0
 _STEPS, _LONGEST, _CLOSE = 50, 2.0, 1e-8
 
@@ -16,7 +15,7 @@ def calibrate(
 ) -> tuple[float, Float]:
     """Fit log-odds of labels: one slope of the scores for all, an intercept for each person.
 
-    Intercepts have a normal prior around the crowd's, with a standard deviation of 1; the slope
+    Intercepts have a normal prior around their mean, with a standard deviation of 1; the slope
     is not negative.
     """
     unit = float(scores.std()) or 1.0

@@ -12,7 +12,7 @@ from likeminds.data.identifiers import lookup
 
 # People differ in severity where chance would spread their shares as far this seldom.
 _LEVEL = 0.01
-# Labels are choices where groups hold at least this share of them with one of the other kind.
+# Labels are choices where choice sets hold at least this share of them with one of the other kind.
 _MOSTLY = 0.5
 
 
@@ -65,11 +65,11 @@ class Severity:
     def to_dict(self) -> dict[str, object]:
         """Return the ends and the middle half as plain values, for JSON."""
         ends = {"strictest": self.strictest, "mildest": self.mildest}
-        told = {
+        named = {
             name: {"user": self.users[i : i + 1].tolist()[0], "share": float(self.share[i])}
             for name, i in ends.items()
         }
-        return {"differs": self.differs, **told, "middle": list(self.middle)}
+        return {"differs": self.differs, **named, "middle": list(self.middle)}
 
     def __str__(self) -> str:
         if not self.differs:
@@ -83,20 +83,20 @@ class Severity:
         return f"thresholds differ: from yes to {low} to yes to {high}{half}"
 
 
-def are_chosen(said: Annotations) -> bool:
-    """Tell whether most labels come in groups with both kinds, as choices do."""
-    if said.choice_set_codes is None:
+def are_chosen(annotations: Annotations) -> bool:
+    """Tell whether most labels come in choice sets with both kinds, as choices do."""
+    if annotations.choice_set_codes is None:
         return False
-    total = np.bincount(said.choice_set_codes)
-    positive = np.bincount(said.choice_set_codes, said.labels)
+    total = np.bincount(annotations.choice_set_codes)
+    positive = np.bincount(annotations.choice_set_codes, annotations.labels)
     mixed = (positive > 0) & (positive < total)
-    return bool(mixed[said.choice_set_codes].mean() >= _MOSTLY)
+    return bool(mixed[annotations.choice_set_codes].mean() >= _MOSTLY)
 
 
-def severity_of(said: Annotations | None) -> Severity | None:
+def severity_of(annotations: Annotations | None) -> Severity | None:
     """Return how severe people are; None for choices, for grades, and without labels."""
-    if said is None or said.grades is not None or are_chosen(said):
+    if annotations is None or annotations.grades is not None or are_chosen(annotations):
         return None
-    counts = said.label_counts()
+    counts = annotations.label_counts()
     n_labels = counts.sum(axis=1)
-    return Severity(said.user_ids, counts[:, 1] / n_labels, n_labels)
+    return Severity(annotations.user_ids, counts[:, 1] / n_labels, n_labels)

@@ -1,4 +1,4 @@
-"""Distances of soft labels: the shares of a crowd that give an item each grade."""
+"""Distances of soft labels: the shares of users who give an item each grade."""
 
 from collections.abc import Hashable, Iterable
 
@@ -41,15 +41,15 @@ def soft_labels(
     array([[0.5, 0. , 0.5],
            [0.5, 0.5, 0. ]])
     """
-    said = as_vector(np.asarray(grades), "grades")
+    given = as_vector(np.asarray(grades), "grades")
     codes, ids = encode(items, "items")
-    same_length(grades=said, items=codes)
-    known = np.unique(said) if levels is None else np.sort(as_vector(levels, "levels"))
-    place = np.searchsorted(known, said)
-    strange = said[known[np.minimum(place, len(known) - 1)] != said]
+    same_length(grades=given, items=codes)
+    known = np.unique(given) if levels is None else np.sort(as_vector(levels, "levels"))
+    place = np.searchsorted(known, given)
+    strange = given[known[np.minimum(place, len(known) - 1)] != given]
     if strange.size:
         raise ValueError(f"grades has {listing(np.unique(strange))}, which levels has not.")
-    weight = as_weights(weights, len(said))
+    weight = as_weights(weights, len(given))
     flat = np.bincount(codes * len(known) + place, weights=weight, minlength=len(ids) * len(known))
     counts = flat.reshape(len(ids), len(known))
     return ids, np.asarray(counts / counts.sum(axis=1, keepdims=True))

@@ -45,9 +45,9 @@ class Export:
     Attributes
     ----------
     labels : list of (user, item, attribute, label)
-        What people said; a later judgement of the same takes the place of an earlier one.
+        If a user labels an item twice, the later label wins.
     comparisons : list of (user, winner, loser)
-        Which of two items somebody chose.
+        The preferred item of each pair, and the other one.
     texts : dict
         What items say, by their ids.
     left_out : tuple of LeftOut
@@ -65,7 +65,7 @@ class Export:
         Parameters
         ----------
         attribute : str, optional
-            Only what was said about this one; the table then has no column for it.
+            Only labels about this one; the table then has no column for it.
         """
         rows = [row for row in self.labels if attribute is None or row[2] == attribute]
         if not rows:
@@ -104,9 +104,9 @@ class Export:
             answers.setdefault(about, set()).add(label if isinstance(label, str) else _NO_WORDS)
         for one, other in combinations(answers, 2):
             if answers[one].isdisjoint(answers[other]):
-                said = (f"{name!r} by {listing(sorted(answers[name]))}" for name in (one, other))
+                two = (f"{name!r} by {listing(sorted(answers[name]))}" for name in (one, other))
                 raise ValueError(
-                    f"People were asked about several things, and answered {', but '.join(said)}: "
+                    f"People were asked about several things, and answered {', but '.join(two)}: "
                     "learn from one at a time. Pass attribute= to choose it."
                 )
 

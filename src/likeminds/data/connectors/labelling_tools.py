@@ -17,7 +17,7 @@ _PRODIGY_ANSWERS = {"accept": True, "reject": False}
 def read_label_studio(path: str | PathLike[str], collector: Collector) -> None:
     """Read choices, ratings and pairwise comparisons from an export of Label Studio (JSON).
 
-    A task is an item and each control an attribute. A control in which somebody ticked several
+    A task is an item and each control an attribute. A control with several ticked
     choices becomes one yes-or-no attribute for each choice. Pairwise comparisons are of the two
     texts of a task, the first of which is the left one.
     """
@@ -135,8 +135,8 @@ def _responses(
         if not isinstance(values, dict):
             collector.leave_out("since it holds no value", where)
             continue
-        for question, held in values.items():
-            value = held.get("value") if isinstance(held, dict) else held
+        for question, given in values.items():
+            value = given.get("value") if isinstance(given, dict) else given
             yield one.get("user_id"), question, value, one.get("status")
 
 

@@ -1,7 +1,7 @@
 """Soft labels on their way back into the tool that the labels came from.
 
-Each item gets the label that more than half of the crowd would give, with the share that would as
-its score: predictions of Label Studio, suggestions of Argilla.
+Each item gets the label that more than half of the users would give, with their share as its
+score: predictions of Label Studio, suggestions of Argilla.
 """
 
 import json
@@ -37,7 +37,7 @@ class ExportQuestion:
 
 
 def return_to(kind: str, path: str | PathLike[str], questions: Iterable[ExportQuestion]) -> bytes:
-    """Return the records of an export with what the crowd would say of each, for the same tool."""
+    """Return the records of an export with the predicted label of each, for the same tool."""
     if kind not in RETURNS:
         raise ValueError(f"Nothing goes back to {kind!r}; there are {', '.join(RETURNS)}.")
     records = [record for _, record in Collector().records(path)]
@@ -49,8 +49,8 @@ def return_to(kind: str, path: str | PathLike[str], questions: Iterable[ExportQu
             f"about ({listing([str(one.name) for one in given])}). Is it the export it was fitted "
             "to?"
         )
-    told = [record for record in found if record is not None]
-    return (json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode()
+    suggested = [record for record in found if record is not None]
+    return (json.dumps(suggested, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _to_label_studio(
@@ -98,18 +98,18 @@ def _to_argilla(flat: dict[str, Any], questions: list[ExportQuestion]) -> dict[s
         if by_question
         else list(dict.fromkeys(name for one in responses for name in one.get("values") or {}))
     )
-    told: dict[str, dict[str, Any]] = {}
+    suggested: dict[str, dict[str, Any]] = {}
     for question in questions:
         answer = question.answer(item)
         names = asked if question.name is None else [question.name]
         if answer is not None and len(names) == 1 and names[0] in asked:
-            told[names[0]] = {"value": answer[0], "score": answer[1], "agent": AGENT}
-    if not told:
+            suggested[names[0]] = {"value": answer[0], "score": answer[1], "agent": AGENT}
+    if not suggested:
         return None
     suggestions = (
-        told
+        suggested
         if by_question
-        else [{"question_name": name} | suggestion for name, suggestion in told.items()]
+        else [{"question_name": name} | suggestion for name, suggestion in suggested.items()]
     )
     known = {key: record[key] for key in ("id", "external_id", "fields") if key in record}
     return known | {"suggestions": suggestions}

@@ -63,10 +63,10 @@ def is_address(source: str) -> bool:
 def refuse_foreign(source: str) -> None:
     """Say what is wrong with what looks like an address, but is none that is known."""
     scheme = re.match(r"\s*(\w[\w+.-]+):/", source)
-    told = f"{scheme[1]}://" if scheme else mask(source) if _QUERY.search(source) else None
-    if told is not None and not Path(source).exists():
+    address = f"{scheme[1]}://" if scheme else mask(source) if _QUERY.search(source) else None
+    if address is not None and not Path(source).exists():
         raise ValueError(
-            f"{told} is no address that tables come from: databases are sqlite:///FILE, "
+            f"{address} is no address that tables come from: databases are sqlite:///FILE, "
             "duckdb:///FILE and postgresql://USER@HOST/NAME, each followed by a query."
         )
 
@@ -123,7 +123,7 @@ def _read_sqlite(address: Address) -> "pa.Table":
 def _read_duckdb(address: Address) -> "pa.Table":
     duckdb = require("duckdb", "Reading a DuckDB database", "duckdb")
     path = _existing(address)
-    # No other file, no network, and nobody can change that.
+    # No other file, no network, and no statement can change that.
     closed = {"enable_external_access": "false", "lock_configuration": "true"}
     closed |= {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     try:
@@ -169,10 +169,10 @@ def _existing(address: Address) -> Path:
 
 
 def _refused(address: Address, error: Exception) -> ValueError:
-    said = " ".join(str(error).split()).rstrip(".")
+    reason = " ".join(str(error).split()).rstrip(".")
     for secret in sorted(address.secrets, key=len, reverse=True):
-        said = said.replace(secret, "***")
-    return ValueError(f"{address} could not answer the query: {mask(said)}.")
+        reason = reason.replace(secret, "***")
+    return ValueError(f"{address} could not answer the query: {mask(reason)}.")
 
 
 def _more_than_a_question() -> ValueError:

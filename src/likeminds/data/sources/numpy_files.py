@@ -61,8 +61,8 @@ def as_table(arrays: Mapping[str, NDArray[Any]], where: object) -> Any:
             )
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise ValueError(f"{where}: the arrays of one table have one length, but {told}.")
+        found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"{where}: the arrays of one table have one length, but {found}.")
     return pa.table(columns)
 
 
