@@ -269,7 +269,9 @@ class Explanation:
         everybody = items.places(self.levels.coef)[:, row]
         order = np.argsort(-everybody, kind="stable")
         apart = items.disagreement(self.levels.coef, np.random.default_rng(0))
-        weights = np.array([school.weights for school in found]).reshape(len(found), self.levels.coef.shape[1])
+        weights = np.array([school.weights for school in found]).reshape(
+            len(found), self.levels.coef.shape[1]
+        )
         by_school = items.places(weights)[:, row] if found else np.zeros(0)
         text = items.text_of(item)
         return ({"item": item} if text is None else {"item": item, "text": text}) | {
