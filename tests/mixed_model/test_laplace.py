@@ -52,7 +52,7 @@ def test_nobody_depends_on_who_still_moves(case, monkeypatch):
         found.append(find_mode(task, prior_of(size, 0), likelihood_of(case[0])))
     for other in found[1:]:
         np.testing.assert_array_equal(other.state, found[0].state)
-        np.testing.assert_array_equal(other.said.loss, found[0].said.loss)
+        np.testing.assert_array_equal(other.derivatives.loss, found[0].derivatives.loss)
 
 
 def test_nobody_depends_on_who_else_has_few_or_many_labels():
@@ -98,7 +98,7 @@ def test_modes_do_not_depend_on_where_the_search_starts(case):
     found = find_mode(task, prior, likelihood_of(case[0]), kept)
     expected = find_mode(task, prior, likelihood_of(case[0]))
     np.testing.assert_allclose(
-        found.said.loss + found.penalty, expected.said.loss + expected.penalty
+        found.derivatives.loss + found.penalty, expected.derivatives.loss + expected.penalty
     )
     np.testing.assert_allclose(
         found.system.z(found.state), expected.system.z(expected.state), atol=1e-4
@@ -130,9 +130,9 @@ def test_what_the_search_leaves_is_what_modes_have(case):
     """Matrices that the search has made on its way are those at its end, whoever moved last."""
     task, size = block_of(*case)
     mode = find_mode(task, prior_of(size, 0), likelihood_of(case[0]), gain=1e-3)
-    again = mode.system.spread(mode.said.curvature)
+    again = mode.system.spread(mode.derivatives.curvature)
     np.testing.assert_allclose(mode.spread.total, again.total, rtol=1e-9)
-    objective = mode.said.loss + mode.penalty + again.log_determinant
+    objective = mode.derivatives.loss + mode.penalty + again.log_determinant
     np.testing.assert_allclose(mode.objective, objective, rtol=1e-9)
 
 
@@ -192,7 +192,7 @@ def test_modes_of_choices_are_those_of_the_definition(seed, n_features):
             for i, (rows, labels, weights) in enumerate(naive.by_user(crowd))
             if i in mode.task.people
         ]
-        assert (mode.said.loss + mode.penalty).sum() == pytest.approx(sum(expected))
+        assert (mode.derivatives.loss + mode.penalty).sum() == pytest.approx(sum(expected))
     for i, (features, labels, weights) in enumerate(naive.by_user(crowd)):
         told = (coordinates.rows(features), labels, weights, prior)
         # The cost is convex: from wherever one starts, the way leads to the one minimum.

@@ -23,9 +23,9 @@ def test_what_is_nearly_known_claims_no_more_than_labels_say():
     task = PRIOR_LOSSES["logistic"].tasks(said, coordinates).task(0)
     mode = find_mode(task, prior, LogisticLikelihood())
     found = _nearly_known(mode, prior, rank).astype(np.float64)
-    best = _known(mode.system, mode.said.curvature, rank) @ prior.root.T
+    best = _known(mode.system, mode.derivatives.curvature, rank) @ prior.root.T
     for person in range(len(task.people)):
-        rows = mode.said.curvature.times_root_back(task.rows)[person]
+        rows = mode.derivatives.curvature.times_root_back(task.rows)[person]
         exact = np.linalg.inv(np.linalg.inv(prior.covariance) + rows.T @ rows)
         claimed = prior.covariance - found[person].T @ found[person]
         assert np.linalg.eigvalsh(claimed - exact).min() > -1e-4

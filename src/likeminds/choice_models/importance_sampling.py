@@ -290,7 +290,7 @@ class ImportanceSampler:
             return found.logs[:, varies], found.precision
         mode = find_mode(task, prior, setting.likelihood)
         deviation = mode.system.z(mode.state) @ prior.root.T
-        scaled = mode.said.curvature.times_root_back(task.rows[:, :, varies] @ root)
+        scaled = mode.derivatives.curvature.times_root_back(task.rows[:, :, varies] @ root)
         precision = scaled.transpose(0, 2, 1) @ scaled + np.eye(len(root))
         return (prior.means(task.people) + deviation)[:, varies], precision
 

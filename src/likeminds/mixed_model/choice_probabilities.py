@@ -24,13 +24,13 @@ class SetDifferences:
 
     @classmethod
     def of(
-        cls, posterior: Posterior, said: Annotations, scores: Float, people: Index
+        cls, posterior: Posterior, annotations: Annotations, scores: Float, people: Index
     ) -> "SetDifferences":
         """Return the differences of all ordered pairs of rows in one set."""
-        sets = said.choice_set_codes
+        sets = annotations.choice_set_codes
         assert sets is not None
-        if said.picks_worst is not None:
-            scores = np.where(said.picks_worst, -scores, scores)
+        if annotations.picks_worst is not None:
+            scores = np.where(annotations.picks_worst, -scores, scores)
         order, offsets = order_by(sets, int(sets.max()) + 1)
         size, begin = np.diff(offsets)[sets[order]], offsets[sets[order]]
         pairs = []
@@ -40,7 +40,7 @@ class SetDifferences:
             later = begin[place] + (place - begin[place] + step) % size[place]
             pairs.append((order[place], order[later]))
         row, other = (np.concatenate(part) for part in zip(*pairs, strict=True))
-        seen = posterior.see(said.X, said.items if said.has_items else None)
+        seen = posterior.see(annotations.X, annotations.items if annotations.has_items else None)
         spread = posterior.deviation(seen.take(row), people[row], less=seen.take(other))
         return cls(row, other, scores[other] - scores[row], spread**2)
 
@@ -52,7 +52,7 @@ class SetDifferences:
 
 
 def chances_of_sets(
-    posterior: Posterior, said: Annotations, scores: Float, people: Index, scale: float = 1.0
+    posterior: Posterior, annotations: Annotations, scores: Float, people: Index, scale: float = 1.0
 ) -> Float | None:
     """Return for each row the probability that it is chosen in its set; None without log-odds.
 
@@ -61,40 +61,46 @@ def chances_of_sets(
     to sum to one. Of a pair that is `Posterior.chance_preferred`. Where the worst is chosen, scores
     are turned round.
     """
-    if posterior.likelihood.is_quadratic or said.choice_set_codes is None:
+    if posterior.likelihood.is_quadratic or annotations.choice_set_codes is None:
         return None
-    if np.bincount(said.choice_set_codes).max() < 2:
-        return np.ones(len(said))
-    apart = SetDifferences.of(posterior, said, scores, people)
-    known = posterior.see(said.X, said.items if said.has_items else None).is_known(posterior.items)
+    if np.bincount(annotations.choice_set_codes).max() < 2:
+        return np.ones(len(annotations))
+    apart = SetDifferences.of(posterior, annotations, scores, people)
+    known = posterior.see(
+        annotations.X, annotations.items if annotations.has_items else None
+    ).is_known(posterior.items)
     known &= people >= 0
-    chance = apart.chances(np.where(known[apart.row] & known[apart.other], scale, 1.0), len(said))
-    total = np.bincount(said.choice_set_codes, weights=chance)
-    return np.asarray(chance / total[said.choice_set_codes])
+    chance = apart.chances(
+        np.where(known[apart.row] & known[apart.other], scale, 1.0), len(annotations)
+    )
+    total = np.bincount(annotations.choice_set_codes, weights=chance)
+    return np.asarray(chance / total[annotations.choice_set_codes])
 
 
 def calibrate_choices(
-    posterior: Posterior, said: Annotations, scores: Float, people: Index
+    posterior: Posterior, annotations: Annotations, scores: Float, people: Index
 ) -> float:
     """Return the scale of variances that maximises the leave-one-out likelihood of choices.
 
     A choice is left out by taking its information, that of a logistic regression for each
     difference, out of the posterior of the differences.
     """
-    apart = SetDifferences.of(posterior, said, scores, people)
-    chosen = said.chosen[apart.row]
+    apart = SetDifferences.of(posterior, annotations, scores, people)
+    chosen = annotations.chosen[apart.row]
     row, other = apart.row[chosen], apart.other[chosen]
     mean, variance = apart.mean[chosen], apart.variance[chosen]
-    terms = np.bincount(row, weights=np.exp(np.minimum(mean, SAFE_EXPONENT)), minlength=len(said))
+    terms = np.bincount(
+        row, weights=np.exp(np.minimum(mean, SAFE_EXPONENT)), minlength=len(annotations)
+    )
     first = 1.0 / (1.0 + terms[row])
     second = first * np.exp(np.minimum(mean, SAFE_EXPONENT))
     # The largest share of what is known about a difference that its own choice may have told.
     told = np.minimum(first * second / (first + second) * variance, 0.9)
     variance = variance / (1.0 - told)
     left = SetDifferences(row, other, mean + variance * second, variance)
-    weights = None if said.weights is None else said.weights[said.chosen]
+    weights = None if annotations.weights is None else annotations.weights[annotations.chosen]
     likely = [
-        np.average(np.log(left.chances(c, len(said))[said.chosen]), weights=weights)
+        np.average(np.log(left.chances(c, len(annotations))[annotations.chosen]), weights=weights)
         for c in VARIANCE_SCALES
     ]
     return float(VARIANCE_SCALES[int(np.argmax(likely))])

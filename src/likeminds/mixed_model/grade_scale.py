@@ -24,11 +24,11 @@ class GradeCounts:
     @classmethod
     def of(cls, grades: FloatArray, people: Index) -> "GradeCounts":
         """Count grades, and each user's own."""
-        said = np.asarray(grades, dtype=np.float64)
-        values, counts = np.unique(said, return_counts=True)
+        given: Float = np.asarray(grades, dtype=np.float64)
+        values, counts = np.unique(given, return_counts=True)
         n = np.bincount(people).astype(np.float64)
-        means = np.bincount(people, weights=said) / np.maximum(n, 1.0)
-        squares = np.bincount(people, weights=(said - means[people]) ** 2)
+        means = np.bincount(people, weights=given) / np.maximum(n, 1.0)
+        squares = np.bincount(people, weights=(given - means[people]) ** 2)
         return cls(values, counts, n, means, squares / np.maximum(n - 1.0, 1.0))
 
     @classmethod
@@ -81,36 +81,41 @@ class GradeScale:
         return cls.given(GradeCounts.of(grades, people))
 
     @classmethod
-    def given(cls, said: GradeCounts) -> "GradeScale":
+    def given(cls, grade_counts: GradeCounts) -> "GradeScale":
         """Learn bins and spreads from how often grades were given."""
-        edges = said.values[:-1]
-        if len(said.values) > MOST_GRADES:
-            edges = said.quantiles(np.linspace(0.0, 1.0, MOST_GRADES + 1)[1:-1])
-            edges = edges[edges < said.values[-1]]
-        codes = np.searchsorted(edges, said.values)
-        total = np.bincount(codes, weights=said.values * said.counts)
-        levels = total / np.bincount(codes, weights=said.counts)
+        edges = grade_counts.values[:-1]
+        if len(grade_counts.values) > MOST_GRADES:
+            edges = grade_counts.quantiles(np.linspace(0.0, 1.0, MOST_GRADES + 1)[1:-1])
+            edges = edges[edges < grade_counts.values[-1]]
+        codes = np.searchsorted(edges, grade_counts.values)
+        total = np.bincount(codes, weights=grade_counts.values * grade_counts.counts)
+        levels = total / np.bincount(codes, weights=grade_counts.counts)
         # Users with fewer grades than this say nothing about how spreads differ.
-        able = (said.n >= 4) & (said.variances > 0)
+        able = (grade_counts.n >= 4) & (grade_counts.variances > 0)
         if not able.any():
-            return cls(edges, levels, said.deviation or 1.0, 0.0, said.mean)
-        logs, chance = 0.5 * np.log(said.variances[able]), 0.5 / (said.n[able] - 1.0)
+            return cls(edges, levels, grade_counts.deviation or 1.0, 0.0, grade_counts.mean)
+        logs, chance = (
+            0.5 * np.log(grade_counts.variances[able]),
+            0.5 / (grade_counts.n[able] - 1.0),
+        )
         between = float(logs.var() - chance.mean())
         spread = float(np.exp(logs.mean()))
-        return cls(edges, levels, spread, np.sqrt(max(between, 0.0)), said.mean)
+        return cls(edges, levels, spread, np.sqrt(max(between, 0.0)), grade_counts.mean)
 
     def codes(self, grades: FloatArray) -> Index:
         """Return the bin of each grade."""
         return np.searchsorted(self.edges, np.asarray(grades, dtype=np.float64))
 
-    def spreads(self, said: GradeCounts) -> Float:
+    def spreads(self, grade_counts: GradeCounts) -> Float:
         """Return each user's standard deviation, shrunk towards the typical one."""
-        free = np.maximum(said.n - 1.0, 0.0)
+        free = np.maximum(grade_counts.n - 1.0, 0.0)
         # One more observation of the typical spread keeps logarithms finite.
-        pooled = (free * said.variances + self.spread**2) / (free + 1.0)
+        pooled = (free * grade_counts.variances + self.spread**2) / (free + 1.0)
         share = self.differ**2 / (self.differ**2 + 0.5 / (free + 1.0))
         return np.asarray(self.spread * np.exp(share * 0.5 * np.log(pooled / self.spread**2)))
 
-    def centres(self, said: GradeCounts) -> Float:
+    def centres(self, grade_counts: GradeCounts) -> Float:
         """Return each user's mean grade, that of the crowd counting once more."""
-        return np.asarray((said.n * said.means + self.centre) / (said.n + 1.0))
+        return np.asarray(
+            (grade_counts.n * grade_counts.means + self.centre) / (grade_counts.n + 1.0)
+        )

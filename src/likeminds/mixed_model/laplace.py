@@ -37,7 +37,7 @@ class PosteriorMode:
     state: Float
     eta: Float
     # What labels say there, and what the prior costs (b,).
-    said: LossDerivatives
+    derivatives: LossDerivatives
     penalty: Float
     prior: GaussianPrior | None = None  # the prior, where the system is in its coordinates
     matrices: Float | None = None  # the system's matrices there, where they have been made
@@ -46,22 +46,22 @@ class PosteriorMode:
     def at(
         cls, state: Float, task: PaddedRows, system: Primal | Dual, likelihood: Likelihood
     ) -> "PosteriorMode":
-        """Return what is said at a state."""
+        """Evaluate the likelihood at a state."""
         eta = system.eta(state)
         return cls(task, system, state, eta, likelihood.at(eta, task), system.penalty(state, eta))
 
     @property
     def spread(self) -> PosteriorCovariance:
         """The posterior covariances."""
-        return self.system.spread(self.said.curvature, self.matrices)
+        return self.system.spread(self.derivatives.curvature, self.matrices)
 
     @property
     def objective(self) -> Float:
         """Minus the logarithm of each user's marginal likelihood (Laplace approximation)."""
         matrices = self.matrices
         if matrices is None:
-            matrices = self.system.matrices(self.said.curvature)
-        return self.said.loss + self.penalty + self.system.log_determinant(matrices)
+            matrices = self.system.matrices(self.derivatives.curvature)
+        return self.derivatives.loss + self.penalty + self.system.log_determinant(matrices)
 
     @property
     def kept(self) -> WarmStart | None:
@@ -69,9 +69,9 @@ class PosteriorMode:
         if self.task.places is None:
             return None
         if self.prior is None or isinstance(self.system, Dual):
-            return WarmStart(self.said.pull)
+            return WarmStart(self.derivatives.pull)
         points = self.prior.means(self.task.people) + self.state @ self.prior.root.T
-        return WarmStart(self.said.pull, points)
+        return WarmStart(self.derivatives.pull, points)
 
 
 def find_mode(
@@ -120,11 +120,13 @@ def _newton(mode: PosteriorMode, likelihood: Likelihood, enough: float) -> Poste
     # Whoever has arrived stays, so no user's mode depends on who else is in the block.
     moves = np.ones(len(mode.state), dtype=np.bool_)
     for _ in range(NEWTON_STEPS):
-        said, matrices = mode.said, mode.matrices
+        derivatives, matrices = mode.derivatives, mode.matrices
         if matrices is None and not system.nearly:
-            matrices = system.matrices(said.curvature)
+            matrices = system.matrices(derivatives.curvature)
             mode = replace(mode, matrices=matrices)
-        whole, promised = system.newton(mode.state, mode.eta, said.pull, said.curvature, matrices)
+        whole, promised = system.newton(
+            mode.state, mode.eta, derivatives.pull, derivatives.curvature, matrices
+        )
         # What a step promises is about the square of what it leaves.
         moves &= promised > enough * min(enough, 1e-2)
         if not moves.any():
@@ -154,13 +156,13 @@ def _step(
     mode: PosteriorMode, whole: Float, likelihood: Likelihood, moves: Bool
 ) -> tuple[PosteriorMode, Float]:
     """Let some users take a Newton step; return the modes and the gains of all."""
-    said, penalty = mode.said, mode.penalty
+    derivatives, penalty = mode.derivatives, mode.penalty
 
     def at(state: Float) -> tuple[PosteriorMode, Float]:
         new = PosteriorMode.at(state, mode.task, mode.system, likelihood)
-        return new, (said.loss - new.said.loss) + (penalty - new.penalty)
+        return new, (derivatives.loss - new.derivatives.loss) + (penalty - new.penalty)
 
-    return damped_step(mode.state, whole, at, moves, 1.0 + np.abs(said.loss))
+    return damped_step(mode.state, whole, at, moves, 1.0 + np.abs(derivatives.loss))
 
 
 def _without_the_others(
@@ -173,19 +175,19 @@ def _without_the_others(
         system=mode.system.of(moving),
         state=mode.state[moving],
         eta=mode.eta[moving],
-        said=_of(mode.said, moving),
+        derivatives=_of(mode.derivatives, moving),
         penalty=mode.penalty[moving],
         matrices=None if mode.matrices is None else mode.matrices[moving],
     )
     found = _newton(some, likelihood, enough)
     matrices = found.matrices
     if matrices is None and mode.matrices is not None:
-        matrices = found.system.matrices(found.said.curvature)
+        matrices = found.system.matrices(found.derivatives.curvature)
     return replace(
         mode,
         state=_put(mode.state, moving, found.state),
         eta=_put(mode.eta, moving, found.eta),
-        said=_put(mode.said, moving, found.said),
+        derivatives=_put(mode.derivatives, moving, found.derivatives),
         penalty=_put(mode.penalty, moving, found.penalty),
         matrices=_put(mode.matrices, moving, matrices),
     )
@@ -319,14 +321,16 @@ def moments_of(
     second = z.T @ z + spread.total
     first = z.sum(axis=0)
     if not likelihood.is_quadratic:
-        shift = system.z(system.shift(spread, mode.said.curvature) if shift is None else shift)
+        shift = system.z(
+            system.shift(spread, mode.derivatives.curvature) if shift is None else shift
+        )
         crossed = shift.T @ z
         second -= crossed + crossed.T
         first = first - shift.sum(axis=0)
-    objective = mode.said.loss + mode.penalty + spread.log_determinant
+    objective = mode.derivatives.loss + mode.penalty + spread.log_determinant
     return Moments(
         float(objective.sum()),
-        float(mode.said.loss.sum()),
+        float(mode.derivatives.loss.sum()),
         first,
         second,
         spread.total,

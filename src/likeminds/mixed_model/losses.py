@@ -143,7 +143,7 @@ class GradedLoss(LogisticLoss):
         return self.first_given(GradeCounts.of(grades, annotations.user_codes))
 
     @abstractmethod
-    def first_given(self, said: GradeCounts) -> Graded:
+    def first_given(self, grade_counts: GradeCounts) -> Graded:
         """Return the likelihood that learning starts from, by how grades were given."""
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
@@ -168,9 +168,9 @@ class CumulativeLoss(GradedLoss):
     name = "cumulative"
     bend = CumulativeLogit.bend
 
-    def first_given(self, said: GradeCounts) -> Graded:
+    def first_given(self, grade_counts: GradeCounts) -> Graded:
         """Return cuts by the shares of grades."""
-        return CumulativeLogit.given(said)
+        return CumulativeLogit.given(grade_counts)
 
 
 class GaussianLoss(GradedLoss):
@@ -179,9 +179,9 @@ class GaussianLoss(GradedLoss):
     name = "gaussian"
     bend = StandardNormal.bend
 
-    def first_given(self, said: GradeCounts) -> Graded:
+    def first_given(self, grade_counts: GradeCounts) -> Graded:
         """Return each user's mean and spread; noise as large as half the variance."""
-        return StandardNormal.given(said)
+        return StandardNormal.given(grade_counts)
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
         """Return labels with the bin of each grade, which weigh the user's precision."""

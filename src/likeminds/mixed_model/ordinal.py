@@ -61,19 +61,19 @@ class CumulativeLogit(RowLikelihood):
         return cls.given(GradeCounts.of(grades, people))
 
     @classmethod
-    def given(cls, said: GradeCounts) -> "CumulativeLogit":
+    def given(cls, grade_counts: GradeCounts) -> "CumulativeLogit":
         """Return the same from how often grades were given."""
-        scale = GradeScale.given(said)
-        counts = np.bincount(scale.codes(said.values), weights=said.counts)
+        scale = GradeScale.given(grade_counts)
+        counts = np.bincount(scale.codes(grade_counts.values), weights=grade_counts.counts)
         share = np.clip((np.cumsum(counts) / counts.sum())[:-1], 1e-4, 1.0 - 1e-4)
         cuts = np.log(share / (1.0 - share)) * np.sqrt(1.0 + 3.0 / np.pi**2)
-        return cls(scale, _apart(cuts), scale.spread / scale.spreads(said))
+        return cls(scale, _apart(cuts), scale.spread / scale.spreads(grade_counts))
 
     def of_users(self, grades: FloatArray | None, people: Index) -> "CumulativeLogit":
         """Return the same for other users: the narrower their grades, the farther their cuts."""
         assert grades is not None
-        said = GradeCounts.of(grades, people)
-        return replace(self, use=self.scale.spread / self.scale.spreads(said))
+        grade_counts = GradeCounts.of(grades, people)
+        return replace(self, use=self.scale.spread / self.scale.spreads(grade_counts))
 
     def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
         """Return the loss and its derivatives."""
@@ -251,18 +251,18 @@ class StandardNormal(RowLikelihood):
         return cls.given(GradeCounts.of(grades, people))
 
     @classmethod
-    def given(cls, said: GradeCounts) -> "StandardNormal":
+    def given(cls, grade_counts: GradeCounts) -> "StandardNormal":
         """Return the same from how grades were given."""
         nobody = np.zeros(0)
-        return cls(GradeScale.given(said), nobody, nobody, nobody, 2.0)._of(said)
+        return cls(GradeScale.given(grade_counts), nobody, nobody, nobody, 2.0)._of(grade_counts)
 
     def of_users(self, grades: FloatArray | None, people: Index) -> "StandardNormal":
         """Return the same for other users, whose noise is the typical one."""
         assert grades is not None
         return self._of(GradeCounts.of(grades, people))
 
-    def _of(self, said: GradeCounts) -> "StandardNormal":
-        spreads, centres = self.scale.spreads(said), self.scale.centres(said)
+    def _of(self, grade_counts: GradeCounts) -> "StandardNormal":
+        spreads, centres = self.scale.spreads(grade_counts), self.scale.centres(grade_counts)
         precision = np.full(len(spreads), self.typical)
         return replace(self, centres=centres, spreads=spreads, precision=precision)
 

@@ -167,7 +167,7 @@ def _drawn(block: ResponseBlock, share: float) -> Bool:
 def _seen(block: ResponseBlock, terms: EStepParams, kept: WarmStart | None) -> tuple[Float, Float]:
     """Return each user's scores and their posterior variances."""
     mode = terms.mode_of(block, kept)
-    curvature = mode.said.curvature
+    curvature = mode.derivatives.curvature
     assert isinstance(curvature, DiagonalCurvature)
     known = np.maximum(curvature.root**2, 1e-12)
     variance = mode.spread.variance / known

@@ -252,12 +252,16 @@ class Posterior:
             raise ValueError("This ranker has not learned from grades: there are none to predict.")
         return self.ways.predict(*self.from_zero(seen, people), people)
 
-    def with_ways(self, ways: ResponseStyle, said: Annotations | None) -> "Posterior":
+    def with_ways(self, ways: ResponseStyle, annotations: Annotations | None) -> "Posterior":
         """Return new users with their own ways of grading, by their grades if they gave any."""
-        if said is None or said.grades is None:
+        if annotations is None or annotations.grades is None:
             return replace(self, ways=ways.of_unknown_users(len(self.users)))
-        eta, _ = self.from_zero(self.see(said.X, self._ids(said)), said.user_codes)
-        return replace(self, ways=ways.of_newcomers(said.grades, said.user_codes, eta))
+        eta, _ = self.from_zero(
+            self.see(annotations.X, self._ids(annotations)), annotations.user_codes
+        )
+        return replace(
+            self, ways=ways.of_newcomers(annotations.grades, annotations.user_codes, eta)
+        )
 
     def from_zero(self, seen: PredictionRows, people: Index) -> tuple[Float, Float]:
         """Return scores from the common zero of all users (-1: of any user), and variances."""
@@ -267,25 +271,25 @@ class Posterior:
         scores = np.einsum("np,np->n", rows, points) + seen.effects
         return scores, self.deviation(replace(seen, rows=rows), people) ** 2
 
-    def items_from(self, said: Annotations, people: Index) -> ItemPosteriors:
+    def items_from(self, annotations: Annotations, people: Index) -> ItemPosteriors:
         """Return the posteriors of items not seen in training, from labels that ``users`` gave.
 
         Choice sets may show known items, too: their scores are what they are.
         """
         if self.items is None:
             raise ValueError("Items have no character of their own here.")
-        seen = self.see(said.X, said.items)
+        seen = self.see(annotations.X, annotations.items)
         is_new = ~seen.is_known(self.items)
-        item = np.full(len(said), -1)
-        item[is_new], which = compact(said.item_codes[is_new], said.n_items)
-        unknown = replace(self.items.nobody_knows(len(which)), ids=said.item_ids[which])
+        item = np.full(len(annotations), -1)
+        item[is_new], which = compact(annotations.item_codes[is_new], annotations.n_items)
+        unknown = replace(self.items.nobody_knows(len(which)), ids=annotations.item_ids[which])
         size = self.coordinates.size
         points = np.vstack([self.points, self.prior.mean])[people]
         # The factors of new items are not known yet: these coordinates are zero.
         rows = seen.rows.copy()
         rows[:, self.coordinates.n_weights : size] = 1.0
-        told, apart = self._told(said, people, rows)
-        weight = np.ones(len(said)) if said.weights is None else said.weights
+        told, apart = self._told(annotations, people, rows)
+        weight = np.ones(len(annotations)) if annotations.weights is None else annotations.weights
         return fold_in(
             unknown,
             item,
@@ -296,22 +300,26 @@ class Posterior:
             v=points[:, size:],
         )
 
-    def _told(self, said: Annotations, people: Index, rows: Float) -> tuple[PointwiseLoss, Float]:
+    def _told(
+        self, annotations: Annotations, people: Index, rows: Float
+    ) -> tuple[PointwiseLoss, Float]:
         """Return the loss of rows, and the rows whose scores it compares with zero.
 
         In a choice set that is how far a row is from the mean of the others.
         """
-        sets = said.choice_set_codes
+        sets = annotations.choice_set_codes
         if sets is None:
-            if said.grades is not None and self.ways is not None:
-                return self.ways.told(said.grades, people), rows
-            return PointwiseLabelLoss(said.labels), rows
+            if annotations.grades is not None and self.ways is not None:
+                return self.ways.told(annotations.grades, people), rows
+            return PointwiseLabelLoss(annotations.labels), rows
         others = np.maximum(np.bincount(sets) - 1, 1)[sets, None]
         total = np.zeros((int(sets.max()) + 1, rows.shape[1]))
         np.add.at(total, sets, rows)
-        worst = said.picks_worst
-        sign = np.ones(len(said)) if worst is None else np.where(worst, -1.0, 1.0)
-        return PointwiseChoiceLoss(said.chosen, sets, sign), rows - (total[sets] - rows) / others
+        worst = annotations.picks_worst
+        sign = np.ones(len(annotations)) if worst is None else np.where(worst, -1.0, 1.0)
+        return PointwiseChoiceLoss(annotations.chosen, sets, sign), rows - (
+            total[sets] - rows
+        ) / others
 
     def ranks(self, seen: PredictionRows, person: int, level: float) -> tuple[Index, Index]:
         """Return a credible interval of each item's rank, from rankings drawn at random."""
@@ -442,9 +450,13 @@ class Posterior:
             raise ValueError(f"Nothing is known about {listing(np.unique(strangers.astype(str)))}.")
         return rows, people
 
-    def _ids(self, said: object) -> IdArray | None:
+    def _ids(self, annotations: object) -> IdArray | None:
         """Return which items rows are of; refuse items of which nothing is known."""
-        ids = said.items if isinstance(said, Annotations) and said.has_items else None
+        ids = (
+            annotations.items
+            if isinstance(annotations, Annotations) and annotations.has_items
+            else None
+        )
         has_features = len(self.coordinates.origin) > 0
         if self.unknown == "error" and self.items is not None and not has_features:
             refuse_new_items(ids, self.items.ids)

@@ -138,10 +138,10 @@ def find_user_posteriors(
         return people, found, _nearly_known(mode, predictive, finder.rank)
     system = mode.system if predictive is prior else system_of(mode.task, predictive)
     if mode.task.beyond is None:
-        inner = _known(system, mode.said.curvature, finder.rank)
+        inner = _known(system, mode.derivatives.curvature, finder.rank)
     else:
         inner = _shortened(
-            _known(system, mode.said.curvature, mode.task.rows.shape[1]), finder.rank
+            _known(system, mode.derivatives.curvature, mode.task.rows.shape[1]), finder.rank
         )
     return people, found, (inner @ predictive.root.T).astype(np.float32)
 
@@ -152,12 +152,12 @@ def _settle_logs(
     """Return the same where some weights are log-normal: means, and K for their covariance."""
     likelihood = finder.terms.likelihood
     mode = find_mode_of_logs(task, logs.prior, likelihood, logs.signs)
-    found, said = mode.logs, mode.said
+    found, derivatives = mode.logs, mode.derivatives
     if finder.signs is not None:
         found = keep_signs(found, task, logs.prior, likelihood, finder.signs, logs=logs.signs)
-        said = likelihood.at(times(task.rows, weights_of_logs(found, logs.signs)), task)
+        derivatives = likelihood.at(times(task.rows, weights_of_logs(found, logs.signs)), task)
     root = logs.wider.root
-    precision = curvature_of_logs(task, found, said, root, logs.signs)
+    precision = curvature_of_logs(task, found, derivatives, root, logs.signs)
     covariance = root @ np.linalg.inv(precision) @ root.T
     points, covariance = moments_of_weights(found, covariance, logs.signs)
     inner = known_from(covariance, finder.predictive, finder.rank)
@@ -196,7 +196,7 @@ def _nearly_known(mode: PosteriorMode, prior: GaussianPrior, most: int) -> Singl
     about; whatever Q is, nothing is claimed that the labels do not say.
     """
     rows: Any = mode.task.rows.astype(np.float32) @ prior.root.astype(np.float32)
-    Z = mode.said.curvature.times_root_back(rows).astype(np.float32, copy=False)
+    Z = mode.derivatives.curvature.times_root_back(rows).astype(np.float32, copy=False)
     back = Z.transpose(0, 2, 1)
     lot = np.random.default_rng(0).standard_normal((Z.shape[1], most)).astype(np.float32)
     Q = Z @ (back @ lot)
@@ -231,28 +231,32 @@ class NewUserPosteriors:
     positive_share: float  # the share of positive labels in training
     rank: int  # how many directions of the posterior covariance are kept
 
-    def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
+    def fold_in(self, annotations: Annotations) -> tuple[Float, NDArray[np.float32]]:
         """Return each user's mode and matrix K; see `Posterior`."""
-        said, crowd = self.loss.prepare_new_users(said, self.crowd)
-        tasks, crowd = self.loss.of_newcomers(said, crowd, self.positive_share)
-        shifts = crowd.shifts(said.user_features, said.user_ids)
+        annotations, crowd = self.loss.prepare_new_users(annotations, self.crowd)
+        tasks, crowd = self.loss.of_newcomers(annotations, crowd, self.positive_share)
+        shifts = crowd.shifts(annotations.user_features, annotations.user_ids)
         points, known = posterior_of(
-            tasks, said.n_users, crowd, pulls=WarmStarts(), rank=self.rank, shifts=shifts
+            tasks, annotations.n_users, crowd, pulls=WarmStarts(), rank=self.rank, shifts=shifts
         )
         # Coordinates that only new users have served their purpose: scores need none of them.
         own = slice(self.crowd.coordinates.size, crowd.coordinates.size)
         return np.delete(points, own, axis=1), np.delete(known, own, axis=2)
 
-    def answered(self, said: Annotations, posterior: Posterior) -> Answered | None:
+    def answered(self, annotations: Annotations, posterior: Posterior) -> Answered | None:
         """Return the residuals of labelled items, where items are known by their ids.
 
         A choice is about differences, so it leaves no residual of a single item.
         """
-        if self.crowd.items is None or not said.has_items or said.choice_set_codes is not None:
+        if (
+            self.crowd.items is None
+            or not annotations.has_items
+            or annotations.choice_set_codes is not None
+        ):
             return None
-        said, crowd = self.loss.prepare_new_users(said, self.crowd)
-        people = said.user_codes
-        eta, _ = posterior.from_zero(posterior.see(said.X, said.items), people)
+        annotations, crowd = self.loss.prepare_new_users(annotations, self.crowd)
+        people = annotations.user_codes
+        eta, _ = posterior.from_zero(posterior.see(annotations.X, annotations.items), people)
         likelihood: Any = crowd.likelihood
-        utility = likelihood.utility(eta, said.outcomes, people)
-        return Answered(people, said.items, utility - eta)
+        utility = likelihood.utility(eta, annotations.outcomes, people)
+        return Answered(people, annotations.items, utility - eta)

@@ -142,11 +142,11 @@ def _say(
     """Return a block's share of J, of its slope by Gamma, of spread, and of what items know."""
     terms, regressors = state
     mode = terms.mode_of(block, kept)
-    curvature, first = mode.said.curvature, mode.system.z(mode.state)
+    curvature, first = mode.derivatives.curvature, mode.system.z(mode.state)
     spread = mode.spread
     if not terms.likelihood.is_quadratic:
         first = first - mode.system.z(mode.system.shift(spread, curvature))
-    value = float((mode.said.loss + mode.penalty + spread.log_determinant).sum())
+    value = float((mode.derivatives.loss + mode.penalty + spread.log_determinant).sum())
     known = np.zeros(0)
     if isinstance(block.tasks, ItemRows):
         known = block.tasks.information(block.number, mode, spread)
@@ -156,12 +156,14 @@ def _say(
 class CovariateQuadratic:
     """J as a function of Gamma to second order, around the Gamma of the last pass."""
 
-    def __init__(self, said: CovariateDerivatives, slopes: Slopes, regressors: Regressors) -> None:
-        values, self._vectors = np.linalg.eigh(said.known)
+    def __init__(
+        self, derivatives: CovariateDerivatives, slopes: Slopes, regressors: Regressors
+    ) -> None:
+        values, self._vectors = np.linalg.eigh(derivatives.known)
         self._values = np.maximum(values, 0.0)
         self._scatter = regressors.z.T @ regressors.z
         self._blocks, self._n_people = regressors.blocks, len(regressors.z)
-        self._target = said.slope + said.known @ slopes.values @ self._scatter
+        self._target = derivatives.slope + derivatives.known @ slopes.values @ self._scatter
 
     def _turned(self, ridges: Float) -> tuple[Float, Float, Float]:
         """Return the scaling that makes all ridges one, with eigenvectors and eigenvalues."""
@@ -275,7 +277,7 @@ def learn_with_people(  # noqa: PLR0917 - what is learned from, and how
     )
 
 
-def _said(
+def _derivatives(
     tasks: Responses, learned: PriorFit, regressors: Regressors, slopes: Slopes
 ) -> CovariateDerivatives:
     if isinstance(tasks, ItemEffects) and learned.items is not None:
@@ -287,18 +289,18 @@ def _said(
 def _quadratic(
     tasks: Responses, learned: PriorFit, regressors: Regressors, slopes: Slopes
 ) -> CovariateQuadratic:
-    return CovariateQuadratic(_said(tasks, learned, regressors, slopes), slopes, regressors)
+    return CovariateQuadratic(_derivatives(tasks, learned, regressors, slopes), slopes, regressors)
 
 
 def _stepped(tasks: Responses, learned: PriorFit, regressors: Regressors, slopes: Slopes) -> Slopes:
     """Return a better Gamma with the same ridges; J does not rise."""
-    said = _said(tasks, learned, regressors, slopes)
-    before = said.objective + regressors.penalty(slopes)
-    best, _ = CovariateQuadratic(said, slopes, regressors).minimum(slopes.ridges)
+    derivatives = _derivatives(tasks, learned, regressors, slopes)
+    before = derivatives.objective + regressors.penalty(slopes)
+    best, _ = CovariateQuadratic(derivatives, slopes, regressors).minimum(slopes.ridges)
     share = 1.0
     while share > SHORTEST:
         new = replace(slopes, values=slopes.values + share * (best - slopes.values))
-        value = _said(tasks, learned, regressors, new).objective + regressors.penalty(new)
+        value = _derivatives(tasks, learned, regressors, new).objective + regressors.penalty(new)
         if value <= before:
             return new
         share *= SHORTER

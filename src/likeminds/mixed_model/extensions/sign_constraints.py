@@ -53,10 +53,10 @@ def _bounded(
     mean: Float,
     task: PaddedRows,
     prior: GaussianPrior,
-    said: tuple[Likelihood, Float, Float],
+    parts: tuple[Likelihood, Float, Float],
 ) -> Float:
     """Return one user's mode within the bounds."""
-    likelihood, signs, logs = said
+    likelihood, signs, logs = parts
     varies = prior.residual > 0
     unit = np.sqrt(prior.covariance.diagonal()[varies])
     precision = np.linalg.inv(prior.covariance[np.ix_(varies, varies)])
@@ -151,7 +151,7 @@ class LogNormalMode:
     """The modes of some users' posteriors."""
 
     logs: Float  # (b, p): logarithms of weights, or weights
-    said: LossDerivatives  # the likelihood there
+    derivatives: LossDerivatives  # the likelihood there
     # (b, q, q): the curvature of minus the log-posterior, by the coordinates that vary, in units
     # of the Cholesky factor of their prior covariance.
     precision: Float
@@ -172,27 +172,27 @@ def find_mode_of_logs(
 
     def at(z: Float) -> tuple[tuple[Float, Float, LossDerivatives], Float]:
         logs = means + z @ root.T
-        said = likelihood.at(times(task.rows, weights_of_logs(logs, signs)), task)
-        return (z, logs, said), said.loss + 0.5 * row_dots(z, z)
+        derivatives = likelihood.at(times(task.rows, weights_of_logs(logs, signs)), task)
+        return (z, logs, derivatives), derivatives.loss + 0.5 * row_dots(z, z)
 
     def step_of(found: tuple[Float, Float, LossDerivatives]) -> Float:
-        z, logs, said = found
-        curvature = curvature_of_logs(task, logs, said, root, signs)
-        slope = slopes_of_logs(logs, signs) * times_back(task.rows, said.pull) @ root - z
+        z, logs, derivatives = found
+        curvature = curvature_of_logs(task, logs, derivatives, root, signs)
+        slope = slopes_of_logs(logs, signs) * times_back(task.rows, derivatives.pull) @ root - z
         return np.asarray(np.linalg.solve(curvature, slope[:, :, None])[:, :, 0])
 
-    _, logs, said = damped_newton(np.zeros((len(means), len(varies))), at, step_of)
-    return LogNormalMode(logs, said, curvature_of_logs(task, logs, said, root, signs))
+    _, logs, derivatives = damped_newton(np.zeros((len(means), len(varies))), at, step_of)
+    return LogNormalMode(logs, derivatives, curvature_of_logs(task, logs, derivatives, root, signs))
 
 
 def curvature_of_logs(
-    task: PaddedRows, logs: Float, said: LossDerivatives, root: Float, signs: Float
+    task: PaddedRows, logs: Float, derivatives: LossDerivatives, root: Float, signs: Float
 ) -> Float:
     """Return the curvature of minus the log-posterior by z, shape (b, q, q), kept off zero."""
     steep = slopes_of_logs(logs, signs)
-    scaled = said.curvature.times_root_back((task.rows * steep[:, None]) @ root)
+    scaled = derivatives.curvature.times_root_back((task.rows * steep[:, None]) @ root)
     precision = scaled.transpose(0, 2, 1) @ scaled + np.eye(root.shape[1])
-    bent = np.where(signs != 0, steep * times_back(task.rows, said.pull), 0.0)
+    bent = np.where(signs != 0, steep * times_back(task.rows, derivatives.pull), 0.0)
     precision -= root.T @ (bent[:, :, None] * root)
     values, vectors = np.linalg.eigh(precision)
     # The least curvature, in units of the prior's: where labels make the posterior wider than that.

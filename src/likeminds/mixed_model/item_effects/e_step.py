@@ -81,7 +81,7 @@ def _visit_items(
     tasks, prior, mode = block.tasks, terms.prior, terms.mode_of(block, kept)
     assert isinstance(tasks, ItemRows)
     of_block = tasks.of_block(block.number)
-    curvature, system, items = mode.said.curvature, mode.system, tasks.items
+    curvature, system, items = mode.derivatives.curvature, mode.system, tasks.items
     places, signed = mode.task.places, tasks.row_items.signed
     assert places is not None
     spread = mode.spread
@@ -89,7 +89,7 @@ def _visit_items(
     found = moments_of(mode, terms.likelihood, spread, shift)
     # Users' means are not their modes: neither is the slope by what is added to their scores.
     moved = system.eta(shift) - system.offset
-    pull = mode.said.pull - curvature.grad_half_logdet(spread.variance)
+    pull = mode.derivatives.pull - curvature.grad_half_logdet(spread.variance)
     pull += curvature.times_root(curvature.times_root_back(moved))
     # The posterior variance of b_j adds to the users': they share its items.
     doubt = np.append(items.doubt, 0.0)[of_block.item]
@@ -117,14 +117,14 @@ def _sums_for_factors(
     row_items: RowItems,
 ) -> list[Float]:
     """Return a block's sums for the factors; ``root`` are the rows of L that make v of z."""
-    curvature, system, places = mode.said.curvature, mode.system, mode.task.places
+    curvature, system, places = mode.derivatives.curvature, mode.system, mode.task.places
     assert places is not None
     if not len(root):
         return [np.zeros((len(of_block.items), 0))] * 3
     v = system.z(mode.state) @ root.T
     second = system.seen_along(spread, curvature, root.T) + v[:, :, None] * v[:, None, :]
     upper = packed(second)
-    pull = row_items.signed(mode.said.pull, places)
+    pull = row_items.signed(mode.derivatives.pull, places)
     slope = of_block.sums_of_users(pull, v) - crossed @ root.T
     seen = of_block.sums_of_users(curvature.diagonal, upper)
     bound = row_items.bend_at(places) * mode.task.weight

@@ -80,9 +80,9 @@ def _apportion_effects(
     n_weights = X.shape[1]
     prior = learned.model.prior
     known = np.maximum(1.0 / items.doubt - 1.0 / items.variance, 1e-9)
-    said = X @ prior.mean[:n_weights] + items.effects * (1.0 + 1.0 / (items.variance * known))
-    found = ItemFeatureRegression.of(X, said, 1.0 / known, alone)
-    own = (said - found.added - X @ found.theta) * known / (known + 1.0 / found.variance)
+    y = X @ prior.mean[:n_weights] + items.effects * (1.0 + 1.0 / (items.variance * known))
+    found = ItemFeatureRegression.of(X, y, 1.0 / known, alone)
+    own = (y - found.added - X @ found.theta) * known / (known + 1.0 / found.variance)
     doubt = 1.0 / (known + 1.0 / found.variance)
     mean = prior.mean.copy()
     mean[:n_weights] = found.theta
@@ -142,8 +142,8 @@ def _factor_told(
     if enough.sum() <= 2:
         return None
     known = known[enough]
-    said = items.factors[enough, factor] * (1.0 + 1.0 / known)
-    found = ItemFeatureRegression.of(X[enough], said, 1.0 / known, alone[enough])
+    y = items.factors[enough, factor] * (1.0 + 1.0 / known)
+    found = ItemFeatureRegression.of(X[enough], y, 1.0 / known, alone[enough])
     # What the likelihood has to gain for one more number, s: Akaike's criterion.
     return found if found.gain > 1.0 else None
 
@@ -152,8 +152,8 @@ def _left_of_factors(items: ItemPosteriors, predicted: Float, unit: Float) -> It
     """Return factors less what features predict, given labels: shrunk to that instead of zero."""
     precision = np.linalg.inv(items.unsure)
     unsure = np.linalg.inv(precision + np.diag(1.0 / unit**2 - 1.0))
-    said = np.einsum("jab,jb->ja", precision, items.factors - predicted) + predicted
-    factors = np.einsum("jab,jb->ja", unsure, said) / unit
+    y = np.einsum("jab,jb->ja", precision, items.factors - predicted) + predicted
+    factors = np.einsum("jab,jb->ja", unsure, y) / unit
     return replace(items, factors=factors, unsure=unsure / unit[:, None] / unit)
 
 

@@ -247,7 +247,7 @@ class ItemRows(InMemoryResponses):
     def information(self, number: int, mode: PosteriorMode, spread: PosteriorCovariance) -> Float:
         """Return what a block's rows tell about every b_j: see `e_step.ItemSums`."""
         of_block, known = self.of_block(number), np.zeros(self.n_items)
-        left = information_left(mode.system, spread, mode.said.curvature)
+        left = information_left(mode.system, spread, mode.derivatives.curvature)
         known[of_block.items] = of_block.sums(left)[:, 0]
         return known
 

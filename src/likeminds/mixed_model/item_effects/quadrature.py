@@ -111,13 +111,13 @@ def _of_block(
     assert places is not None
     assert isinstance(tasks, ItemRows)
     assert isinstance(likelihood, RowLikelihood)
-    curvature, task, of_block = mode.said.curvature, mode.task, tasks.of_block(block.number)
+    curvature, task, of_block = mode.derivatives.curvature, mode.task, tasks.of_block(block.number)
     h = np.maximum(curvature.diagonal, ROUNDING)
     left = information_left(mode.system, mode.spread, curvature)
     # Of what a score is known by, the least share that is not from its own label.
     told = np.where(h > ROUNDING, np.minimum(1.0 - left / h, 1.0 - 1e-6), 0.0)
     variance = told / h / (1.0 - told)
-    others = likelihood.row_scores(mode.eta, task) - variance * mode.said.pull
+    others = likelihood.row_scores(mode.eta, task) - variance * mode.derivatives.pull
     unit = np.append(np.sqrt(tasks.items.doubt), 0.0)[of_block.item]
     unit = tasks.row_items.signed(unit, places)
     sums = []

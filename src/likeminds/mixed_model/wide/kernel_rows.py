@@ -44,7 +44,7 @@ class KernelBlock:
 
 @dataclass(frozen=True)
 class KernelRows(InMemoryResponses):
-    """Each user's rows, as a table of items and who said what about which."""
+    """Each user's rows, as a table of items and the labels of each row."""
 
     # (m, d): items in coordinates: centred, and scaled. In the precision of the features.
     table: FloatArray

@@ -251,7 +251,7 @@ def learn_wide(
 
 def learn_in_rows(
     loss: PriorLoss,
-    said: Annotations,
+    annotations: Annotations,
     coordinates: Design,
     n_groups: int | None,
     *,
@@ -262,7 +262,7 @@ def learn_in_rows(
     callback: Callback | None = None,
 ) -> tuple[PriorFit, Responses, Design]:
     """Learn the prior; return it, and each user's labels, in a few coordinates."""
-    rows = KernelRows.of_annotations(said, loss, coordinates)
+    rows = KernelRows.of_annotations(annotations, loss, coordinates)
     learned, spectrum = learn_wide(
         rows,
         coordinates.n_weights,
@@ -275,7 +275,7 @@ def learn_in_rows(
         callback=callback,
     )
     few = few_coordinates(learned, rows, coordinates)
-    tasks = loss.tasks(said, few)
+    tasks = loss.tasks(annotations, few)
     learned = in_few(learned, coordinates, few)
     return with_doubt(learned, tasks, few, spectrum, coordinates.n_weights), tasks, few
 

@@ -60,7 +60,7 @@ class RowMoments:
 
 
 class _BlockDerivatives(NamedTuple):
-    """What a block of users say: see `RowMoments`."""
+    """Derivatives of a block of users: see `RowMoments`."""
 
     objectives: Float
     by_variance: Float
@@ -96,8 +96,8 @@ class WideMarginalLikelihood(MarginalLikelihood):
             objectives, pull, told, missing = _told(mode)
             block.take(pulls)[..., 0] = -pull
             block.take(pulls)[..., 1:] = missing @ seen[..., 1:]
-            said = _BlockDerivatives(objectives, _by_variance(block, missing), told, missing)
-            return said, mode.said.pull
+            found = _BlockDerivatives(objectives, _by_variance(block, missing), told, missing)
+            return found, mode.derivatives.pull
 
         answers = ThreadExecutor(rows.blocks).map(visit, self.terms(model), self.pulls.own)
         found, self.pulls.own = map(list, zip(*answers, strict=True))
@@ -106,12 +106,12 @@ class WideMarginalLikelihood(MarginalLikelihood):
         for block in rows.blocks:
             slope[self.n_weights :] += np.einsum("bni,bnk->ik", block.task.rows, block.take(pulls))
         return RowMoments(
-            objectives=np.concatenate([said.objectives for said in found]),
+            objectives=np.concatenate([block.objectives for block in found]),
             by_mean=slope[:, 0],
             by_directions=slope[:, 1:],
-            by_variance=np.sum([said.by_variance for said in found], axis=0),
-            told=RowMatrices(rows, [said.told for said in found]),
-            missing=RowMatrices(rows, [said.missing for said in found]),
+            by_variance=np.sum([block.by_variance for block in found], axis=0),
+            told=RowMatrices(rows, [block.told for block in found]),
+            missing=RowMatrices(rows, [block.missing for block in found]),
         )
 
     def __call__(self, vector: Float) -> tuple[float, Float]:
@@ -166,13 +166,13 @@ def _mode(
 
 def _told(mode: PosteriorMode) -> tuple[Float, Float, Float, Float]:
     """Return the objectives, the pulls a - h (b, n), and the matrices C and M (b, n, n)."""
-    system, pulls, curvature = mode.system, mode.state, mode.said.curvature
+    system, pulls, curvature = mode.system, mode.state, mode.derivatives.curvature
     spread = mode.spread
     told = curvature.times_root(curvature.times_root(spread.inner).transpose(0, 2, 1))
     shift = system.shift(spread, curvature)
     crossed = (0.5 * pulls - shift)[:, :, None] * pulls[:, None, :]
     missing = told - crossed - crossed.transpose(0, 2, 1)
-    objectives = mode.said.loss + mode.penalty + spread.log_determinant
+    objectives = mode.derivatives.loss + mode.penalty + spread.log_determinant
     return objectives, pulls - shift, told, missing
 
 
