@@ -2,10 +2,13 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import iadd
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from likeminds._util.map_reduce import UserBlock
+from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.map_reduce import Executor, SumTuple, UserBlock, in_order
 from likeminds._util.threads import in_this_thread, one_blas_thread
 from likeminds.choice_models.importance_sampling import refuse_many_draws
 from likeminds.cluster.checkpoints import mark_of
@@ -17,7 +20,7 @@ from likeminds.cluster.partitions import one_row
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_within_users
 from likeminds.losses import as_loss
-from likeminds.losses.statistics import Form, Statistics, StatisticsSummary
+from likeminds.losses.statistics import AbstractStatistics, Form, Statistics
 from likeminds.mixed_model.losses import ChoiceLoss
 from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.responses import Responses
@@ -132,6 +135,35 @@ def _fit_parts(shards: "Shards", ranker: StatisticsRanker, session: ClusterSessi
     work = identity if in_rows else _without_table  # which is here already
     found = session.gathered(session.submit(work, one) for one in parts)
     ranker._fit_statistics(_merged(shards, found))
+
+
+@dataclass(frozen=True)
+class StatisticsSummary(AbstractStatistics):
+    """What a fit needs to know of statistics in several blocks of users, which stay there."""
+
+    user_ids: IdArray
+    origin: Float
+    class_weight: Float
+    sums: SumTuple
+
+    @classmethod
+    def of(cls, blocks: Executor[UserBlock[Statistics]], user_ids: IdArray) -> Self:
+        """Sum up the statistics of blocks, which have the same origin."""
+        parts = list(blocks.map(_summarise, None))
+        weight = in_order(((people, weight) for people, weight, _, _ in parts), len(user_ids))
+        sums = reduce(iadd, (sums for _, _, sums, _ in parts))
+        return cls(user_ids, parts[0][3], weight, sums)
+
+    def feature_sums(self) -> SumTuple:
+        """Return the sums over all blocks."""
+        return self.sums
+
+
+def _summarise(
+    block: UserBlock[Statistics], *_unused: None
+) -> tuple[Index | slice, Float, SumTuple, Float]:
+    found = block.data
+    return block.people, found.class_weight, found.feature_sums(), found.origin
 
 
 def _size_of(found: Statistics, own_table: bool) -> int:

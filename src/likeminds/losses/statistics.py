@@ -3,21 +3,19 @@
 For each user and each class of label: the number of rows (or the sum of their weights), their
 mean, and their scatter around that mean. Users with many labels have these as arrays (*dense*,
 one d x d matrix per class). Users with fewer labels than features keep pointers to their rows
-(*factored*). Statistics of disjoint sets of rows merge exactly (Chan, Golub and LeVeque, 1983),
-so streaming, cross-validation and distribution are the same operation.
+(*factored*). Those of disjoint sets of rows merge exactly (Chan, Golub and LeVeque, 1983).
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from operator import iadd
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
-from likeminds._util.map_reduce import Executor, SumTuple, ThreadExecutor, UserBlock, in_order
+from likeminds._util.map_reduce import SumTuple, ThreadExecutor
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode, join_ids
 from likeminds.losses.rows import Rows, has_both_classes
@@ -32,9 +30,9 @@ class ClassMoments:
     """Weight, mean and scatter by class (or by K grades), for the users who have them as arrays."""
 
     people: Index  # their positions among all users, ascending; shape (p,)
-    weight: Float  # (p, K)
-    mean: Float  # from the origin, (p, K, d)
-    scatter: Float  # (p, K, d, d)
+    weight: Float  # shape (p, K)
+    mean: Float  # from the origin, shape (p, K, d)
+    scatter: Float  # shape (p, K, d, d)
 
     @classmethod
     def empty(cls, people: Index, n_features: int, n_kinds: int = 2) -> "ClassMoments":
@@ -46,25 +44,21 @@ class ClassMoments:
     def from_rows(cls, rows: Rows, origin: Float, n_kinds: int = 2) -> "ClassMoments":
         """Pass over the rows once, block by block."""
         moments = cls.empty(rows.people, len(origin), n_kinds)
-
-        def fill(chosen: Index) -> None:
-            moments._set(chosen, _moments_of(rows, chosen, origin))
-
-        ThreadExecutor(list(rows.plan())).each(fill)
+        ThreadExecutor(list(rows.plan())).each(
+            lambda chosen: moments._set(chosen, _moments_of(rows, chosen, origin))
+        )
         return moments
 
     def absorb(self, rows: Rows, origin: Float) -> None:
         """Add more rows of users who are here, block by block, in place."""
         places = np.searchsorted(self.people, rows.people)
-
-        def add(chosen: Index) -> None:
-            self._add(places[chosen], _moments_of(rows, chosen, origin))
-
-        ThreadExecutor(list(rows.plan())).each(add)
+        ThreadExecutor(list(rows.plan())).each(
+            lambda chosen: self._add(places[chosen], _moments_of(rows, chosen, origin))
+        )
 
     @classmethod
     def joined(cls, parts: "Sequence[ClassMoments]") -> "ClassMoments":
-        """Return the statistics of the rows of all parts, each of which is passed over once."""
+        """Return the statistics of the rows of all parts, in one pass over each."""
         if len(parts) <= 2:
             return reduce(cls.merge, parts)
         people = np.unique(np.concatenate([one.people for one in parts]))
@@ -91,10 +85,8 @@ class ClassMoments:
 
     def merge(self, other: "ClassMoments") -> "ClassMoments":
         """Return the statistics of the rows of both (exact, Chan et al.)."""
-        if not len(self.people):
-            return other
-        if not len(other.people):
-            return self
+        if not (len(self.people) and len(other.people)):
+            return self if len(self.people) else other
         people = np.union1d(self.people, other.people)
         first, second = self._among(people), other._among(people)
         weight = first.weight + second.weight
@@ -170,36 +162,10 @@ class AbstractStatistics(ABC):
 
     def feature_scale(self) -> Float:
         """Return the standard deviation of each feature over all rows (1 if constant)."""
-        return scale_from(*self.feature_sums())
-
-
-@dataclass(frozen=True)
-class StatisticsSummary(AbstractStatistics):
-    """What a fit needs to know of statistics in several blocks of users, which stay there."""
-
-    user_ids: IdArray
-    origin: Float
-    class_weight: Float
-    sums: SumTuple
-
-    @classmethod
-    def of(cls, blocks: "Executor[UserBlock[Statistics]]", user_ids: IdArray) -> Self:
-        """Sum up the statistics of blocks, which have the same origin."""
-        parts = list(blocks.map(_summarise, None))
-        weight = in_order(((people, weight) for people, weight, _, _ in parts), len(user_ids))
-        sums = reduce(iadd, (sums for _, _, sums, _ in parts))
-        return cls(user_ids, parts[0][3], weight, sums)
-
-    def feature_sums(self) -> SumTuple:
-        """Return the sums over all blocks."""
-        return self.sums
-
-
-def _summarise(
-    block: "UserBlock[Statistics]", *_unused: None
-) -> tuple[Index | slice, Float, SumTuple, Float]:
-    found = block.data
-    return block.people, found.class_weight, found.feature_sums(), found.origin
+        weight, first, second = self.feature_sums()
+        variance = second / weight - (first / weight) ** 2
+        constant = variance <= 10 * np.finfo(np.float64).eps * second / weight
+        return np.sqrt(np.where(constant, 1.0, variance))
 
 
 @dataclass(frozen=True)
@@ -211,15 +177,14 @@ class Statistics(AbstractStatistics):
     user_ids : array of shape (n_users,)
         The ids of the users.
     origin : array of shape (n_features,)
-        The point that means are measured from: near the data, so features far from zero lose no
-        digits.
+        The point that means are measured from: near the data, so no digits are lost.
     dense : ClassMoments
         Statistics of the users who have them as arrays.
     rows : Rows
         Rows of the users who have too few for that.
     form : {"auto", "dense", "factored"}
         "auto" gives arrays to users with at least as many rows as features (times half the
-        number of grades, where there are more than two).
+        number of grades).
     grades : array of shape (K,), optional
         The grades, ascending, where statistics are by grade.
 
@@ -255,15 +220,14 @@ class Statistics(AbstractStatistics):
         """Reduce annotations in one pass; by grade with ``graded``, where labels are grades."""
         if form not in ("auto", "dense", "factored"):
             raise ValueError(f'form must be "auto", "dense" or "factored", but is {form!r}.')
-        table = annotations.features
-        origin = near(table)
+        origin = near(annotations.features)
         grades = codes = None
         if graded and annotations.grades is not None:
             given = np.asarray(annotations.grades, dtype=np.float64)
             grades, codes = np.unique(given, return_inverse=True)
         rows = Rows.of_annotations(annotations, grade=codes)
-        n_kinds = 2 if grades is None else len(grades)
-        empty = ClassMoments.empty(np.empty(0, dtype=np.intp), table.shape[1], n_kinds)
+        n_kinds, no_users = 2 if grades is None else len(grades), np.empty(0, dtype=np.intp)
+        empty = ClassMoments.empty(no_users, len(origin), n_kinds)
         return cls(annotations.user_ids, origin, empty, rows, form, grades).with_arrays()
 
     @classmethod
@@ -286,8 +250,7 @@ class Statistics(AbstractStatistics):
         grades : array, optional
             The grades, ascending, where statistics are by grade.
         at_once : int
-            Pieces are put together up to so many bytes of features, because every update of a
-            user's matrix takes as long, however few the rows.
+            Pieces are put together up to so many bytes of features before matrices are updated.
 
         Examples
         --------
@@ -321,7 +284,7 @@ class Statistics(AbstractStatistics):
             raise ValueError("There are no annotations: batches is empty.")
         if waiting:
             dense.absorb(Rows.join(waiting, len(counts)), origin)
-            del waiting
+            waiting.clear()
         return cls(user_ids, origin, dense, Rows.join(few, len(counts)), "auto", grades)
 
     @cached_property
@@ -338,8 +301,8 @@ class Statistics(AbstractStatistics):
 
     def update(self, annotations: Annotations) -> "Statistics":
         """Return the statistics with more rows, of the same users or of new ones."""
-        graded = self.grades is not None
-        return self.merge(Statistics.from_annotations(annotations, self.form, graded=graded))
+        more = Statistics.from_annotations(annotations, self.form, graded=self.grades is not None)
+        return self.merge(more)
 
     def merge(self, other: "Statistics") -> "Statistics":
         """Return the statistics of the rows of both; users are matched by their ids."""
@@ -348,12 +311,9 @@ class Statistics(AbstractStatistics):
     @classmethod
     def joined(cls, parts: "Sequence[Statistics]") -> "Statistics":
         """Return the statistics of the rows of all parts; users are matched by their ids."""
-        for one in parts[1:]:
-            if one.n_features != parts[0].n_features:
-                raise ValueError(
-                    f"Cannot merge statistics of {parts[0].n_features} and of {one.n_features} "
-                    "features."
-                )
+        widths = sorted({one.n_features for one in parts})
+        if len(widths) > 1:
+            raise ValueError(f"Cannot merge statistics of {widths[0]} and of {widths[1]} features.")
         by_grade = [one.grades for one in parts if one.grades is not None]
         if len(by_grade) == len(parts):
             grades = reduce(np.union1d, by_grade)
@@ -368,8 +328,7 @@ class Statistics(AbstractStatistics):
     def _moved(self, origin: Float, places: Index) -> ClassMoments:
         """Return arrays from another origin, of users at other positions."""
         shift = (self.origin - origin) * (self.dense.weight > 0)[..., None]
-        people, mean = places[self.dense.people], self.dense.mean + shift
-        return replace(self.dense, people=people, mean=mean)
+        return replace(self.dense, people=places[self.dense.people], mean=self.dense.mean + shift)
 
     def of_users(self, chosen: Bool) -> "Statistics":
         """Return the statistics of some of the users (a mask over ``user_ids``)."""
@@ -399,7 +358,7 @@ class Statistics(AbstractStatistics):
         return replace(self, dense=dense, rows=replace(self.rows, grade=codes), grades=grades)
 
     def feature_sums(self) -> SumTuple:
-        """Return the weight of all rows, and the sums of features and squares, from the origin."""
+        """Return the sums over all users."""
         dense = self.dense
         first = np.einsum("pc,pcd->d", dense.weight, dense.mean)
         second = np.einsum("pcdd->d", dense.scatter)
@@ -419,13 +378,6 @@ class Statistics(AbstractStatistics):
             return self
         found = ClassMoments.from_rows(self.rows.of(many), self.origin, self.n_kinds)
         return replace(self, dense=self.dense.merge(found), rows=self.rows.of(~many))
-
-
-def scale_from(weight: float, first: Float, second: Float) -> Float:
-    """Return the standard deviation of each feature (1 if constant): see `feature_sums`."""
-    variance = second / weight - (first / weight) ** 2
-    constant = variance <= 10 * np.finfo(np.float64).eps * second / weight
-    return np.sqrt(np.where(constant, 1.0, variance))
 
 
 def near(table: FloatArray) -> Float:

@@ -64,7 +64,7 @@ class ReducedProblem:
     def executors(self, own: tuple[Own, Own]) -> "list[tuple[Executor[Block], Own]]":
         """Return the users in memory and the others, each with what they keep."""
         here: tuple[Executor[Block], Own] = (self.people, own[0])
-        return [here] if self.rest is None else [here, (self.rest, own[1])]
+        return [here, *([] if self.rest is None else [(self.rest, own[1])])]
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,7 @@ def evaluate(
     turn: Float | None = None,
     own: tuple[Own, Own] = (None, None),
 ) -> Iterate:
-    """Eliminate all users' coordinates and deviations: one pass over the users.
-
-    ``turn`` and ``own`` (of the users in memory, of the others) define where coordinates start:
-    see `FitPoint`.
-    """
+    """Eliminate all coordinates and deviations; ``turn`` and ``own`` define where they start."""
     at, k = problem.at(theta, B, turn), B.shape[1]
     gradient = np.zeros((1 + k, len(theta)))
     gradient[0] = 2.0 * problem.penalty.ridge * theta
@@ -322,11 +318,7 @@ def minimise(
 
 
 def first_order_residual(problem: ReducedProblem, point: Iterate) -> float:
-    """Return the relative length of the objective's gradient by theta and G.
-
-    Deviations and coordinates are optimal, so only theta's part and the part along the
-    directions in which H = C B' can turn are left.
-    """
+    """Return the relative length of the objective's gradient by theta and by turns of H = C B'."""
     gram, vectors = np.linalg.eigh(point.gram)
     largest = gram[-1] if gram.size else 0.0
     scale = np.sqrt(np.maximum(gram, 1e-20 * largest + _TINY))
