@@ -1,7 +1,4 @@
-"""What there is to say about a ranker, as plain values: a crowd, a person, a school, an item.
-
-The command line, the demo, the report and the pictures all say it from here.
-"""
+"""Facts about a crowd, a user, a school or an item, as plain values for all outputs."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -23,25 +20,25 @@ from likeminds.schools.result import Facts, Schools, plain_items, plain_standing
 from likeminds.schools.school_names import are_named, are_telling, name_deviation, strengths, wishes
 from likeminds.schools.weight_levels import WeightLevels, as_ranker, likeness
 
-# Fewer people are not offered two schools.
+# Fewer users are not divided in two.
 _FEWEST = 10
 _FEW = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A ranker, its items, and what they say about people.
+    """Facts about the users and items of a ranker with a group level.
 
     Attributes
     ----------
     ranker : ranker
         Fitted, with a group level.
     items : Items or None
-        What people judge; None where nobody knows.
+        The items, if they are known.
     n_schools : int or "auto"
-        How many schools there are to be, as in `find_schools`.
+        How many schools, as in `find_schools`.
     said : Annotations or None
-        What people said about the items; by default what the ranker has kept.
+        Labels of the items; by default those that the ranker has kept.
 
     Examples
     --------
@@ -73,7 +70,7 @@ class Explanation:
 
     @cached_property
     def schools(self) -> Schools:
-        """Who thinks alike."""
+        """The schools, as `find_schools` finds them."""
         return find_schools(self.ranker, self.items, self.n_schools, said=self.said)
 
     @cached_property
@@ -85,7 +82,7 @@ class Explanation:
 
     @cached_property
     def levels(self) -> WeightLevels:
-        """Everybody's weights, taken apart."""
+        """The levels of the weights."""
         return WeightLevels.of_ranker(self.ranker)
 
     @cached_property
@@ -95,32 +92,31 @@ class Explanation:
 
     @property
     def verb(self) -> Verb:
-        """What people do with items."""
+        """The verb of a positive label."""
         verb: Verb = as_ranker(self.ranker).verb
         return verb
 
     @property
     def feature_words(self) -> tuple[str, ...]:
-        """What the features are to people: see `Schools.feature_words`."""
+        """The features in words: see `Schools.feature_words`."""
         return self.levels.words_over(self.items)
 
     @cached_property
     def unit(self) -> Float:
-        """How much each feature varies over the items."""
+        """The standard deviation of each feature over the items."""
         return np.sqrt(self.spread.diagonal())
 
     @cached_property
     def likeness(self) -> Float:
-        """Likeness of each user with the consensus: see `schools.variance_shares.likeness`."""
+        """Likeness of each user with the consensus: see `schools.weight_levels.likeness`."""
         return likeness(self.levels.coef, self.levels.consensus, self.spread)
 
     @cached_property
     def consensus(self) -> list[Facts]:
-        """What all agree on, strongest first: each wish, and how far it moves scores."""
-        shared = self.levels.consensus
-        strength = strengths(shared[None], self.spread)[0]
+        """What the consensus wants, strongest first: each wish, and how far it moves scores."""
+        strength = strengths(self.levels.consensus[None], self.spread)[0]
         names = self.levels.feature_names
-        if self._has_names:  # others would say nothing beside them
+        if self._has_names:
             strength = np.where([are_named([name]) for name in names], strength, 0.0)
         found = wishes(strength, names, self._binary, self.verb)
         return [{"wish": words, "strength": value} for words, value in found]
@@ -130,7 +126,7 @@ class Explanation:
         return any(are_named([name]) for name in self.levels.feature_names)
 
     def crowd(self) -> Facts:
-        """Say what all agree on, and how people differ."""
+        """Return facts about the consensus, and about how users differ."""
         n_items = 0 if self.items is None else len(self.items)
         facts: Facts = {"items": n_items, "consensus": self.consensus, "people_by": self.covariates}
         if self.items is not None and not self._has_names:
@@ -141,19 +137,11 @@ class Explanation:
         return facts | self.schools.to_dict()
 
     def about_items(self, which: str) -> Facts:
-        """Say which share of the crowd, and of each school, would say yes to each item.
+        """Return the share of the crowd, and of each school, that would say yes to each item.
 
-        Parameters
-        ----------
-        which : {"agreed", "divisive"}
-            What comes first: the items that are liked most ``everywhere`` (in every school, or at
-            both ends of what divides people), or those that divide people most.
-
-        Returns
-        -------
-        dict
-            ``liked_by_all`` is how many items more than half would say yes to everywhere, by lower
-            bounds; ``items`` has facts as in `Schools.to_dict`, of all items.
+        "agreed" sorts by the share that would say yes ``everywhere`` (in every school, or at both
+        ends of what divides people), "divisive" by disagreement. ``liked_by_all`` counts the items
+        with lower bounds above half everywhere; ``items`` has facts as in `Schools.to_dict`.
         """
         items, found = self.items, self.schools
         soft = found.soft_labels
@@ -178,10 +166,10 @@ class Explanation:
 
     @cached_property
     def covariates(self) -> list[Facts]:
-        """What each covariate of people goes with, the most telling first; empty without any.
+        """Covariates of users, and the wishes that go with each; empty without any.
 
-        ``share`` is that of all disagreement; ``goes_with`` says what people want who have a
-        standard deviation more of a number, or are of a category.
+        ``share`` is that of all disagreement; ``goes_with`` has the wishes of users with a
+        standard deviation more of a number, or of a category.
         """
         crowd = self.ranker._best_model._learned("crowd_")
         traits = None if crowd is None else crowd.traits
@@ -204,7 +192,7 @@ class Explanation:
     def _named(self, added: Float, shared: Float) -> str:
         """Name what some weights add to others: after features, or else after items."""
         names = self.levels.feature_names
-        # What goes with covariates is told by the features that were given, which come first.
+        # Covariates have weights of the features that were given, which come first.
         added = np.pad(added, (0, len(shared) - len(added)))
         strength = strengths(added[None], self.spread)[0]
         if self.items is None or are_telling(strength, names):
@@ -213,7 +201,7 @@ class Explanation:
         return self.items.name_apart(own, others, 0.0 * own)
 
     def user(self, user: Hashable) -> Facts:
-        """Say where somebody stands, what they want differently, and what they like best."""
+        """Return a user's school and shares of levels, differences and best items."""
         found = self.schools
         school = found.of_user(user)
         place = int(lookup([user], found.user_ids, "users")[0])
@@ -244,7 +232,7 @@ class Explanation:
         return facts
 
     def judged_by(self, person: Hashable) -> set[Any]:
-        """Return the items that a person has labelled; none where labels are not kept."""
+        """Return the items that a user has labelled; none where labels are not kept."""
         said = labels_of(self.ranker, self.said)
         if self.items is None or said is None or person not in said.user_ids.tolist():
             return set()
@@ -252,7 +240,7 @@ class Explanation:
         return set(self.items.ids[places[places >= 0]].tolist())
 
     def school(self, number: int) -> Facts:
-        """Say what a school wants, who is in it, and what it likes."""
+        """Return a school's features, members and items."""
         members = self.schools.members(number).tolist()
         facts = self.schools[number].to_dict()
         words = dict(zip(self.levels.feature_names, self.feature_words, strict=True))
@@ -260,7 +248,7 @@ class Explanation:
         return facts | {"verb": self.verb.many(), "words": called, "members": members}
 
     def item(self, item: Hashable) -> Facts:
-        """Say how an item is seen by all, by each school, and by those who differ most."""
+        """Return an item's place by the consensus, by each school and by users at both ends."""
         items, found = self.items, self.schools
         row = -1 if items is None else int(lookup([item], items.ids, "items")[0])
         if items is None or row < 0:
@@ -269,10 +257,7 @@ class Explanation:
         everybody = items.places(self.levels.coef)[:, row]
         order = np.argsort(-everybody, kind="stable")
         apart = items.disagreement(self.levels.coef, np.random.default_rng(0))
-        weights = np.array([school.weights for school in found]).reshape(
-            len(found), self.levels.coef.shape[1]
-        )
-        by_school = items.places(weights)[:, row] if found else np.zeros(0)
+        by_school = [float(items.places(school.weights[None])[0, row]) for school in found]
         text = items.text_of(item)
         return ({"item": item} if text is None else {"item": item, "text": text}) | {
             "consensus": float(items.places(self.levels.consensus[None])[0, row]),
@@ -280,7 +265,7 @@ class Explanation:
             "more_divisive_than": float((apart < apart[row]).mean()),
             "schools": [
                 {"number": school.number, "name": school.name, "beats": beats}
-                for school, beats in zip(found, by_school.tolist(), strict=True)
+                for school, beats in zip(found, by_school, strict=True)
             ],
             "reasons": self._reasons(items, row),
             "liked_by": _people(found.user_ids, everybody, order[:_FEW]),
@@ -297,12 +282,12 @@ class Explanation:
         return self.levels.alike(self.spread)
 
     def _differs(self, place: int) -> str:
-        """Name what somebody wants differently, all people being equally decided."""
+        """Name a user's differences, all users being equally decided."""
         shared = self._alike.consensus
         return self._named(self._alike.coef[place] - shared, shared)
 
     def _features(self, own: Float) -> list[Facts]:
-        """Return own weights beside the consensus's, per spread of the feature."""
+        """Return a user's and the consensus's weights, times the spread of the feature."""
         shared, mine = self.levels.consensus * self.unit, own * self.unit
         names, words = self.levels.feature_names, self.feature_words
         return [
@@ -316,7 +301,7 @@ class Explanation:
         ]
 
     def _reasons(self, items: Items, row: int) -> list[Facts]:
-        """Return what moves the item up or down for the consensus, strongest first."""
+        """Return the features that move an item for the consensus, strongest first."""
         shared = self.levels.consensus
         moved = shared * (items.features[row] - items.centre)
         size = float(np.sqrt(shared @ self.spread @ shared))

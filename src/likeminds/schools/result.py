@@ -1,4 +1,4 @@
-"""What was found about a crowd: its schools, its loners, and what it argues about."""
+"""The schools of a crowd, its loners, and the directions in which it differs."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,32 +19,29 @@ from likeminds.schools.school_soft_labels import SoftLabels
 
 LEVELS = ("consensus", "group", "personal")
 
-# What is said about something, for JSON and for people.
+# Plain values, for JSON and for sentences.
 Facts = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class School:
-    """People who think alike.
+    """Users who rank alike.
 
     Attributes
     ----------
     number : int
         From 1, the largest school first.
     name : str
-        What sets it apart, in words made from its strongest features; where these have no names
-        that mean anything, from the items that it likes, or rejects, unlike all others.
-    size : int
-        How many people belong to it.
-    share : float
-        The same as a share of all.
+        Its strongest features in words; if these have no names with a meaning, the items that it
+        likes, or rejects, unlike all others.
+    size, share : int and float
+        How many users belong to it, and the same as a share of all.
     stability : float
-        How much of it comes back in resampled crowds, from 0 to 1 (mean Jaccard index). Below
-        0.6 it is hardly more than a way of cutting a cloud in pieces.
+        The mean Jaccard index with schools of resampled crowds. Below 0.6, the school is hardly
+        more than a piece of a cloud.
     features : dict
-        The features that set it apart and how strongly, strongest first: how far each moves
-        what the school adds to the scores, which spread by about one; the sign is that of the
-        feature's weight (see `likeminds.schools.school_names.strengths`).
+        The features that set it apart, strongest first, and how far each moves what the school
+        adds to the scores, which spread by about one; the sign is that of the feature's weight.
     weights : array of shape (n_features,)
         The members' mean ranking function, all being equally decided.
     typical : tuple of JudgedItem
@@ -67,16 +64,11 @@ class School:
     def to_dict(self) -> Facts:
         """Return all but the weights as plain values, for JSON.
 
-        Of an item, ``beats`` is the share of the items below it, ``places`` how much higher this
-        school places it than all others do.
+        An item ``beats`` the share of the items below it; ``places`` is how much higher this school
+        places it than all others do.
         """
-        return {
-            "number": self.number,
-            "name": self.name,
-            "size": self.size,
-            "share": self.share,
-            "stability": self.stability,
-            "features": self.features,
+        plain = {name: value for name, value in vars(self).items() if name != "weights"}
+        return plain | {
             "typical": plain_items(self.typical, "beats"),
             "divisive": plain_items(self.divisive, "places"),
         }
@@ -84,18 +76,16 @@ class School:
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A direction in which people of the group level differ.
+    """A direction in which users differ.
 
     Attributes
     ----------
     share : float
-        The share of the group level's disagreement that it holds.
+        Its share of the group level's disagreement.
     low, high : str
-        What people at its two ends want.
-    strength : array of shape (n_features,)
-        What somebody one standard deviation towards ``high`` adds; units as in `School`.
-    weights : array of shape (n_features,)
-        The same as weights of the features.
+        What users at its two ends want.
+    strength, weights : arrays of shape (n_features,)
+        What one standard deviation towards ``high`` adds: strengths as in `School`, and weights.
     """
 
     share: float
@@ -114,39 +104,36 @@ class Schools(ResultTable):
     Attributes
     ----------
     user_ids : array of shape (n_users,)
-        The people.
+        The users.
     labels : array of shape (n_users,)
         The position in ``schools`` of each person's school; -1 where there are no schools.
     membership : array of shape (n_users, n_schools)
-        How likely each person belongs to each school.
+        The probability that each user belongs to each school.
     schools : tuple of School
         The schools, the largest first.
-    feature_names : tuple of str
-        The features.
-    feature_words : tuple of str
-        What they are to people: their names, or else the items that have most and least of each.
+    feature_names, feature_words : tuples of str
+        The features, and words for them: names, or the items that have most and least of each.
     strength : array of shape (n_schools, n_features)
         How strongly each feature sets each school apart; see `School.features`.
     feature_school : array of shape (n_features,)
         The school that each feature sets apart most, -1 where it sets none apart: with
-        ``labels``, the co-clusters of people and features.
+        ``labels``, the co-clusters of users and features.
     coordinates : array of shape (n_users, k)
-        Where people stand in the strong directions of the group level.
+        Positions in the strong directions of the group level.
     axes : tuple of Axis
         These directions, in words.
     standing : array of shape (n_users, 3)
-        The shares of consensus, group and personal in the variance of everybody's scores.
+        The shares of consensus, group and personal in the variance of each user's scores.
     loner : array of shape (n_users,)
-        Who sees it their own way.
+        Whose personal level is larger than chance explains.
     divisive : tuple of JudgedItem
-        The items that divide people most; the value is the standard deviation over people of
-        the share of items that each beats.
+        The items that divide users most; the value is the standard deviation over users of the
+        share of items that each beats.
     spread : array of shape (n_features, n_features)
         The covariance of the items' features, with which distances were measured.
-    criterion : dict
-        The criterion by number of schools tried; the least was taken.
-    agreement : float
-        How well resampled crowds agree with the division (mean adjusted Rand index).
+    criterion, agreement : dict and float
+        The criterion by number of schools tried, of which the least was taken, and the mean
+        adjusted Rand index of the division with those of resampled crowds.
     suggested : bool
         Whether the data chose the number of schools.
     agreed : tuple of JudgedItem
@@ -155,11 +142,11 @@ class Schools(ResultTable):
         (`SoftLabels.at_least`).
     soft_labels : SoftLabels or None
         The share of the crowd, and of each school, that would say yes to each item. None without
-        items, and where the ranker's scores are no log-odds and no labels make them so.
+        items, and where scores are not log-odds and no labels calibrate them.
     verb : Verb
-        What people do with items, to say it with.
+        The verb of a positive label.
     severity : Severity or None
-        How readily people say yes, whatever they rank first; None for choices and grades.
+        How readily users say yes, whatever they rank first; None for choices and grades.
     """
 
     user_ids: IdArray
@@ -200,18 +187,18 @@ class Schools(ResultTable):
 
     @property
     def everywhere(self) -> str:
-        """In words, where those who like `agreed` items are; empty where all people are alike."""
+        """Words for the groups that all like the `agreed` items; empty if all users are alike."""
         if self.schools:
             return "in every school"
         return "at both ends of what divides people" if self.axes else ""
 
     @property
     def loners(self) -> IdArray:
-        """The people who see it their own way."""
+        """The users whose personal level is larger than chance explains."""
         return self.user_ids[self.loner]
 
     def members(self, number: int) -> IdArray:
-        """Return the people of a school, by its number, the surest first."""
+        """Return the users of a school, by its number, the surest first."""
         position = self.schools.index(self[number])
         mine = np.flatnonzero(self.labels == position)
         return self.user_ids[mine[np.argsort(-self.membership[mine, position], kind="stable")]]
@@ -254,7 +241,7 @@ class Schools(ResultTable):
     def to_dict(self) -> Facts:
         """Return the schools, axes, loners, agreed and divisive items as plain values, for JSON.
 
-        Of an item, ``spread`` is the standard deviation over people of the share it beats,
+        For an item, ``spread`` is the standard deviation over users of the share it beats,
         ``at_least`` the share that would say yes ``everywhere`` at the least, ``share`` and
         ``by_school`` the shares of the crowd and of each school, each with its error.
         """
