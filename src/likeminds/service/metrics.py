@@ -6,14 +6,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-
-if TYPE_CHECKING:
-    from prometheus_client.metrics import MetricWrapperBase
-
-M = TypeVar("M", bound="MetricWrapperBase")
+from typing import Any
 
 logger = logging.getLogger("likeminds.service")
 
@@ -40,37 +35,37 @@ class Metrics:
         import prometheus_client  # noqa: PLC0415 - `likeminds keys` needs no extra
 
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
-        self._kinds = prometheus_client
+        self._client = prometheus_client
         self._registry = prometheus_client.CollectorRegistry()
-        self._metrics: dict[str, MetricWrapperBase] = {}
+        self._metrics: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     def count(self, name: str, **labels: str) -> None:
         """Add one to a counter."""
-        self._labelled(self._kinds.Counter, name, labels).inc()
+        self._labelled(self._client.Counter, name, labels).inc()
 
     def set(self, name: str, value: float) -> None:
         """Set a gauge."""
-        self._labelled(self._kinds.Gauge, name, {}).set(value)
+        self._labelled(self._client.Gauge, name, {}).set(value)
 
     def time(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request and its duration."""
         self.count("likeminds_requests_total", route=route, method=method, status=str(status))
-        kind = partial(self._kinds.Histogram, buckets=_BUCKETS)
+        kind = partial(self._client.Histogram, buckets=_BUCKETS)
         self._labelled(kind, "likeminds_request_seconds", {"route": route}).observe(seconds)
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
         self.set("likeminds_resident_bytes", resident())
-        return self._kinds.generate_latest(self._registry)
+        return self._client.generate_latest(self._registry)
 
-    def _labelled(self, kind: Callable[..., M], name: str, labels: Mapping[str, str]) -> M:
+    def _labelled(self, kind: Callable[..., object], name: str, labels: dict[str, str]) -> Any:
         """Return a metric of this worker, made when first used."""
         with self._lock:
             if name not in self._metrics:
                 names = [*labels, "worker"]
                 self._metrics[name] = kind(name, _MEANINGS[name], names, registry=self._registry)
-        return cast("M", self._metrics[name].labels(**labels, worker=str(os.getpid())))
+        return self._metrics[name].labels(**labels, worker=str(os.getpid()))
 
 
 def resident() -> int:
