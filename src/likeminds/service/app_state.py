@@ -44,9 +44,8 @@ class AppState:
         self.current = self._read(self._newest(None)[0])
         self.barrier = SwapBarrier(Path(settings.state) / "workers")
         self.barrier.announce(self.current.generation)
-        self.refresh_lookups()
-        if self.is_down:  # without its keys it would not know whom to let in
-            raise StoreDownError("The keys cannot be read.")
+        self._look_up()  # without its keys it would not know whom to let in
+        self.metrics.set("likeminds_database_up", 1.0)
 
     @property
     def is_open(self) -> bool:
@@ -70,8 +69,7 @@ class AppState:
     def refresh_lookups(self) -> None:
         """Read keys and deleted users; the last ones stay if the database is away."""
         try:
-            rows, self.forgotten = self.store.api_keys(), self.store.forgotten()
-            self.keys = {row.key_hash: (Role[row.role.upper()], row.key_id) for row in rows}
+            self._look_up()
             if self.is_down:
                 log("database is back")
             self.is_down = False
@@ -80,6 +78,10 @@ class AppState:
                 log("database is away", logging.ERROR, reason=str(error))
             self.is_down = True
         self.metrics.set("likeminds_database_up", float(not self.is_down))
+
+    def _look_up(self) -> None:
+        rows, self.forgotten = self.store.api_keys(), self.store.forgotten()
+        self.keys = {row.key_hash: (Role[row.role.upper()], row.key_id) for row in rows}
 
     def swap_model(self) -> bool:
         """Swap the model if its file was replaced, with the other workers; say whether it was."""

@@ -15,7 +15,7 @@ CREATE TABLE labels (
     PRIMARY KEY (person, attribute, item)
 );
 CREATE TABLE forgotten (
-    user_hash TEXT PRIMARY KEY,
+    person_hash TEXT PRIMARY KEY,
     at DOUBLE PRECISION NOT NULL
 );
 CREATE TABLE api_keys (

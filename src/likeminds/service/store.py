@@ -122,7 +122,7 @@ class LabelStore:
             "UPDATE people SET token_hash = ? WHERE person = ?", [token_hash, person]
         )
 
-    def forget(self, person: str, user_hash: str) -> int:
+    def forget(self, person: str, person_hash: str) -> int:
         """Delete all rows about a user; return how many labels that were.
 
         The hash of the id remains, so a refit deletes the user from the model, too.
@@ -132,14 +132,14 @@ class LabelStore:
             session.run("DELETE FROM people WHERE person = ?", [person])
             session.run("DELETE FROM answers WHERE person = ?", [person])
             session.run(
-                "INSERT INTO forgotten VALUES (?, ?) ON CONFLICT (user_hash) DO NOTHING",
-                [user_hash, time.time()],
+                "INSERT INTO forgotten VALUES (?, ?) ON CONFLICT (person_hash) DO NOTHING",
+                [person_hash, time.time()],
             )
         return gone
 
     def forgotten(self) -> frozenset[str]:
         """Return the hashes of the ids of deleted users."""
-        return frozenset(row[0] for row in self.database.query("SELECT user_hash FROM forgotten"))
+        return frozenset(row[0] for row in self.database.query("SELECT person_hash FROM forgotten"))
 
     # Labels
 
