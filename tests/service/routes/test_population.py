@@ -1,9 +1,13 @@
 """The crowd and its items."""
 
 import pytest
+from fastapi.testclient import TestClient
 
 from likeminds import find_schools
+from likeminds.service.app import make_app
+from likeminds.service.settings import Settings
 from service.conftest import show
+from service.crowds_served import model_of
 
 pytestmark = pytest.mark.seconds
 
@@ -87,3 +91,18 @@ def test_the_page_is_there_and_the_api_is_described(reader):
     assert "likeminds" in reader.get("/").text
     paths = reader.get("/v1/openapi.json").json()["paths"]
     assert "/v1/people/{user}/labels" in paths
+
+
+def test_an_item_of_a_crowd_without_schools(tmp_path):
+    model = model_of("likes of people who do not differ", tmp_path)
+    state = tmp_path / "state"
+    state.mkdir()
+    settings = Settings(str(model), str(state), f"sqlite:///{state / 'service.db'}")
+    app = make_app(settings, watching=False)
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        assert client.get("/v1/schools").json()["schools"] == []
+        found = client.get("/v1/item", params={"item": "3"})
+        assert found.status_code == 200
+        assert found.json()["schools"] == []
+        assert client.get("/v1/school", params={"number": 1}).status_code == 404
+        assert client.post("/v1/compare", json={}).json()["standing"][0]["school"] is None
