@@ -1,7 +1,7 @@
 """Choice experiments in long tables: alternatives, availability, alternative-specific constants."""
 
 import logging
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds.data.column_roles import Frame, read_values
-from likeminds.data.identifiers import encode
+from likeminds.data.identifiers import encode, encode_pairs
 from likeminds.data.label_parsing import as_binary
 
 logger = logging.getLogger(__name__)
@@ -90,11 +90,6 @@ def refuse_chosen(rows: Index) -> None:
         )
 
 
-def constant_names(column: str, alternatives: Sequence[Any]) -> list[str]:
-    """Return the names of alternative-specific constants."""
-    return [f"{column}: {one}" for one in alternatives]
-
-
 def add_constants(
     arguments: dict[str, Any],
     column: str,
@@ -109,10 +104,10 @@ def add_constants(
     the same for all alternatives of every choice set are left out, unless they are ``listed``.
     """
     codes, distinct = encode(alternatives, column)
-    names, features = list(arguments["feature_names"]), _matrix(arguments["features"])
-    sets = sets_of(arguments["users"], arguments["choice_sets"])
+    names, features = list(arguments["feature_names"]), arguments["features"]
+    sets = encode_pairs(*(encode(arguments[k], k)[0] for k in ("users", "choice_sets")))
     if not listed and features.shape[1]:
-        differs = _squares(within_sets(features, sets)) > 0
+        differs = np.asarray(within_sets(features, sets).any(axis=0))
         same = [name for name, varies in zip(names, differs, strict=True) if not varies]
         if same:
             logger.info(
@@ -128,7 +123,7 @@ def add_constants(
         first = _base_of(distinct, base, column)
         others = [k for k in range(len(distinct)) if k != first]
         dummies = (codes[:, None] == others).astype(features.dtype)
-        called = constant_names(column, distinct[others].tolist())
+        called = [f"{column}: {one}" for one in distinct[others].tolist()]
         moved = within_sets(np.hstack([features, dummies]), sets)
         n_free = len(sets) - len(np.unique(sets))  # degrees of freedom beside the means of sets
         new = independent(moved, features.shape[1], n_free)
@@ -164,18 +159,6 @@ def _base_of(distinct: IdArray, base: Hashable | None, column: str) -> int:
     return same[0]
 
 
-def _matrix(features: object) -> FloatArray:
-    return np.asarray(getattr(features, "matrix", features))
-
-
-def sets_of(users: Iterable[Hashable], choice_sets: Iterable[Hashable]) -> Index:
-    """Return the number of each row's choice set; two users share none."""
-    who, _ = encode(users, "users")
-    which, _ = encode(choice_sets, "choice_sets")
-    pairs = who.astype(np.int64) * (int(which.max()) + 1) + which
-    return np.asarray(np.unique(pairs, return_inverse=True)[1], dtype=np.intp)
-
-
 def within_sets(features: FloatArray, sets: Index) -> Float:
     """Return features less their means in each choice set; zero where that is rounding."""
     sizes = np.bincount(sets)
@@ -186,10 +169,6 @@ def within_sets(features: FloatArray, sets: Index) -> Float:
         least = 1e-12 * float(np.abs(column).max(initial=0.0))
         out[:, k] = np.where(np.abs(moved) <= least, 0.0, moved)
     return out
-
-
-def _squares(columns: Float) -> Float:
-    return np.asarray(np.einsum("nd,nd->d", columns, columns))
 
 
 def independent(columns: Float, n_given: int, n_free: int) -> Bool:

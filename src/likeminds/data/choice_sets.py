@@ -17,7 +17,7 @@ from likeminds.data import tables
 from likeminds.data.alternatives import as_available
 from likeminds.data.coded_labels import CodedLabels
 from likeminds.data.column_roles import ID_ROLES, as_frame, find_columns, id_texts, read_values
-from likeminds.data.identifiers import as_distinct, as_id_array, encode, is_missing, join_ids
+from likeminds.data.identifiers import as_id_array, encode, is_missing, join_ids
 from likeminds.data.sources import read_table
 
 # The argument that names the column of a role in a table of preferences.
@@ -43,7 +43,16 @@ def item_arguments(
     user_features: object = None,
 ) -> dict[str, Any]:
     """Return items and their features as arguments of Annotations; ``none`` is one more item."""
-    ids, matrix, names = _item_table(features, items, item_ids, feature_names)
+    names: tuple[str, ...] = ()
+    if features is None:  # items are known by their ids alone
+        ids = encode(items, "items")[1]
+        matrix: FloatArray = np.zeros((len(ids), 0))
+    elif isinstance(features, CodedLabels):
+        if features.features_per != "item":
+            raise ValueError("features= are annotations whose features are not by item.")
+        ids, matrix, names = features.item_ids, features.features, features.feature_names
+    else:
+        ids, matrix, names = tables.item_table(features, item_ids, feature_names)
     if none is not None and names and none not in ids.tolist():
         # The item that is none of those shown is all zeros, with a column of its own.
         matrix = np.pad(matrix, ((0, 1), (0, 1)))
@@ -52,35 +61,6 @@ def item_arguments(
         names = as_names([*names, str(none)], matrix.shape[1])
     described = {"features": matrix, "feature_names": names, "features_per": "item"}
     return described | {"items": items, "item_ids": ids, "user_features": user_features}
-
-
-def _item_table(
-    features: object,
-    items: IdArray,
-    item_ids: Iterable[Hashable] | None,
-    names: Sequence[str] | None,
-) -> tuple[IdArray, FloatArray, tuple[str, ...]]:
-    """Return ids, features and names; without features, items are known by their ids alone."""
-    if features is None:
-        known = encode(items, "items")[1]
-        return known, np.zeros((len(known), 0)), ()
-    if isinstance(features, CodedLabels):
-        if features.features_per != "item":
-            raise ValueError("features= are annotations whose features are not by item.")
-        return features.item_ids, features.features, features.feature_names
-    if isinstance(features, Mapping):
-        features, item_ids = list(features.values()), list(features)
-    elif item_ids is None and (isinstance(features, str | PathLike) or tables.is_frame(features)):
-        found = tables.read_items(features, "item", None)
-        features, item_ids = found["features"], found["item_ids"]
-        names = names or found["feature_names"]
-    matrix, found_names = tables.read_matrix(features)
-    called = as_names(found_names if names is None else names, matrix.shape[1])
-    ids: IdArray = np.arange(len(matrix))
-    if item_ids is not None:
-        ids = as_distinct(item_ids, "item_ids")
-    same_length(item_ids=ids, features=matrix)
-    return ids, matrix, called
 
 
 @dataclass

@@ -39,7 +39,7 @@ def split_within_users(
     """
     if not 0 < test_size < 1:
         raise ValueError(f"test_size must lie between 0 and 1, but is {test_size}.")
-    place, total = _places(annotations, np.random.default_rng(random_state))
+    place, total = _drawn_places(*_units(annotations), np.random.default_rng(random_state))
     held_out = place < np.floor(test_size * total + 0.5)
     if not held_out.any() or held_out.all():
         raise ValueError(
@@ -87,17 +87,12 @@ def order_within_users(annotations: Annotations, rng: Generator) -> Index:
     return _drawn_places(unit, owner, rng)[0]
 
 
-def _places(annotations: Annotations, rng: Generator) -> tuple[Index, Index]:
-    """Permute the units of each stratum; return each row's place, and its stratum's size.
+def _units(annotations: Annotations) -> tuple[Index, Index]:
+    """Return the unit of each row, and the stratum of each unit.
 
     A unit is a choice set, or a row without one; a stratum is a user, or a user's labels of one
     kind without choice sets.
     """
-    return _drawn_places(*_units(annotations), rng)
-
-
-def _units(annotations: Annotations) -> tuple[Index, Index]:
-    """Return the unit of each row, and the stratum of each unit."""
     people = annotations.user_codes
     if annotations.choice_set_codes is None:
         unit: Index = np.arange(len(annotations))
@@ -109,6 +104,7 @@ def _units(annotations: Annotations) -> tuple[Index, Index]:
 
 
 def _drawn_places(unit: Index, stratum: Index, rng: Generator) -> tuple[Index, Index]:
+    """Permute the units of each stratum; return each row's place, and its stratum's size."""
     lots = rng.permutation(len(stratum))
     order, offsets = order_by(stratum[lots], int(stratum.max()) + 1)
     place = np.empty(len(stratum), dtype=np.intp)

@@ -353,6 +353,25 @@ def _remaining_numeric(table: Frame, found: Mapping[str, str | None]) -> list[st
     return columns
 
 
+def item_table(
+    features: object, item_ids: Iterable[Hashable] | None, names: Sequence[str] | None
+) -> tuple[IdArray, FloatArray, tuple[str, ...]]:
+    """Return ids, features and names of items, of a mapping, a table, a file or an array."""
+    if isinstance(features, Mapping):
+        features, item_ids = list(features.values()), list(features)
+    elif item_ids is None and (isinstance(features, str | PathLike) or is_frame(features)):
+        found = read_items(features, "item", None)
+        features, item_ids = found["features"], found["item_ids"]
+        names = names or found["feature_names"]
+    matrix, found_names = read_matrix(features)
+    called = as_names(found_names if names is None else names, matrix.shape[1])
+    ids: IdArray = np.arange(len(matrix))
+    if item_ids is not None:
+        ids = as_distinct(item_ids, "item_ids")
+    same_length(item_ids=ids, features=matrix)
+    return ids, matrix, called
+
+
 def read_items(features: object, item: str, item_column: str | None) -> dict[str, Any]:
     """Read a table of one row per item; return its features, their names, and the items."""
     if isinstance(features, str | PathLike):

@@ -80,18 +80,15 @@ class DeepFeatures(ImageExtractor):
             scaled = ((pixels / np.float32(255) - mean) / std).astype(np.float32, copy=False)
             rows = layout.run(network, scaled)
             refuse_broken_rows(rows, network.path, images)
-            self._refuse_other_width(rows)
+            if self.n_values not in {None, rows.shape[1]}:
+                raise ValueError(
+                    f"{self.model} returns {rows.shape[1]:,} values per picture instead of "
+                    f"{self.n_values:,}: it seems to end in another layer. Export it without its "
+                    "classifier (docs/features.md has the three lines), or pass output=."
+                )
             return rows
 
         return extract
-
-    def _refuse_other_width(self, rows: Rows) -> None:
-        if self.n_values not in {None, rows.shape[1]}:
-            raise ValueError(
-                f"{self.model} returns {rows.shape[1]:,} values per picture instead of "
-                f"{self.n_values:,}: it seems to end in another layer. Export it without its "
-                "classifier (docs/features.md has the three lines), or pass output=."
-            )
 
     def _names(self) -> list[str]:
         blank = np.zeros((1, self.size, self.size, 3), dtype=np.float32)

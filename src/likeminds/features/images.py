@@ -90,15 +90,13 @@ def _as_image(image: Image, position: int) -> Any:
     if array.dtype == np.uint8:
         return array
     if array.dtype.kind != "f" or not (array.min() >= 0 and array.max() <= 1):
+        is_number = array.dtype.kind in "iuf"
+        limits = f" from {array.min()} to {array.max()}" if is_number else ""
         raise ValueError(
             f"{where} must hold bytes (uint8) or floats from 0 to 1, but is of type "
-            f"{array.dtype}" + _range(array) + ". Divide by the largest possible value."
+            f"{array.dtype}{limits}. Divide by the largest possible value."
         )
     return array
-
-
-def _range(array: NDArray[Any]) -> str:
-    return f" from {array.min()} to {array.max()}" if array.dtype.kind in "iuf" else ""
 
 
 def read_image(image: Image, size: int | None = None, crop: float = 1.0) -> Picture:

@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -56,7 +56,8 @@ class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Find the components, from rows or from the labelled items of annotations."""
         if not 0 < self.share <= 1:
             raise ValueError(f"share must lie above 0 and up to 1, but is {self.share}.")
-        rows = labelled_features(X) if isinstance(X, Annotations) else X
+        # Each labelled row of the table counts once.
+        rows = X.features[np.unique(X.feature_rows)] if isinstance(X, Annotations) else X
         values = validate_data(
             self, rows, dtype=[np.float64, np.float32], ensure_min_samples=2, ensure_min_features=1
         )
@@ -76,9 +77,11 @@ class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if isinstance(X, Annotations):
             reduced = self.transform(X.features)
-            return X._with(features=reduced, feature_names=tuple(self._names()))
+            return X._with(
+                features=reduced, feature_names=tuple(component_names(self.n_components_))
+            )
         values = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return self._project(values)
+        return ((values - self.mean_) @ self.components_.T).astype(values.dtype, copy=False)
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Return the original features, up to the part of the variance that was dropped."""
@@ -89,19 +92,12 @@ class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: object = None) -> Names:  # noqa: ARG002
         """Return the names of the components."""
         check_is_fitted(self)
-        return np.array(self._names(), dtype=object)
+        return np.array(component_names(self.n_components_), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _names(self) -> list[str]:
-        return component_names(self.n_components_)
-
-    def _project(self, values: NDArray[Any]) -> FloatArray:
-        projected: FloatArray = (values - self.mean_) @ self.components_.T
-        return projected.astype(values.dtype, copy=False)
 
 
 def component_names(n: int) -> list[str]:
@@ -125,9 +121,3 @@ def _components(centred: FloatArray, share: float) -> tuple[FloatArray, FloatArr
     strongest = np.abs(directions).argmax(axis=0)
     directions = directions * np.sign(directions[strongest, np.arange(kept)])
     return directions.T, ratio[:kept]
-
-
-def labelled_features(annotations: Annotations) -> FloatArray:
-    """Return the features of what has a label, once for each row of the table of features."""
-    rows: FloatArray = annotations.features[np.unique(annotations.feature_rows)]
-    return rows

@@ -161,12 +161,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         signs = np.sign(of_words[np.arange(len(of_words)), strongest])
         self.components_ = components * np.where(signs == 0, 1.0, signs)[:, np.newaxis]
         self.n_texts_ = len(texts)
-        return _of_length_one(counts @ self.components_.T)
+        return np.asarray(normalize(counts @ self.components_.T))
 
     def transform(self, X: Iterable[str]) -> NDArray[Any]:
         """Return the features of texts; words that are new count for nothing."""
         check_is_fitted(self)
-        return _of_length_one(self._counts(as_texts(X)) @ self.components_.T)
+        return np.asarray(normalize(self._counts(as_texts(X)) @ self.components_.T))
 
     def get_feature_names_out(self, input_features: object = None) -> Names:  # noqa: ARG002
         """Return the names of the columns: the words that each component has most of."""
@@ -287,7 +287,7 @@ class SentenceEmbeddings(Extractor):
         def extract(texts: Sequence[Any]) -> Rows:
             rows = self._embed(network, tokens, texts)
             refuse_broken_rows(rows, network.path, texts)
-            return _of_length_one(rows) if self.normalise else rows
+            return normalize(rows) if self.normalise else rows
 
         return extract
 
@@ -321,11 +321,6 @@ class SentenceEmbeddings(Extractor):
     def _names(self) -> list[str]:
         length = self._extractor()(["a"]).shape[1]
         return [f"sentence_{position}" for position in range(length)]
-
-
-def _of_length_one(rows: NDArray[Any]) -> NDArray[Any]:
-    scaled: NDArray[Any] = normalize(rows)
-    return scaled
 
 
 def _singular_vectors(
