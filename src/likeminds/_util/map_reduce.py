@@ -1,22 +1,13 @@
-"""One way to visit people: block by block, with a small state; what comes back is summed.
+"""The executor: send a small state to every block of users, and sum what comes back.
 
-Everything that learns from a crowd asks it for the same thing: *send a small state to every block
-of people, sum what comes back*. A learned prior sends itself and gets moments; the three-level
-solver sends the consensus and the strong directions and gets value and gradient.
+All that learns from many users is written as a *work*: a function at the top of a module that takes
+a block, the state and what the block carries from the last pass, and changes none of them. It
+returns the block's share of a sum, and what the block carries to the next pass. State and sum can
+be pickled, and their size does not depend on the number of users. So blocks may be in this process
+(`ThreadExecutor`: in memory, or made of memory-mapped rows at each pass) or on the workers of a
+cluster (`likeminds.cluster.executor.DaskExecutor`), and lost ones can be computed again.
 
-What is done at a block is a *work*: a function at the top of a module, which takes the block, the
-state and what the block keeps, and changes none of them. State and result can be pickled, and
-their size does not depend on how many people there are. What people have of their own (where the
-search for their modes starts, their coordinates) stays with their block: a work returns it beside
-its result, the next work gets it, and nobody else reads it but by `ask`. So blocks may be in this
-process, with threads, or on other machines, and whatever is lost can be computed again: those who
-learn cannot tell.
-
-Here are the two implementations for one process (`ThreadExecutor`, by one thread or several).
-Blocks are
-summed in their order, so that the result is the same with any number of threads. Where nothing is
-summed and every block has a place of its own for what it finds (statistics, scores, metrics by
-person), `ThreadExecutor.each` visits them in the same way.
+Blocks are summed in their order, so the result is the same with any number of threads.
 """
 
 import operator
@@ -39,7 +30,7 @@ T = TypeVar("T")
 
 _add: Callable[[Any, Any], Any] = operator.iadd
 
-# What all blocks keep of their own, as the people it belongs to hold it: opaque to all others.
+# What all blocks carry from one pass to the next: opaque to all but their executor.
 Own = Any
 
 
@@ -81,7 +72,7 @@ def in_order(parts: Iterable[tuple[Index | slice, Float]], n_users: int) -> Floa
 
 
 class Executor(ABC, Generic[B_co]):
-    """People in blocks, wherever they are."""
+    """Users in blocks."""
 
     @abstractmethod
     def map_reduce(
@@ -92,24 +83,16 @@ class Executor(ABC, Generic[B_co]):
         *,
         start: R | None = None,
     ) -> tuple[R, Own]:
-        """Return the sum of what blocks answer, and what they keep from now on.
+        """Return the sum of what blocks answer, and what they carry from now on.
 
-        Parameters
-        ----------
-        work : callable
-            Called as ``work(block, state, own)`` for every block; returns its share of the sum
-            (anything that can be added up by ``+=``) and what the block keeps.
-        state : object
-            The same for all blocks.
-        own : object, optional
-            What blocks keep, as an earlier visit returned it; without it, each gets None.
-        start : object, optional
-            What the sum starts from; it may be changed.
+        ``work(block, state, own)`` returns the block's share of the sum (anything that can be
+        added up by ``+=``) and what it carries. ``own`` is what an earlier pass returned; without
+        it, blocks get None. The sum starts from ``start``, which may be changed.
         """
 
     @abstractmethod
     def map(self, work: Callable[[B_co, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
-        """Yield what each block answers, in their order: parts that people have of their own."""
+        """Yield what each block answers, in their order."""
 
     def derive(
         self,
@@ -129,14 +112,7 @@ class Executor(ABC, Generic[B_co]):
 
 @dataclass(frozen=True)
 class ThreadExecutor(Executor[B]):
-    """People in this process.
-
-    Attributes
-    ----------
-    blocks : sequence
-        The blocks.
-    many_threads : bool
-        Whether all cores share them: else calls cost more than what they compute.
+    """Users in this process; without ``many_threads``, one thread works on all blocks.
 
     Examples
     --------
@@ -163,7 +139,7 @@ class ThreadExecutor(Executor[B]):
         *,
         start: R | None = None,
     ) -> tuple[R, Own]:
-        """Return the sum of what blocks answer, and what they keep: see `Executor`."""
+        """Return the sum of what blocks answer, and what they carry: see `Executor`."""
         total, kept = start, []
         for part, mine in self.map(work, state, own):
             total = part if total is None else _add(total, part)
@@ -195,7 +171,7 @@ class ThreadExecutor(Executor[B]):
         return work(block, state)
 
     def each(self, work: Callable[[B], None]) -> None:
-        """Let every block put what it finds where nobody else does."""
+        """Do some work on every block that returns nothing."""
         for _ in self.map(lambda block, state, own: work(block), None):  # noqa: ARG005
             pass
 

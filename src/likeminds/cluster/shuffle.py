@@ -38,7 +38,7 @@ from likeminds.cluster.partitions import (
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
 from likeminds.mixed_model.losses import LogisticLoss
-from likeminds.rankers.training_data import LabelCounts, PartCounts
+from likeminds.rankers.label_counts import LabelCounts, PartCounts
 
 # Called as tell(what, done, total) while something goes on.
 Tell = Callable[[str, int, int], None]

@@ -4,35 +4,30 @@ A fit asks for counts, for the rows of some users, and for responses in blocks. 
 the blocks of an executor, whether the only block is in this process or many are on a cluster.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
 import numpy as np
 
-from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
+from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.map_reduce import Executor, UserBlock
 from likeminds._util.per_user_arrays import drawn, of_users
 from likeminds.data.annotations import Annotations
-from likeminds.data.coded_labels import are_choices
 from likeminds.data.covariates import Covariates
-from likeminds.data.identifiers import encode, lookup
-from likeminds.data.label_parsing import LabelReading
-from likeminds.losses.rows import Rows, class_weight_of, has_both_classes
-from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed
-from likeminds.mixed_model.design import Design, labels_of_rows
+from likeminds.data.identifiers import lookup
+from likeminds.losses.rows import Rows
+from likeminds.mixed_model.choice_responses import ChoiceBlocks
+from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.grade_scale import GradeCounts
 from likeminds.mixed_model.item_effects.feature_regression import features_of_items
-from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows, labelled_by
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import (
     ALL_LOSSES,
-    ChoiceLoss,
     GradedLoss,
-    LogisticLoss,
-    MixedLoss,
     PriorLoss,
 )
 from likeminds.mixed_model.optimisers import PriorFit
@@ -42,10 +37,9 @@ from likeminds.mixed_model.responses import (
     LabelResponses,
     Responses,
 )
+from likeminds.rankers.label_counts import LabelCounts, PartCounts, SharedTable
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_checks import warn_of_one_class
-
-_SINGLE, _OTHER = "single", "other"
 
 
 @dataclass(frozen=True)
@@ -59,178 +53,6 @@ class ScoredLabels:
     scores: Float
     variances: Float
     people: Index
-
-
-@dataclass(frozen=True)
-class PartCounts:
-    """Counts of the labels of some users.
-
-    Attributes
-    ----------
-    user_ids, has_pairs : arrays of shape (b,)
-        The users, and who has labels of both classes.
-    n_labels, n_positive : int
-        Labels, and positive ones.
-    class_weight : array of shape (2,)
-        The weight of negative and positive labels.
-    row_weight : array of shape (n_rows,)
-        The weight of the labels of each row of the table of features.
-    labelled_by : array of shape (n_items,)
-        How many users labelled each item, two standing for more.
-    kind : str
-        How labels were asked for.
-    grades : GradeCounts or None
-        How grades were given, where labels are grades.
-    """
-
-    user_ids: IdArray
-    has_pairs: Bool
-    n_labels: int
-    n_positive: int
-    class_weight: Float
-    row_weight: Float
-    labelled_by: Index
-    kind: str
-    grades: GradeCounts | None
-
-    @classmethod
-    def of(cls, annotations: Annotations) -> "PartCounts":
-        """Count labels."""
-        weight, grades = class_weight_of(annotations), annotations.grades
-        return cls(
-            annotations.user_ids,
-            has_both_classes(weight),
-            len(annotations),
-            int(annotations.labels.sum()),
-            weight.sum(axis=0),
-            labels_of_rows(annotations),
-            labelled_by(annotations),
-            _kind(annotations),
-            None if grades is None else GradeCounts.of(grades, annotations.user_codes),
-        )
-
-
-@dataclass(frozen=True)
-class LabelCounts:
-    """Counts of the labels of all users, whose ids are in the order that `Annotations` give them.
-
-    ``places`` are the positions of each part's users among all users; ``loss`` is the name of the
-    loss that suits how labels were asked for; ``has_sets``: they have choice sets. All else is as
-    in `PartCounts`.
-    """
-
-    user_ids: IdArray
-    has_pairs: Bool
-    n_labels: int
-    n_positive: int
-    class_weight: Float
-    row_weight: Float
-    labelled_by: Index
-    places: Sequence[Index]
-    loss: str
-    has_sets: bool = False
-    grades: GradeCounts | None = None
-
-    @classmethod
-    def of(cls, parts: Sequence[PartCounts]) -> "LabelCounts":
-        """Add up the counts of parts."""
-        codes: Index = np.arange(len(parts[0].user_ids))
-        user_ids = parts[0].user_ids
-        if len(parts) > 1:
-            codes, user_ids = encode(np.concatenate([one.user_ids for one in parts]), "users")
-        ends = np.cumsum([len(one.user_ids) for one in parts])
-        has_pairs = np.zeros(len(user_ids), dtype=np.bool_)
-        has_pairs[codes] = np.concatenate([one.has_pairs for one in parts])
-        places = np.split(codes, ends[:-1])
-        grades = [one.grades for one in parts if one.grades is not None]
-        return cls(
-            user_ids,
-            has_pairs,
-            sum(one.n_labels for one in parts),
-            sum(one.n_positive for one in parts),
-            np.sum([one.class_weight for one in parts], axis=0),
-            np.sum([one.row_weight for one in parts], axis=0),
-            np.sum([one.labelled_by for one in parts], axis=0),
-            places,
-            _loss_of({one.kind for one in parts}),
-            any(one.kind != LogisticLoss.name for one in parts),
-            GradeCounts.joined(grades, places) if grades else None,
-        )
-
-
-def _kind(annotations: Annotations) -> str:
-    if annotations.choice_set_codes is None:
-        return LogisticLoss.name
-    if are_choices(annotations):
-        return ChoiceLoss.name
-    if are_mixed(annotations):
-        return MixedLoss.name
-    return _SINGLE if np.bincount(annotations.choice_set_codes).max() == 1 else _OTHER
-
-
-def _loss_of(kinds: set[str]) -> str:
-    """Return the loss for all parts together: see `choose_loss`."""
-    if kinds == {ChoiceLoss.name}:
-        return ChoiceLoss.name
-    some_are_sets = kinds & {ChoiceLoss.name, MixedLoss.name}
-    if some_are_sets and kinds <= {ChoiceLoss.name, MixedLoss.name, _SINGLE}:
-        return MixedLoss.name
-    return LogisticLoss.name
-
-
-@dataclass(frozen=True)
-class SharedTable:
-    """What the rows of all parts have in common, and which does not travel with them."""
-
-    features: FloatArray
-    item_ids: IdArray
-    feature_names: tuple[str, ...]
-    has_items: bool
-    per_item: bool
-    reading: LabelReading | None
-    user_features: Covariates | None
-
-    @classmethod
-    def of(cls, rows: Annotations) -> "SharedTable":
-        """Return the table of annotations."""
-        return cls(
-            rows.features,
-            rows.item_ids,
-            rows.feature_names,
-            rows.has_items,
-            rows.features_per == "item",
-            rows.reading,
-            rows.user_features,
-        )
-
-    @staticmethod
-    def without(rows: Annotations) -> Annotations:
-        """Return rows as they travel."""
-        return rows._with(
-            features=rows.features[:0], item_ids=rows.item_ids[:0], user_features=None
-        )
-
-    def joined(self, pieces: Sequence[Annotations]) -> Annotations:
-        """Put rows of several parts together, with the table."""
-        first = pieces[0]
-        changes: dict[str, object] = {
-            "features": self.features,
-            "item_ids": self.item_ids,
-            "reading": self.reading,
-            "user_features": self.user_features,
-        }
-        if len(pieces) > 1:
-            codes, user_ids = encode(np.concatenate([one.users for one in pieces]), "users")
-            changes |= {"user_codes": codes, "user_ids": user_ids}
-            for name in ("item_codes", "feature_rows", "labels", "weights", "grades"):
-                if getattr(first, name) is not None:
-                    changes[name] = np.concatenate([getattr(one, name) for one in pieces])
-            sets = [one.choice_set_codes for one in pieces if one.choice_set_codes is not None]
-            if sets:
-                starts = np.cumsum([0, *(int(one.max()) + 1 for one in sets)])
-                moved = [one + start for one, start in zip(sets, starts, strict=False)]
-                changes |= {"choice_set_codes": np.concatenate(moved), "choice_set_ids": None}
-        return first._with(**changes)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from secrets import token_hex
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from likeminds._util.array_types import Index
 from likeminds._util.atomic_files import make_folder, write_whole
@@ -26,11 +26,8 @@ _PLACE = "place"
 Record = NDArray[Any]
 
 
-def find_grouped(folder: Path, order: dict[str, Any]) -> dict[str, NDArray[Any]] | None:
-    """Return columns that were written to a folder before, mapped into memory; else None.
-
-    Columns with another fingerprint, or another order of labels, are not returned.
-    """
+def find_grouped(folder: Path, order: dict[str, object]) -> dict[str, NDArray[Any]] | None:
+    """Return columns that were written to a folder before, mapped into memory, or None."""
     try:
         written = json.loads((folder / _DONE).read_bytes())
         layout = written.pop("columns")
@@ -46,22 +43,10 @@ def find_grouped(folder: Path, order: dict[str, Any]) -> dict[str, NDArray[Any]]
 
 
 class ExternalSort:
-    """Columns of rows on their way to their places.
-
-    Parameters
-    ----------
-    folder : Path
-        Where spill files and columns are written.
-    kinds : dict
-        The type of each column, with its width where it has one.
-    n_rows : int
-        How many rows there are.
-    range_bytes : int
-        How much of them is put in order at a time.
-    """
+    """Columns of ``n_rows`` rows, of which ``range_bytes`` are put in order at a time."""
 
     def __init__(
-        self, folder: Path, kinds: Mapping[str, Any], n_rows: int, range_bytes: int
+        self, folder: Path, kinds: Mapping[str, DTypeLike], n_rows: int, range_bytes: int
     ) -> None:
         self.folder = folder
         self.kind = np.dtype([(_PLACE, np.int64), *kinds.items()])
@@ -78,7 +63,7 @@ class ExternalSort:
         """How many spill files there are."""
         return -(-self.n_rows // self.width)
 
-    def spill(self, files: list[IO[bytes]], places: Index, columns: Mapping[str, Any]) -> None:
+    def spill(self, files: list[IO[bytes]], places: Index, columns: Mapping[str, Record]) -> None:
         """Append rows to the spill files of their ranges."""
         order = np.argsort(places, kind="stable")
         record = np.empty(len(places), dtype=self.kind)
@@ -96,13 +81,10 @@ class ExternalSort:
         """Open the spill files."""
         return [stack.enter_context(self._spill(k).open("wb")) for k in range(self.n_ranges)]
 
-    def settle(self, order: dict[str, Any]) -> Iterator[int]:
+    def settle(self, order: dict[str, object]) -> Iterator[int]:
         """Write the columns in order; yield the number of rows after each range.
 
-        Parameters
-        ----------
-        order : dict
-            What the codes stand for: `find_grouped` returns the columns for the same one only.
+        ``order`` is what the codes stand for: `find_grouped` returns columns of the same only.
         """
         layout = {}
         with ExitStack() as stack:

@@ -1,8 +1,8 @@
-"""A first pass over labels on disk: who gave how many, about what, and which ones there are."""
+"""A first pass over labels on disk, which counts users, items and labels."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from likeminds.data.tables import (
     read_items,
 )
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 # More different labels than this are no labels but measurements.
 _MOST_LABELS = 1 << 20
 # Values are counted anew when the list of them has grown by so many.
@@ -33,23 +36,13 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True)
 class DistinctValues:
-    """The different values of a column, as the files have them and as ids.
+    """The distinct values of a column, how many rows have each, and its code."""
 
-    Attributes
-    ----------
-    values : pyarrow.Array
-        Each value once.
-    counts : array of int
-        How many rows have it.
-    codes : array of int
-        What stands for it elsewhere.
-    """
-
-    values: Any
+    values: "pa.Array"
     counts: Index
     codes: Index
 
-    def look_up(self, column: Any) -> Index:
+    def look_up(self, column: "pa.ChunkedArray") -> Index:
         """Return the code of each row of a column."""
         from pyarrow import compute  # noqa: PLC0415 - keeps the import of likeminds light
 
@@ -62,35 +55,18 @@ class DistinctValues:
 
 @dataclass(frozen=True)
 class FirstPass:
-    """What a first pass has found.
+    """What a first pass has found."""
 
-    Attributes
-    ----------
-    roles : dict
-        The column of each role, or None.
-    features : list of str or None
-        The columns of features; None where they are in a table of items.
-    people, items, labels : DistinctValues
-        Who there is; what it is about (None without items); and what was said, by position in
-        ``answers``.
-    user_ids : array
-        The people, sorted.
-    linked : LinkedFeatures or None
-        Items and their features, where rows have none of their own.
-    answers : ParsedLabels
-        How each of the labels is read.
-    """
-
-    roles: dict[str, str | None]
-    features: list[str] | None
+    roles: dict[str, str | None]  # the column of each role
+    features: list[str] | None  # columns of features; None where a table of items has them
     people: DistinctValues
     items: DistinctValues | None
-    labels: DistinctValues
-    user_ids: IdArray
-    linked: LinkedFeatures | None
+    labels: DistinctValues  # their codes are positions in ``answers``
+    user_ids: IdArray  # sorted
+    linked: LinkedFeatures | None  # items and their features, where rows have none
     item_ids: IdArray | None
-    answers: ParsedLabels
-    by_median: bool
+    answers: ParsedLabels  # how each of the labels is read
+    by_median: bool  # a user's median divides their labels
 
     @property
     def counts(self) -> Index:
@@ -108,18 +84,9 @@ class FirstPass:
 def survey(
     parts: ParquetParts, options: Mapping[str, Any], n_rows: int, progress: Progress
 ) -> FirstPass:
-    """Read the columns of people, items and labels once.
+    """Read the columns of users, items and labels once, ``n_rows`` at a time.
 
-    Parameters
-    ----------
-    parts : ParquetParts
-        The files.
-    options : mapping
-        Those of `Annotations.from_frame`.
-    n_rows : int
-        How many rows are read at a time.
-    progress : callable
-        Told how many rows have been read.
+    ``options`` are those of `Annotations.from_frame`.
     """
     names = {role: options.get(role) for role in ("user", "item", "label", "weight", *_NOT_READ)}
     head = as_frame(parts.head)
@@ -137,7 +104,11 @@ def survey(
     ids, people = counted[person].ids()
     codes, user_ids = encode(ids, "users")
     _, labels = counted[label].ids()
-    _refuse_too_many(labels, label)
+    if len(labels.codes) > _MOST_LABELS:
+        raise ValueError(
+            f"Column {label!r} has {len(labels.codes):,} different values, too many for labels or "
+            "grades. Round them first, or write which are above a threshold."
+        )
     answers, by_median = _read_labels(counted[label], label, options, head)
     found = FirstPass(
         roles=roles,
@@ -160,7 +131,7 @@ def survey(
 def _with_items(
     found: FirstPass, ids: IdArray, items: DistinctValues, column: str, options: Mapping[str, Any]
 ) -> FirstPass:
-    """Return the survey with its items, linked to their features where rows have none."""
+    """Add items, linked to their features where rows have none."""
     codes, distinct = encode(ids, "items")
     if found.features is not None:
         return replace(found, items=replace(items, codes=codes), item_ids=distinct)
@@ -183,7 +154,7 @@ def _read_labels(
     counted: "_ValueCounter", name: str, options: Mapping[str, Any], head: Any
 ) -> tuple[ParsedLabels, bool]:
     """Return how each of the different labels is read, and whether the person's median says."""
-    values, seen = counted.ids()
+    values, found = counted.ids()
     how: dict[str, Any] = {
         key: options.get(key) for key in ("positive", "threshold", "grades", "reading")
     }
@@ -197,17 +168,9 @@ def _read_labels(
     answers = read_answers(values, known=known, **how)
     if answers.grades is None or known is not None or answers.reading is None:
         return answers, False
-    cut = divide_evenly(answers.grades, seen.counts)
+    cut = divide_evenly(answers.grades, found.counts)
     reading = replace(answers.reading, threshold=cut)
     return ParsedLabels(answers.grades > cut, reading, answers.grades), False
-
-
-def _refuse_too_many(labels: DistinctValues, name: str) -> None:
-    if len(labels.codes) > _MOST_LABELS:
-        raise ValueError(
-            f"Column {name!r} has {len(labels.codes):,} different values, too many for labels or "
-            "grades. Round them first, or write which are above a threshold."
-        )
 
 
 def _refuse_not_read(roles: Mapping[str, str | None], options: Mapping[str, Any]) -> None:
@@ -229,7 +192,7 @@ class _ValueCounter:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.waiting: list[Any] = []
+        self.waiting: list[pa.Table] = []
         self.n_waiting = 0
 
     def add(self, piece: TablePart) -> None:
@@ -262,11 +225,10 @@ class _ValueCounter:
         table = self.waiting[0].sort_by("value")
         values = table["value"].combine_chunks()
         ids = read_values(as_frame(pa.table({self.name: values})), self.name, as_ids=True)
-        seen = DistinctValues(values, table["count"].to_numpy(), np.arange(len(values)))
-        return ids, seen
+        return ids, DistinctValues(values, table["count"].to_numpy(), np.arange(len(values)))
 
 
-def _plain(column: Any) -> Any:
+def _plain(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
     """Return a column of categories as one of their values."""
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
@@ -275,7 +237,7 @@ def _plain(column: Any) -> Any:
     return column
 
 
-def _refuse_gaps(column: Any, name: str) -> None:
+def _refuse_gaps(column: "pa.ChunkedArray", name: str) -> None:
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
     from pyarrow import compute  # noqa: PLC0415
 

@@ -8,12 +8,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from likeminds._util.atomic_files import FileChangedError, readable
 from likeminds._util.checks import listing
 from likeminds.data.sources.files import Texts, csv_batches, csv_shape, no_texts
 from likeminds.data.sources.table_reader import spread
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Types = dict[str, pa.DataType]  # by column
 
 _CSV = (".csv", ".csv.gz")
 _ENDINGS = (".parquet", ".pq", *_CSV)
@@ -47,25 +52,15 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True)
 class TablePart:
-    """Some rows of a file, as a pyarrow.Table.
-
-    Attributes
-    ----------
-    file : Path
-        The file.
-    start : int
-        The number of its first row there.
-    table : pyarrow.Table
-        The rows.
-    """
+    """Some rows of a file, which start at its row ``start``."""
 
     file: Path
     start: int
-    table: Any
+    table: "pa.Table"
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Name the file in what is said of bad values."""
+        """Name the file in errors about values."""
         try:
             yield
         except (ValueError, TypeError) as error:
@@ -75,27 +70,13 @@ class TablePart:
 
 @dataclass(frozen=True)
 class ParquetParts:
-    """Parquet or CSV files with the same columns.
+    """Parquet or CSV files with the same columns."""
 
-    Attributes
-    ----------
-    folder : Path
-        Where they are; or the only file.
-    files : tuple of Path
-        The files, in the order of their names.
-    types : dict
-        The type of each column; pieces of files that have another one are cast.
-    lengths : tuple of int
-        The number of rows of each file.
-    stamps : tuple of Stamp
-        The version of each file: all passes read the same one, or raise `FileChangedError`.
-    """
-
-    folder: Path
-    files: tuple[Path, ...]
-    types: dict[str, Any]
+    folder: Path  # or the only file
+    files: tuple[Path, ...]  # in the order of their names
+    types: "Types"  # files with other ones are cast
     lengths: tuple[int, ...]
-    stamps: tuple[Stamp, ...]
+    stamps: tuple[Stamp, ...]  # all passes read the same versions, or raise FileChangedError
 
     @classmethod
     def of(cls, path: str | PathLike[str], texts: Texts = no_texts) -> "ParquetParts":
@@ -106,7 +87,7 @@ class ParquetParts:
         """
         folder = Path(path)
         files = files_in(folder)
-        types: dict[str, Any] = {}
+        types: dict[str, pa.DataType] = {}
         lengths, stamps = [], []
         for file in files:
             with _readable(file):
@@ -126,7 +107,7 @@ class ParquetParts:
         return sum(self.lengths)
 
     @cached_property
-    def head(self) -> Any:
+    def head(self) -> "pa.Table":
         """A few rows, columns of lists spread out."""
         return next(self.pieces(list(self.types), _HEAD)).table
 
@@ -146,7 +127,7 @@ class ParquetParts:
             if start != length:
                 raise ValueError(f"{file} says that it has {length:,} rows, but has {start:,}.")
 
-    def _as_typed(self, batch: Any) -> Any:
+    def _as_typed(self, batch: "pa.RecordBatch") -> "pa.Table":
         """Return a batch as a table whose columns have the types of all files."""
         import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
@@ -196,8 +177,8 @@ def files_in(folder: Path) -> tuple[Path, ...]:
 
 @contextmanager
 def _batches(
-    file: Path, types: dict[str, Any], columns: Sequence[str], n_rows: int
-) -> Iterator[Iterable[Any]]:
+    file: Path, types: "Types", columns: Sequence[str], n_rows: int
+) -> "Iterator[Iterable[pa.RecordBatch]]":
     """Open a file that is read some rows at a time."""
     from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
 
@@ -218,7 +199,7 @@ def is_csv(file: str | PathLike[str]) -> bool:
     return str(file).lower().endswith(_CSV)
 
 
-def _shape_of(file: Path, texts: Texts) -> tuple[dict[str, Any], int]:
+def _shape_of(file: Path, texts: Texts) -> "tuple[Types, int]":
     from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
 
     if is_csv(file):
@@ -260,16 +241,14 @@ def _readable(file: Path) -> Iterator[None]:
         raise ValueError(f"{file} could not be read: {error}{hint}") from error
 
 
-def _refuse_other_columns(
-    file: Path, found: dict[str, Any], first: Path, types: dict[str, Any]
-) -> None:
+def _refuse_other_columns(file: Path, found: "Types", first: Path, types: "Types") -> None:
     lacking, more = [c for c in types if c not in found], [c for c in found if c not in types]
     if lacking or more:
         lacks = f"lacks {listing(lacking)}" if lacking else f"has {listing(more)} besides"
         raise ValueError(f"{file} {lacks}, unlike {first}: all files must have the same columns.")
 
 
-def _common_type(first: Any, second: Any, is_id: bool) -> Any:
+def _common_type(first: "pa.DataType", second: "pa.DataType", is_id: bool) -> "pa.DataType | None":
     """Return the type that the columns of two files have without loss; None if there is none.
 
     Examples
@@ -295,7 +274,7 @@ def _common_type(first: Any, second: Any, is_id: bool) -> Any:
     return pa.float64() if numbers and not is_id else None
 
 
-def _plain_type(kind: Any) -> Any:
+def _plain_type(kind: "pa.DataType") -> "pa.DataType":
     import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -303,7 +282,11 @@ def _plain_type(kind: Any) -> Any:
 
 
 def _refuse_other_types(
-    file: Path, found: dict[str, Any], first: Path, types: dict[str, Any], ids: set[str]
+    file: Path,
+    found: "Types",
+    first: Path,
+    types: "Types",
+    ids: set[str],
 ) -> None:
     kinds = {c: (found[c], types[c], c in ids) for c in types}
     other = [f"{c} ({a}, not {b})" for c, (a, b, i) in kinds.items() if _common_type(a, b, i) != b]
