@@ -298,7 +298,7 @@ class TestParts:
         assert set(np.flatnonzero(found == found[3])) == {3, 25}
 
     def test_the_ablation_takes_the_best_candidate(self):
-        size = {"n_labels": 12, "seed": 0, "n_users": 12, "n_features": 8, "n_schools": 2}
+        size = {"n_labels": 12, "seed": 0, "shape": (12, 8, 2)}
         chosen = ablation.search(model=ablation.CONSENSUS, tuned=True, **size)
         aucs = {}
         for alpha in (1.0, 0.1, 0.01, 0.001, 0.0001):

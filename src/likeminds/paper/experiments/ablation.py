@@ -1,6 +1,6 @@
 """The gain of each level of the decomposition, by labels per person."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -70,12 +70,11 @@ _TUNING_CROWDS, _TUNING = 3, 10_000
 
 def run(setting: ExperimentSetting) -> ReportPart:
     """Score six models on crowds with more and more labels per person."""
-    n_users, n_features, n_schools, labels, repeats = setting.scale.ablation
-    shape = {"n_users": n_users, "n_features": n_features, "n_schools": n_schools}
-    tuning = {"tuned": setting.scale.n_folds > 0, "seed": setting.seed}
+    *shape, labels, repeats = setting.scale.ablation
+    tuning = {"tuned": setting.scale.n_folds > 0, "seed": setting.seed, "shape": shape}
     keys = [(model, n) for n in labels for model in MODELS]
     searches = [
-        Job(f"ablation-search-{n}", search, {"model": model, "n_labels": n, **tuning, **shape})
+        Job(f"ablation-search-{n}", search, {"model": model, "n_labels": n, **tuning})
         for model, n in keys
     ]
     chosen = dict(zip(keys, setting.store.all(searches), strict=True))
@@ -89,7 +88,7 @@ def run(setting: ExperimentSetting) -> ReportPart:
                 "n_labels": n,
                 "parameters": chosen[model, n],
                 "seed": setting.seed + draw,
-                **shape,
+                "shape": shape,
             },
         )
         for model, n, draw in runs
@@ -110,24 +109,17 @@ def run(setting: ExperimentSetting) -> ReportPart:
 
 
 def search(
-    *,
-    model: str,
-    n_labels: int,
-    tuned: bool,
-    seed: int,
-    n_users: int,
-    n_features: int,
-    n_schools: int,
+    *, model: str, n_labels: int, tuned: bool, seed: int, shape: Sequence[int]
 ) -> dict[str, Any]:
-    """Return the penalties that suit crowds like these (a `Job`)."""
+    """Return the penalties that suit crowds of so many users, features and schools (a `Job`)."""
     if model == LEARNED:
         return {}
     if not tuned:
-        return _middle(model, n_features / n_labels)
-    ranker = models(n_features / n_labels)[model]
+        return _middle(model, shape[1] / n_labels)
+    ranker = models(shape[1] / n_labels)[model]
     aucs, candidates = [], []
     for crowd in range(_TUNING_CROWDS):
-        train, test = _split(n_users, n_labels, n_features, n_schools, _TUNING + seed + crowd)
+        train, test = _split(n_labels, _TUNING + seed + crowd, *shape)
         statistics = Statistics.from_annotations(train)
         candidates = ranker._candidates(statistics)
         tuning = ranker._way_of_tuning()
@@ -140,18 +132,11 @@ def search(
 
 
 def score(
-    *,
-    model: str,
-    n_labels: int,
-    parameters: Mapping[str, Any],
-    seed: int,
-    n_users: int,
-    n_features: int,
-    n_schools: int,
+    *, model: str, n_labels: int, parameters: Mapping[str, Any], seed: int, shape: Sequence[int]
 ) -> float:
     """Return the mean AUC of one model on held-out labels of one crowd (a `Job`)."""
-    train, test = _split(n_users, n_labels, n_features, n_schools, seed)
-    ranker = ComparedRanker(models(n_features / n_labels)[model])
+    train, test = _split(n_labels, seed, *shape)
+    ranker = ComparedRanker(models(shape[1] / n_labels)[model])
     if parameters or model != LEARNED:
         ranker = ranker.with_parameters(parameters)
     fit_to_the_end(ranker, train)
@@ -159,7 +144,7 @@ def score(
 
 
 def _split(
-    n_users: int, n_labels: int, n_features: int, n_schools: int, seed: int
+    n_labels: int, seed: int, n_users: int, n_features: int, n_schools: int
 ) -> tuple[Annotations, Annotations]:
     """Draw a crowd; hold out further labels, as many whatever there is to learn from."""
     total = n_labels + _TEST_LABELS
