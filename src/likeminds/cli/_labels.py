@@ -392,25 +392,3 @@ def label_reading(data: LabelOptions, model: "ReadableModel | None" = None) -> d
     if data.grades is not None:
         options["grades"] = [word.strip() for word in data.grades.split(",")]
     return options
-
-
-def parts_of(annotations: "Annotations", model: "ReadableModel") -> dict[str, "Annotations"]:
-    """Return labels by attribute, as a model tells them apart."""
-    from likeminds._util.checks import listing
-
-    if not model.has_attributes:
-        if annotations.n_attributes > 1:
-            raise ValueError(
-                f"These labels are about {annotations.n_attributes} attributes, but the model "
-                "tells none apart."
-            )
-        return dict.fromkeys(model.rankers_, annotations)
-    if annotations.attribute_ids is None:
-        known = list(model.rankers_)
-        if len(known) > 1:
-            raise ValueError(
-                f"The model is about {listing(known)}, but no column says which of them a label "
-                "is about. Name it with --attribute-column."
-            )
-        return {known[0]: annotations}
-    return {str(name): part for name, part in annotations.by_attribute().items()}

@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 Learn = Callable[["Ranker", "Progress", "TaskID", Callable[["Ranker"], "Ranker"]], Any]
 
 
-def is_large(options: LargeFitOptions) -> bool:
-    """Say whether labels are not read into memory; refuse options that contradict each other."""
-    if options.dask is not None and options.memory is not None:
-        raise ValueError("Give --dask or --memory, not both.")
-    if options.dask is None and (options.checkpoint or options.resume or options.people_apart):
-        raise ValueError(
-            "--checkpoint, --resume and --people-apart are for fits on a cluster: say --dask where."
-        )
-    return options.dask is not None or options.memory is not None
-
-
 @dataclass(frozen=True)
 class LargeFit:
     """A fit of labels in a folder: where they are, what learns, and where the model goes."""

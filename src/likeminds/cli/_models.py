@@ -1,22 +1,15 @@
-"""Models, as the commands see them: one ranker, or one for each of several attributes."""
+"""Rankers of a model by attribute, and its users and items by id."""
 
 from collections.abc import Hashable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from likeminds._util.array_types import IdArray
+    from likeminds.data.annotations import Annotations
     from likeminds.rankers.capabilities import ReadableModel
 
 # Ids that a mistaken one is compared with.
 _COMPARED = 100_000
-
-
-def open_model(path: Path) -> Any:
-    """Read a model."""
-    from likeminds.storage.models import load
-
-    return load(path)
 
 
 def rankers_of(model: "ReadableModel", attribute: str | None = None) -> dict[str, Any]:
@@ -64,3 +57,25 @@ def find_item(text: str, ids: "IdArray", names: Mapping[Hashable, str]) -> Hasha
     place = int(places_of_items([text], ids, names)[0])
     found: Hashable = ids[place : place + 1].tolist()[0]
     return found
+
+
+def parts_of(annotations: "Annotations", model: "ReadableModel") -> dict[str, "Annotations"]:
+    """Return labels by attribute, as a model tells them apart."""
+    from likeminds._util.checks import listing
+
+    if not model.has_attributes:
+        if annotations.n_attributes > 1:
+            raise ValueError(
+                f"These labels are about {annotations.n_attributes} attributes, but the model "
+                "tells none apart."
+            )
+        return dict.fromkeys(model.rankers_, annotations)
+    if annotations.attribute_ids is None:
+        known = list(model.rankers_)
+        if len(known) > 1:
+            raise ValueError(
+                f"The model is about {listing(known)}, but no column says which of them a label "
+                "is about. Name it with --attribute-column."
+            )
+        return {known[0]: annotations}
+    return {str(name): part for name, part in annotations.by_attribute().items()}

@@ -4,6 +4,7 @@ Options without a panel come first in the help: they are those that most calls n
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,16 +14,19 @@ _TABLE = (
     "a .csv, .parquet, .arrow, .npy or .npz file, - (CSV on standard input), or a database and a "
     'query: "sqlite:///FILE SELECT ..." (or duckdb:///, postgresql://)'
 )
-_COLUMNS = "Columns (found by their usual names)"
-_PAIRS = "Comparisons and exports"
-_LARGE = "Labels that do not fit in memory"
-_CLUSTER = "On a cluster"
 SETTINGS = "Settings"
 
 
 def option(description: str, *names: str, panel: str | None = None, **limits: Any) -> Any:
     """Return an option with its help text, in a panel of the help."""
     return typer.Option(*names, help=description, rich_help_panel=panel, **limits)
+
+
+_column = partial(option, panel="Columns (found by their usual names)")
+_pair = partial(option, panel="Comparisons and exports")
+_large = partial(option, panel="Labels that do not fit in memory")
+_cluster = partial(option, panel="On a cluster")
+_output = partial(option, panel="Output")
 
 
 Model = Annotated[Path, typer.Argument(help="The model, which fit wrote.", show_default=False)]
@@ -63,15 +67,13 @@ Texts = Annotated[
 class OutputOptions:
     """Options of output that every command has."""
 
-    as_json: Annotated[
-        bool, option("Print the result as JSON, and nothing else.", "--json", panel="Output")
-    ] = False
-    quiet: Annotated[
-        bool, option("No progress and no hints, only the result.", "--quiet", "-q", panel="Output")
-    ] = False
-    debug: Annotated[bool, option("Show the traceback of an error.", "--debug", panel="Output")] = (
+    as_json: Annotated[bool, _output("Print the result as JSON, and nothing else.", "--json")] = (
         False
     )
+    quiet: Annotated[
+        bool, _output("No progress and no hints, only the result.", "--quiet", "-q")
+    ] = False
+    debug: Annotated[bool, _output("Show the traceback of an error.", "--debug")] = False
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,9 @@ class ItemOptions:
     ] = None
     item_name: Annotated[
         str | None,
-        option(
+        _column(
             "The column of --features with names of items, to be shown beside their ids: by "
-            "default title or name.",
-            panel=_COLUMNS,
+            "default title or name."
         ),
     ] = None
 
@@ -123,86 +124,63 @@ class LabelTableOptions:
             "query as for annotations."
         ),
     ] = None
-    user: Annotated[
-        str | None, option("The user: user, annotator, ...", "--user-column", panel=_COLUMNS)
-    ] = None
-    item: Annotated[
-        str | None, option("The item: item, image, ...", "--item-column", panel=_COLUMNS)
-    ] = None
+    user: Annotated[str | None, _column("The user: user, annotator, ...", "--user-column")] = None
+    item: Annotated[str | None, _column("The item: item, image, ...", "--item-column")] = None
     label: Annotated[
         str | None,
-        option("The label: label, rating, chosen, ...", "--label-column", panel=_COLUMNS),
+        _column("The label: label, rating, chosen, ...", "--label-column"),
     ] = None
     attribute: Annotated[
         str | None,
-        option(
-            "The attribute that a label is about, where there are several.",
-            "--attribute-column",
-            panel=_COLUMNS,
+        _column(
+            "The attribute that a label is about, where there are several.", "--attribute-column"
         ),
     ] = None
     choice_set: Annotated[
         str | None,
-        option(
-            "Items that were shown together: choice_set, group, chid.",
-            "--choice-set-column",
-            panel=_COLUMNS,
-        ),
+        _column("Items that were shown together: choice_set, group, chid.", "--choice-set-column"),
     ] = None
     alternative: Annotated[
         str | None,
-        option(
+        _column(
             "The alternative of a choice set that a row is about: alternative, alt. Each but the "
             "base gets an alternative-specific constant.",
             "--alternative-column",
-            panel=_COLUMNS,
         ),
     ] = None
     base: Annotated[
         str | None,
-        option(
-            "The base alternative of the constants; by default the first in sorted order.",
-            panel=_COLUMNS,
-        ),
+        _column("The base alternative of the constants; by default the first in sorted order."),
     ] = None
     constants: Annotated[
         bool,
-        option("Whether alternatives get constants.", "--constants/--no-constants", panel=_COLUMNS),
+        _column("Whether alternatives get constants.", "--constants/--no-constants"),
     ] = True
     availability: Annotated[
         str | None,
-        option(
+        _column(
             "Whether an alternative was available (1 or 0): availability, av.",
             "--availability-column",
-            panel=_COLUMNS,
         ),
     ] = None
-    weight: Annotated[
-        str | None, option("How much a row counts.", "--weight-column", panel=_COLUMNS)
-    ] = None
-    positive: Annotated[
-        str | None, option("Which of two labels is the positive one.", panel=_COLUMNS)
-    ] = None
+    weight: Annotated[str | None, _column("How much a row counts.", "--weight-column")] = None
+    positive: Annotated[str | None, _column("Which of two labels is the positive one.")] = None
     threshold: Annotated[
         str | None,
-        option(
-            "Ratings above this number are positive; median is that of each user.", panel=_COLUMNS
-        ),
+        _column("Ratings above this number are positive; median is that of each user."),
     ] = None
     grades: Annotated[
         str | None,
-        option(
+        _column(
             "Grades that are words, from worst to best: bad,fair,good. More than two numbers are "
-            "grades by themselves.",
-            panel=_COLUMNS,
+            "grades by themselves."
         ),
     ] = None
     duplicates: Annotated[
         str | None,
-        option(
+        _column(
             "If a user labels an item twice: keep counts both labels, weights makes one row of "
-            "equal ones, error refuses them.",
-            panel=_COLUMNS,
+            "equal ones, error refuses them."
         ),
     ] = None
 
@@ -241,22 +219,20 @@ class ComparisonOptions:
     ] = None
     of_attribute: Annotated[
         str | None,
-        option("With --from: the attribute, where it has several.", "--attribute", panel=_PAIRS),
+        _pair("With --from: the attribute, where it has several.", "--attribute"),
     ] = None
     winner: Annotated[
         str | None,
-        option("The preferred item: winner, chosen.", "--winner-column", panel=_PAIRS),
+        _pair("The preferred item: winner, chosen.", "--winner-column"),
     ] = None
-    loser: Annotated[
-        str | None, option("The other item: loser, rejected.", "--loser-column", panel=_PAIRS)
-    ] = None
+    loser: Annotated[str | None, _pair("The other item: loser, rejected.", "--loser-column")] = None
     tie: Annotated[
         str | None,
-        option("Whether neither was preferred: tie, draw.", "--tie-column", panel=_PAIRS),
+        _pair("Whether neither was preferred: tie, draw.", "--tie-column"),
     ] = None
-    strength: Annotated[
-        str | None, option("How much a comparison counts.", "--strength-column", panel=_PAIRS)
-    ] = None
+    strength: Annotated[str | None, _pair("How much a comparison counts.", "--strength-column")] = (
+        None
+    )
 
 
 NO_COMPARISONS = ComparisonOptions()
@@ -268,46 +244,49 @@ class LargeFitOptions:
 
     memory: Annotated[
         str | None,
-        option(
+        _large(
             "Read labels in pieces: --annotations is a folder of Parquet or CSV files, and reading "
-            "takes at most so much memory: 4GB, 512MiB. The model keeps no labels.",
-            panel=_LARGE,
+            "takes at most so much memory: 4GB, 512MiB. The model keeps no labels."
         ),
     ] = None
     scratch: Annotated[
         Path | None,
-        option(
+        _large(
             "With --memory: a folder that keeps labels grouped by user for the next fit. By "
-            "default beside the model, and removed once that is written.",
-            panel=_LARGE,
+            "default beside the model, and removed once that is written."
         ),
     ] = None
     dask: Annotated[
         str | None,
-        option(
+        _cluster(
             "Fit on a Dask cluster: the address of its scheduler (tcp://host:8786), or local:4 for "
             "four processes on this machine. --annotations is a folder of Parquet or CSV files "
             "that all workers see. The model keeps no labels.",
             metavar="ADDRESS",
-            panel=_CLUSTER,
         ),
     ] = None
     checkpoint: Annotated[
         Path | None,
-        option(
-            "With --dask: a folder that all workers see, for checkpoints of the fit.",
-            panel=_CLUSTER,
-        ),
+        _cluster("With --dask: a folder that all workers see, for checkpoints of the fit."),
     ] = None
-    resume: Annotated[
-        bool, option("Resume the fit in --checkpoint.", "--resume", panel=_CLUSTER)
-    ] = False
+    resume: Annotated[bool, _cluster("Resume the fit in --checkpoint.", "--resume")] = False
     people_apart: Annotated[
         bool,
-        option(
+        _cluster(
             "With --dask: workers write the parameters of their users. The model is a folder, with "
             "a file for the users of each shard.",
             "--people-apart",
-            panel=_CLUSTER,
         ),
     ] = False
+
+    @property
+    def given(self) -> bool:
+        """Whether labels are not read into memory; contradictory options are refused."""
+        if self.dask is not None and self.memory is not None:
+            raise ValueError("Give --dask or --memory, not both.")
+        if self.dask is None and (self.checkpoint or self.resume or self.people_apart):
+            raise ValueError(
+                "--checkpoint, --resume and --people-apart are for fits on a cluster: say --dask "
+                "where."
+            )
+        return self.dask is not None or self.memory is not None

@@ -45,12 +45,13 @@ def evaluate(
     where the model has no features: with --shots, these score as average items.
     Comparisons are judged by the share that is predicted, and by its log loss.
     """
-    from likeminds.cli._labels import parts_of, read_labels
-    from likeminds.cli._models import about, open_model, rankers_of
+    from likeminds.cli._labels import read_labels
+    from likeminds.cli._models import about, parts_of, rankers_of
     from likeminds.data.fingerprints import fingerprint
+    from likeminds.storage.models import load
 
     output.refuse_two_results(out)
-    known = open_model(model)
+    known = load(model)
     annotations = read_labels(output, data, pairs, model=known).annotations
     found, users = [], []
     by_shots = shots is not None or data.annotations is None

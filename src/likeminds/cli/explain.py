@@ -77,12 +77,12 @@ def explain(
         about,
         find_item,
         find_user,
-        open_model,
         rankers_of,
         the_ranker_of,
     )
     from likeminds.schools import Explanation
     from likeminds.schools.find import items_of
+    from likeminds.storage.models import load
 
     one_score = user is not None and item is not None
     asked = {"user": user, "school": school, "item": item, "items": which}
@@ -93,7 +93,7 @@ def explain(
         )
     if price is not None and not table:
         raise ValueError("--price belongs to --table: give both.")
-    known = open_model(model)
+    known = load(model)
     rankers = rankers_of(known, attribute)
     if given and which is None:
         rankers = dict([the_ranker_of(known, attribute)])

@@ -91,12 +91,13 @@ def fit(
     A table with a column of attributes becomes a model of all of them, fitted at the same time.
     """
     from likeminds.cli._labels import read_labels
-    from likeminds.cli._large_fit import LargeFit, is_large
     from likeminds.schools.find import keep_schools
     from likeminds.storage.models import save, writable
 
     target = out if large.people_apart else writable(out)
-    if is_large(large):
+    if large.given:
+        from likeminds.cli._large_fit import LargeFit
+
         started = time.perf_counter()
         new = _new_ranker(ranker, loss, folds, seed)
         others = {"--holdout": holdout, "--comparisons": pairs.comparisons, "--texts": texts}
@@ -311,12 +312,12 @@ def _show_next(output: Output, path: Path, data: LabelOptions) -> None:
     """Propose commands that work with this model, and with the items there are."""
     from likeminds._util.console import program
     from likeminds._util.verbs import LIKE
-    from likeminds.cli._models import open_model
     from likeminds.rankers.capabilities import Capability
+    from likeminds.storage.models import load
 
     if output.as_json or output.quiet:
         return
-    model = open_model(path)
+    model = load(path)
     file, given = shlex.quote(str(path)), ""
     has_items = model.kept_items() is not None
     if not has_items:

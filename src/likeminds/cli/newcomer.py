@@ -59,12 +59,12 @@ def newcomer(
     """
     from likeminds.cli._items import read_items
     from likeminds.cli._labels import read_labels, refuse_two_inputs
-    from likeminds.cli._models import open_model
     from likeminds.data.covariates import Covariates
+    from likeminds.storage.models import load
 
     output.refuse_two_results(out)
     refuse_two_inputs(data, pairs)
-    known = open_model(model)
+    known = load(model)
     shown = read_items(output, data, known, data.item)
     annotations, covariates = None, None
     if data.annotations or pairs.comparisons or pairs.export:
@@ -103,8 +103,7 @@ class _Newcomers:
         cls, model: Any, annotations: "Annotations | None", covariates: "Covariates | None"
     ) -> "_Newcomers":
         """Compute the posteriors; nothing is fitted."""
-        from likeminds.cli._labels import parts_of
-        from likeminds.cli._models import rankers_of
+        from likeminds.cli._models import parts_of, rankers_of
         from likeminds.rankers.capabilities import Capability
 
         rankers = rankers_of(model)
@@ -190,7 +189,7 @@ class _Newcomers:
 
     def _labelled(self, name: str, user: Hashable, shown: "ModelItems") -> "Index | list[int]":
         """Return the positions of the items that a user has labelled."""
-        from likeminds.cli._labels import parts_of
+        from likeminds.cli._models import parts_of
         from likeminds.data.identifiers import lookup
 
         parts = {} if self.annotations is None else parts_of(self.annotations, self.model)

@@ -65,13 +65,14 @@ def rank(
     Without --features or --images, the items are those of the model's training data.
     """
     from likeminds.cli._items import read_items
-    from likeminds.cli._models import find_user, open_model, rankers_of
+    from likeminds.cli._models import find_user, rankers_of
     from likeminds.rankers.item_table import ItemTableView
     from likeminds.rankers.validation import places_of
+    from likeminds.storage.models import load
 
     to_folder = each_user and out is not None and _is_folder(out)
     output.refuse_two_results(None if to_folder else out)
-    known = open_model(model)
+    known = load(model)
     shown = read_items(output, items, known)
     wish = bool(like or not_like)
     whole = not (attribute or wish or unseen or known.has_attributes)
@@ -241,12 +242,13 @@ def similar(
     scores by the users do: who likes one more than others do likes the other more than others do.
     """
     from likeminds.cli._items import read_items
-    from likeminds.cli._models import find_item, find_user, open_model, the_ranker_of
+    from likeminds.cli._models import find_item, find_user, the_ranker_of
+    from likeminds.storage.models import load
 
     output.refuse_two_results(out)
     if (user is None) == (item is None):
         raise ValueError("Give --user or --item.")
-    known = open_model(model)
+    known = load(model)
     _, ranker = the_ranker_of(known, attribute)
     shown = read_items(output, items, known)
     if item is None:

@@ -189,15 +189,15 @@ def _prepare(output: Output, what: "Demo", items: ItemOptions, texts: str | None
     if items.features is None and items.images is None and texts is None:
         return
     from likeminds.cli._items import read_items, read_texts
-    from likeminds.cli._models import open_model
     from likeminds.service.catalogue import write_catalogue, write_texts
+    from likeminds.storage.models import load
 
     called: dict[Any, str] = {} if texts is None else read_texts(texts)
     folder = what.state / "items"
     if items.features is None and items.images is None:
         write_texts(folder, called)
         return
-    shown = read_items(output, items, open_model(what.model))
+    shown = read_items(output, items, load(what.model))
     write_catalogue(folder, shown.ids, shown.features, shown.names | called)
 
 

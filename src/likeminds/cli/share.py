@@ -36,11 +36,11 @@ def report(
     from likeminds._util.atomic_files import place_for
     from likeminds.cli._items import read_texts
     from likeminds.cli._labels import read_labels
-    from likeminds.cli._models import open_model
     from likeminds.report import write_report
+    from likeminds.storage.models import load
 
     place_for(out, "the report")
-    known = open_model(model)
+    known = load(model)
     called = (known.item_names or None) if texts is None else read_texts(texts)
     annotations = None
     if data.annotations is not None:
@@ -117,16 +117,17 @@ def export(
     the likelier label and the share of people who would give it go back into the labelling tool.
     """
     from likeminds._util.atomic_files import place_for, write_whole
-    from likeminds.cli._models import about, open_model, rankers_of
+    from likeminds.cli._models import about, rankers_of
     from likeminds.data.connectors.write_back import return_to
     from likeminds.data.sources import as_written
+    from likeminds.storage.models import load
 
     place_for(out, "soft labels")
     if back_to is None:
         as_written(str(out))
     if annotators is not None:
         as_written(annotators)
-    rankers = rankers_of(open_model(model), attribute)
+    rankers = rankers_of(load(model), attribute)
     soft = {name: _soft_labels(ranker) for name, ranker in rankers.items()}
     if back_to is None:
         tables = {name: one.table().to_pylist() for name, one in soft.items()}

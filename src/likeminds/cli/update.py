@@ -41,10 +41,9 @@ def update(
     from likeminds._util.atomic_files import file_lock
     from likeminds._util.text_format import counted
     from likeminds.cli._labels import read_labels
-    from likeminds.cli._models import open_model
     from likeminds.schools.find import keep_schools
     from likeminds.storage.folders import main_file
-    from likeminds.storage.models import read_card, save, writable
+    from likeminds.storage.models import load, read_card, save, writable
 
     target = writable(model if out is None else out)
     if not read_card(model).get("takes_updates"):
@@ -57,7 +56,7 @@ def update(
         main_file(model), lambda: output.note(f"waiting for another update of {model}.")
     )
     with others if in_place else nullcontext():
-        known = open_model(model)
+        known = load(model)
         annotations = read_labels(output, data, pairs, model=known).annotations
         n_users, n_items = len(known.people_), _n_items(known)
         known = _learn(output, known, annotations)
@@ -83,7 +82,7 @@ def _n_items(known: Any) -> int:
 
 
 def _learn(output: Output, known: Any, annotations: "Annotations") -> Any:
-    from likeminds.cli._labels import parts_of
+    from likeminds.cli._models import parts_of
     from likeminds.rankers.capabilities import Capability
 
     parts = parts_of(annotations, known)
