@@ -24,7 +24,7 @@ from benchmarks.accuracy import ROOT
 from likeminds import Annotations, HierarchicalRanker
 from likeminds._util.atomic_files import write_whole
 from likeminds.choice_models.importance_sampling import Coefficients
-from likeminds.choice_models.likelihood import LogLikelihood, simulate_likelihood
+from likeminds.choice_models.summary import LogLikelihood, simulate_likelihood
 
 PAGE = ROOT / "docs" / "choice-models.md"
 BEGIN, END = "<!-- measured -->", "<!-- end of what was measured -->"

@@ -36,7 +36,7 @@ class CovarianceParameters(Protocol):
 
 
 @dataclass(frozen=True)
-class FullCovariance:
+class FullCovariance(CovarianceParameters):
     """Omega = R C C' R', with R R' the first one and C a lower triangle, its diagonal an exp."""
 
     root: Float
@@ -73,7 +73,7 @@ class FullCovariance:
 
 
 @dataclass(frozen=True)
-class ScaledCovariance:
+class ScaledCovariance(CovarianceParameters):
     """Omega = D R D, with R the first one, and D = diag(exp(vector)): correlations stay."""
 
     first: Float
@@ -98,7 +98,7 @@ class ScaledCovariance:
 
 
 @dataclass(frozen=True)
-class LowRankCovariance:
+class LowRankCovariance(CovarianceParameters):
     """Omega = B B' + diag(r^2): directions B, and residuals r.
 
     ``together`` numbers the residuals: coordinates with the same number share one.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from likeminds._util.result_tables import table_html
+from likeminds._util.result_tables import Frames, as_kind, table_html
 from likeminds._util.text_format import visible
 
 Row = dict[str, Any]
@@ -48,13 +48,10 @@ class Table:
 
     def to_frame(self) -> Any:
         """Return the rows as a data frame of pandas, or of polars where that is all there is."""
-        table = pa.Table.from_pylist(self.rows)
-        if find_spec("pandas") is not None:
-            return table.to_pandas()
-        if find_spec("polars") is not None:
-            import polars  # noqa: PLC0415 - optional
-
-            return polars.from_arrow(table)
+        kinds: tuple[Frames, ...] = ("pandas", "polars")
+        for kind in kinds:
+            if find_spec(kind) is not None:
+                return as_kind(pa.Table.from_pylist(self.rows), kind)
         raise ImportError("to_frame needs pandas or polars: install one, or use to_dict.")
 
     def __str__(self) -> str:

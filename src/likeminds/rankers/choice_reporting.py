@@ -10,14 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 from likeminds._util.array_types import Bool, IdArray, Index
 from likeminds._util.checks import as_matrix, listing
 from likeminds.choice_models.estimates import Estimates, estimate
-from likeminds.choice_models.fit_statistics import fit_statistics
 from likeminds.choice_models.importance_sampling import SimulationProblem
-from likeminds.choice_models.likelihood import LogLikelihood, simulate_likelihood
-from likeminds.choice_models.market import Market
+from likeminds.choice_models.market import Market, willingness_to_pay
 from likeminds.choice_models.specification import find_feature, has_chances, unidentified
-from likeminds.choice_models.summary import Summary, summarise
+from likeminds.choice_models.summary import (
+    LogLikelihood,
+    Summary,
+    fit_statistics,
+    simulate_likelihood,
+    summarise,
+)
 from likeminds.choice_models.text_tables import Table
-from likeminds.choice_models.willingness_to_pay import willingness_to_pay
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likeminds._util.array_types import Float
 from likeminds._util.checks import refuse_not_finite
-from likeminds.choice_models.likelihood_refinement import refine
+from likeminds.choice_models.simulated_likelihood import refine
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects, learn_with_people
 from likeminds.mixed_model.fit_prior import learn

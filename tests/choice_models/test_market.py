@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likeminds.choice_models.willingness_to_pay import fieller
+from likeminds.choice_models.market import fieller
 
 
 def test_fieller_holds_the_ratios_that_are_not_ruled_out():
