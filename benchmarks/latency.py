@@ -69,7 +69,7 @@ def _newcomer() -> dict[str, float]:
 
 
 def _everybody(n_users: int, n_items: int, n_features: int = 64) -> dict[str, float]:
-    from likeminds.rankers.batch_topk import best_items  # noqa: PLC0415
+    from likeminds.rankers.ranking import best_items  # noqa: PLC0415
 
     rng = np.random.default_rng(0)
     weights = rng.standard_normal((n_users, n_features))

@@ -1,14 +1,16 @@
 """People not seen in training: their posteriors, given their labels."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from copy import copy
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Bool, Float, IdArray
+from likeminds._util.checks import listing
 from likeminds._util.text_format import counted
 from likeminds.choice_models.text_tables import Table
 from likeminds.data.annotations import Annotations
@@ -21,9 +23,20 @@ from likeminds.mixed_model.ordinal_responses import ResponseStyle
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.item_table import ItemsToRank, ItemTableView, frames_of, gives_grades
 from likeminds.rankers.ranking import Ranking, best_of, repeated
-from likeminds.rankers.validation import RemoteAnnotations, as_annotations, is_graded, refuse_extras
+from likeminds.rankers.validation import (
+    RemoteAnnotations,
+    as_annotations,
+    check_width,
+    is_graded,
+    joint_reading,
+    people_of,
+    refuse_extras,
+)
+
+Prior = TypeVar("Prior", bound="PriorRanker")
 
 if TYPE_CHECKING:
+    from likeminds.rankers.prior_ranker import PriorRanker
     from likeminds.rankers.ranker import Ranker
 
 # Items and users that are printed.
@@ -255,6 +268,42 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
         posterior = posterior.with_ways(ways, said)
     values = {one.name: getattr(posterior, one.name) for one in fields(Posterior)}
     return NewUsers(**values | {"answered": answered}, ranker=self, said=said)
+
+
+def new_items(self: "Prior", said: Annotations) -> "Prior":
+    """Return a ranker that also knows items it has not seen, from a few labels of each.
+
+    Nothing is refitted: people's weights and the prior of items are held fixed, and the new
+    items get their posterior. It is for items what `newcomer` is for people.
+
+    Parameters
+    ----------
+    said : Annotations
+        Labels of items not seen in training, by people who were (of others, only the prior
+        is known). Choice sets may show known items beside new ones.
+
+    Returns
+    -------
+    a copy of the ranker
+    """
+    check_is_fitted(self)
+    check_width(self, said)
+    items = self._items()
+    if not said.has_items:
+        raise ValueError("new_items needs to know what the labels are about: pass items=.")
+    named = said.item_ids[np.unique(said.item_codes)]
+    known = lookup(named, items.ids, "items") >= 0
+    if known.any() if said.choice_set_codes is None else known.all():
+        raise ValueError(
+            f"new_items takes labels of new items, but {listing(named[known])} are known "
+            "already: use update for them."
+        )
+    posterior, people = self._posterior_of(people_of(self, said.users))
+    joint_reading(self, said)
+    wiser = copy(self)
+    found = posterior.items_from(said, people)
+    wiser.crowd_ = replace(self.crowd_, items=items.joined(found))
+    return wiser
 
 
 def _by_item(

@@ -1,21 +1,17 @@
 """Base of the rankers with a learned prior: fitted attributes, scores and uncertainties."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
-from likeminds._util.checks import listing
 from likeminds._util.map_reduce import of_rows
 from likeminds._util.per_user_arrays import row_dots
 from likeminds.choice_models.specification import Specification
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
 from likeminds.mixed_model.fitted_prior import FittedPrior
@@ -30,7 +26,6 @@ from likeminds.rankers.item_table import place_of_user
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.validation import (
     check_width,
-    joint_reading,
     people_of,
     places_of,
     refuse_unknown_users,
@@ -87,6 +82,7 @@ class PriorRanker(Ranker):
     points_: Float | None
 
     newcomer = newcomers.newcomer
+    new_items = newcomers.new_items
     predict = probabilities.predict
     predict_grades = probabilities.predict_grades
     predict_proba = probabilities.predict_proba
@@ -208,41 +204,6 @@ class PriorRanker(Ranker):
         people = people_of(self, [user])
         posterior, people = self._posterior_of(people[:1])
         return rows, posterior, int(people[0])
-
-    def new_items(self, said: Annotations) -> Self:
-        """Return a ranker that also knows items it has not seen, from a few labels of each.
-
-        Nothing is refitted: people's weights and the prior of items are held fixed, and the new
-        items get their posterior. It is for items what `newcomer` is for people.
-
-        Parameters
-        ----------
-        said : Annotations
-            Labels of items not seen in training, by people who were (of others, only the prior
-            is known). Choice sets may show known items beside new ones.
-
-        Returns
-        -------
-        a copy of the ranker
-        """
-        check_is_fitted(self)
-        check_width(self, said)
-        items = self._items()
-        if not said.has_items:
-            raise ValueError("new_items needs to know what the labels are about: pass items=.")
-        named = said.item_ids[np.unique(said.item_codes)]
-        known = lookup(named, items.ids, "items") >= 0
-        if known.any() if said.choice_set_codes is None else known.all():
-            raise ValueError(
-                f"new_items takes labels of new items, but {listing(named[known])} are known "
-                "already: use update for them."
-            )
-        posterior, people = self._posterior_of(people_of(self, said.users))
-        joint_reading(self, said)
-        wiser = copy(self)
-        found = posterior.items_from(said, people)
-        wiser.crowd_ = replace(self.crowd_, items=items.joined(found))
-        return wiser
 
     def _set_prior(
         self, learned: PriorFit, coordinates: Design, traits: CovariateEffects | None

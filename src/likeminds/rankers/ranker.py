@@ -21,7 +21,7 @@ from likeminds.losses.statistics import Statistics
 from likeminds.metrics.concordance import mean_concordance
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, refuse_new_items
 from likeminds.mixed_model.ordinal import CumulativeLogit
-from likeminds.rankers import batch_topk, ranking, score_decomposition, similarity
+from likeminds.rankers import ranking, score_decomposition, similarity
 from likeminds.rankers.candidates import Candidate, FromRows
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
 from likeminds.rankers.item_table import summary_html
@@ -107,7 +107,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     _positions: tuple[IdArray, Mapping[Hashable, int]]
 
     rank = ranking.rank
-    rank_all = batch_topk.rank_all
+    rank_all = ranking.rank_all
     explain = score_decomposition.explain
     similar_users = similarity.similar_users
     similar_items = similarity.similar_items

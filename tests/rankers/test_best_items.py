@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from likeminds import HierarchicalRanker, ThreeLevelRanker, make_schools
 from likeminds.baselines import Popularity
-from likeminds.rankers import batch_topk
-from likeminds.rankers.batch_topk import best_items, best_of_each
+from likeminds.rankers import ranking
+from likeminds.rankers.ranking import best_items, best_of_each
 
 
 @given(st.integers(1, 60), st.integers(1, 12), st.integers(1, 4), st.integers(0, 99))
@@ -22,7 +22,7 @@ def test_the_best_are_those_of_a_stable_sort(n_items, k, n_values, seed):
 @pytest.mark.parametrize("n_items", [1, 40, 3000])
 def test_the_best_are_those_of_double_precision(kind, n_items, monkeypatch):
     """Single precision says who may be among the best, and never who is."""
-    monkeypatch.setattr(batch_topk, "_BLOCK_BYTES", 3 * 4 * n_items)
+    monkeypatch.setattr(ranking, "_BLOCK_BYTES", 3 * 4 * n_items)
     rng = np.random.default_rng(0)
     weights, rows = rng.standard_normal((7, 5)), rng.standard_normal((n_items, 5))
     if kind == "tied":
@@ -55,7 +55,7 @@ def test_scores_that_are_no_products_are_ranked_person_by_person():
 def test_everybody_gets_what_each_person_gets(ranker, monkeypatch):
     said = make_schools(10, 40, 60, 8, 2, random_state=0).annotations
     ranker.fit(said)
-    monkeypatch.setattr(batch_topk, "_BLOCK_BYTES", 3 * 4 * said.n_items)
+    monkeypatch.setattr(ranking, "_BLOCK_BYTES", 3 * 4 * said.n_items)
     found = list(ranker.rank_all(said, k=5))
     assert [one.user for one in found] == ranker.users_.tolist()
     for one in found:
