@@ -319,3 +319,11 @@ def test_comment_is_an_item_where_no_other_column_is():
 def test_columns_taken_and_left_out_are_listed(framed):
     with pytest.warns(UserWarning, match=r"size, round.*note \(string\)"):
         Annotations.from_frame(framed(COLUMNS), positive="yes")
+
+
+def test_unknown_options_raise(tmp_path):
+    (tmp_path / "labels.csv").write_text("user,item,label\nann,cat,1\n")
+    with pytest.raises(TypeError, match="worker"):
+        Annotations.from_csv(tmp_path / "labels.csv", worker="user")
+    with pytest.raises(TypeError, match="worker"):
+        Annotations.from_choices(["ann"], [["a", "b"]], ["a"], worker="user")
