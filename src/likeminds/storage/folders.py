@@ -115,7 +115,7 @@ def write_apart(model: Ranker, folder: UserFolder, users_per_file: int) -> Any:
     return with_people_in(model, folder.path, written)
 
 
-def with_people_in(model: Any, folder: Path, written: Sequence[WrittenFile]) -> Any:
+def with_people_in(model: Ranker, folder: Path, written: Sequence[WrittenFile]) -> Any:
     """Return a copy of a ranker whose people are in files that were written."""
     hashes, order = id_arrays.index_of(np.concatenate([one.hashes for one in written]))
     files = UserFiles(folder, [one.file for one in written], hashes, order)

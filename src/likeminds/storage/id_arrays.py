@@ -73,11 +73,11 @@ def index_of(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], Index]:
     return hashes[order], order
 
 
-def _text(one: Any, kind: str) -> str:
+def _text(one: Hashable, kind: str) -> str:
     return str(one) if kind == "text" else json.dumps(tag(one))
 
 
-def _mark(one: Any) -> str:
+def _mark(one: Hashable) -> str:
     """Return a text that two ids share if, and only if, they are equal."""
     if isinstance(one, str):
         return "s" + one

@@ -230,7 +230,7 @@ def refuse_not_finite(fitted: Mapping[str, Any], file: ArrayFile, *, nested: boo
 
 
 def _read_fitted(key: str, node: Any, file: ArrayFile) -> Any:
-    with file.damage_told():
+    with file.errors_of_content():
         if not file.is_whole:  # else everything was checked when the file was read
             refuse_not_finite({key: node}, file, nested=False)
         return value_from(node, file)

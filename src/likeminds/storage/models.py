@@ -72,22 +72,21 @@ def save(
     path : path
         Where to; any name will do, ``.likeminds`` is customary.
     with_data : bool, default=False
-        Keep what was learned from, so that the model can take more labels when it is read
-        again (``update``): statistics, or the labels and features themselves. Without it
-        nobody's labels are in the file.
+        Keep the training data, statistics or labels and features, so a loaded model can take
+        more labels (``update``). Without it, the file has no labels.
     data : Annotations, optional
-        What the ranker was fitted to, for the fingerprint on the card. Rankers that keep it, and
-        models of several attributes, need not be told.
+        The training data, for the fingerprint on the card. Rankers that keep them, and models
+        of several attributes, do not need it.
     scores : mapping, optional
-        What the model reached, for the card: numbers, texts, lists and mappings of them.
+        Scores of the model, for the card: numbers, texts, lists and mappings of them.
     if_unchanged : bool, default=False
-        Replace nothing but the file that the model was read from, or was last saved to. When
-        another program has put something else there, a `FileChangedError` says so, and what is
-        there stays: two processes that update the same file lose nothing.
+        Replace nothing but the file that the model was read from, or was last saved to. If
+        another program has replaced that file, raise `FileChangedError` and leave it: two
+        processes that update the same file lose nothing.
     users_per_file : int, optional
-        Make a folder, with so many people of a ranker in each of its files: `load` then reads the
-        crowd's part alone, and somebody's file when they are asked about. A model that replaces
-        such a folder has as many by default.
+        Write a folder, with so many users in each of its files: `load` then reads the prior
+        alone, and the file of a user on demand. A model that replaces such a folder has as many
+        by default.
 
     Returns
     -------
@@ -108,22 +107,22 @@ def save(
     ('ThreeLevelRanker', 361, {'auc': 0.85})
     """
     target = Path(path)
-    told: dict[str, Any] = {"with_data": with_data, "data": data, "scores": scores}
+    options: dict[str, Any] = {"with_data": with_data, "data": data, "scores": scores}
     if users_per_file is None and not has_main(target):
-        write_model(model, writable(path), if_unchanged=if_unchanged, **told)
+        write_model(model, writable(path), if_unchanged=if_unchanged, **options)
         return target
     refuse_apart(model)
     n_each = _asked_per_file(users_per_file, target)
     with folder_of_users(target) as folder:
         apart = write_apart(model, folder, n_each)
         people = people_of(apart)
-        write_model(apart, folder.main, if_unchanged=if_unchanged, people=people, **told)
+        write_model(apart, folder.main, if_unchanged=if_unchanged, people=people, **options)
         model._read_from = apart._read_from
     return target
 
 
 def write_model(
-    model: Any,
+    model: Ranker | AttributeModel,
     target: Path,
     *,
     with_data: bool = False,
@@ -202,8 +201,8 @@ def writable(path: str | os.PathLike[str]) -> Path:
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     """Read a model that `save` wrote.
 
-    Of a folder with people apart, the crowd's part and an index of ids are read; ``coef_`` and
-    whatever else is known of each person is read when somebody is asked about.
+    For a folder, the prior and an index of ids are read; ``coef_`` and other parameters of users
+    are read on demand.
 
     A file of up to 64 MiB is read and checked as a whole. A larger one is mapped into memory,
     and each array is read, and checked, when it is first used; the arrays cannot be written to,
@@ -227,7 +226,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     """
     file, _ = _open(path)
     file.people = _people_beside(file)
-    with file.damage_told():
+    with file.errors_of_content():
         tree = parse(file.metadata[_TREE])
         if verify or file.is_whole:
             file.check_arrays()
@@ -240,7 +239,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
 
 
 def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a model's file says about it, without reading the model.
+    """Return the card of a model's file, without reading the model.
 
     Returns
     -------
@@ -258,7 +257,7 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
     return _open(path, header_only=True)[1]
 
 
-def _version_read(model: Any) -> FileVersion:
+def _version_read(model: Ranker | AttributeModel) -> FileVersion:
     version: FileVersion | None = vars(model).get("_read_from")
     if version is None:
         raise ValueError(
@@ -268,7 +267,7 @@ def _version_read(model: Any) -> FileVersion:
 
 
 def _listed(file: ArrayFile) -> list[UserFile]:
-    with file.damage_told():
+    with file.errors_of_content():
         listed = [UserFile(**one) for one in parse(file.metadata.get(_PEOPLE, "[]"))]
         strange = [one.name for one in listed if Path(one.name).name != one.name]
         if strange:
@@ -281,7 +280,7 @@ def _people_beside(file: ArrayFile) -> UserFiles | None:
     listed = _listed(file)
     if not listed:
         return None
-    with file.damage_told():
+    with file.errors_of_content():
         hashes, order = file.array(_HASHES), file.array(_ORDER)
         people = UserFiles(file.path.parent, listed, hashes, order)
         if hashes.shape != order.shape or hashes.shape != (people.n_users,):
@@ -296,7 +295,7 @@ def _open(
     if not source.is_file():
         raise FileNotFoundError(f"There is no model at {path}.")
     file = ArrayFile(source, header_only=header_only)
-    with file.damage_told():
+    with file.errors_of_content():
         card: dict[str, Any] = parse(file.metadata[_CARD])
         _refuse_foreign(card, source)
     file.check_header()

@@ -106,7 +106,7 @@ class ArrayFile:
         self._read: dict[str, NDArray[Any]] = {}
         self._made: dict[str, Any] = {}
         self.people: Any = None
-        with self.damage_told(), path.open("rb") as file:
+        with self.errors_of_content(), path.open("rb") as file:
             found = os.fstat(file.fileno())
             self.version, size = FileVersion.of(found), found.st_size
             self._header = self._read_header(file, size)
@@ -171,7 +171,7 @@ class ArrayFile:
         )
 
     @contextmanager
-    def damage_told(self) -> Iterator[None]:
+    def errors_of_content(self) -> Iterator[None]:
         """Turn any error that the file's content causes into a `ModelFileError`."""
         try:
             yield

@@ -110,7 +110,7 @@ class UserFiles:
             file = self.opened(number)
             file.check_unchanged()
             first = not file.was_read(name)
-            with file.damage_told():
+            with file.errors_of_content():
                 found = file.array(name)
                 if first and not all_finite(found):
                     raise file.not_finite(name)
