@@ -3,8 +3,8 @@
 import pytest
 
 from likeminds import compare, make_schools
-from likeminds.comparing import comparison
-from likeminds.comparing.time_forecast import Forecast
+from likeminds.comparing import comparison, runs
+from likeminds.comparing.runs import Forecast
 
 SECONDS = {"cheap": 1.0, "usual": 5.0, "dear": 200.0}
 
@@ -36,7 +36,7 @@ def test_fits_under_way_count():
 
 
 def test_the_estimate_comes_before_the_first_fit(crowd, capsys, monkeypatch):
-    monkeypatch.setattr(comparison, "MANY_LABELS", 0)
+    monkeypatch.setattr(runs, "MANY_LABELS", 0)
     compare(crowd, ["Popularity", "ConsensusOnly"], repeats=2, n_folds=2)
     notice, first, second, *_ = capsys.readouterr().err.splitlines()
     assert notice.startswith("Timing 2 rankers")
@@ -45,7 +45,7 @@ def test_the_estimate_comes_before_the_first_fit(crowd, capsys, monkeypatch):
 
 
 def test_fits_of_all_attributes_are_counted_once(crowd, capsys, monkeypatch):
-    monkeypatch.setattr(comparison, "MANY_LABELS", 0)
+    monkeypatch.setattr(runs, "MANY_LABELS", 0)
     options = {"repeats": 2, "test_size": 0.2, "n_folds": 2, "n_jobs": 1, "random_state": 0}
     parts = {"warm": crowd, "soft": crowd}
     found = comparison.compare_each(parts, ["Popularity"], folder=None, progress=True, **options)
@@ -58,6 +58,6 @@ def test_fits_of_all_attributes_are_counted_once(crowd, capsys, monkeypatch):
 
 @pytest.mark.parametrize("many", [0, 10**9])
 def test_without_progress_nothing_is_measured(crowd, capsys, monkeypatch, many):
-    monkeypatch.setattr(comparison, "MANY_LABELS", many)
+    monkeypatch.setattr(runs, "MANY_LABELS", many)
     compare(crowd, ["Popularity"], repeats=1, progress=False)
     assert capsys.readouterr() == ("", "")

@@ -49,7 +49,7 @@ def compare(
     """Compare rankers by the paper's protocol: the same splits for all, each tuned inside."""
     from likeminds.cli._labels import read_labels
     from likeminds.comparing.comparison import ALL, compare_each
-    from likeminds.comparing.time_forecast import MANY_LABELS
+    from likeminds.comparing.runs import MANY_LABELS
     from likeminds.rankers.registry import ranker_called
 
     _refuse_bad_places(out, plot, folder)

@@ -1,12 +1,10 @@
-"""Rankers side by side on one's own data, by the paper's protocol."""
+"""Compare rankers on one's own data, by the paper's protocol."""
 
-import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,12 +12,10 @@ import pyarrow as pa
 
 from likeminds._util.array_types import Float, IdArray
 from likeminds._util.atomic_files import make_folder
-from likeminds._util.console import report_progress
 from likeminds._util.per_user_arrays import nan_mean
 from likeminds._util.result_tables import Frames, ResultTable, Rows, as_kind
 from likeminds._util.text_format import counted
-from likeminds.comparing.runs import ComparisonRun, Key, RunResult, all_cells, work_on
-from likeminds.comparing.time_forecast import MANY_LABELS, Forecast
+from likeminds.comparing.runs import MANY_LABELS, Key, RunResult, all_cells, run_all
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_users
 from likeminds.metrics.by_user import MetricByUser
@@ -35,8 +31,7 @@ from likeminds.rankers.registry import (
     without_long_searches,
 )
 
-# What `rankers` may be instead of naming each.
-ALL = "all"
+ALL = "all"  # of the default rankers
 
 _JUDGED = ("difference", "low", "high", "p")
 _PAIRED = pa.schema(
@@ -47,25 +42,22 @@ _PAIRED = pa.schema(
 
 @dataclass(frozen=True, eq=False)
 class Comparison(ResultTable):
-    """What `compare` found.
-
-    As a table (`table`, `to_pandas`, `to_polars`, `to_arrow`), it has a row per ranker and repeat:
-    ``ranker``, ``repeat``, ``mean_score``, ``seconds`` (the fit, tuning included, on a machine
-    shared with the other workers), ``parameters`` (those chosen, as JSON) and ``score_by_user``
-    (in the order of ``users``, NaN where a person has no pair to rank).
+    """The result of `compare`: as a table, a row per ranker and repeat.
 
     Attributes
     ----------
     cells : pyarrow.Table
-        This table.
+        ``ranker``, ``repeat``, ``mean_score``, ``seconds`` (of the fit, tuning included, on a
+        machine shared with the other workers), ``parameters`` (those chosen, as JSON) and
+        ``score_by_user`` (in the order of ``users``, NaN where a user has no pair to rank).
     users : array
-        The people.
+        The users.
     test_size : float
         The share of the rows that was held out.
     measure : {"AUC", "concordance"}
-        What a score is: a person's AUC, or, of grades, the concordance.
+        The score of a user: the AUC, or, for grades, the concordance.
     frames : {"pyarrow", "pandas", "polars"}
-        The kind of tables that come back.
+        The kind of tables that methods return.
     """
 
     cells: pa.Table
@@ -84,12 +76,11 @@ class Comparison(ResultTable):
         return self.cells
 
     def summary(self) -> Any:
-        """Return the rankers, best first, with means, spreads and times.
+        """Return the rankers, best first.
 
-        ``mean_score`` is the mean over people and repeats of the ``measure``;
-        ``deviation_over_repeats`` is its standard deviation over repeats;
-        ``error_over_people`` the standard error, over people, of their scores averaged over
-        repeats; ``median_seconds`` the median time of a fit, tuning included.
+        ``mean_score`` is the mean over users and repeats of the ``measure``,
+        ``deviation_over_repeats`` its standard deviation over repeats, ``error_over_people`` its
+        standard error over users, and ``median_seconds`` the median time of a fit with tuning.
         """
         return as_kind(self._summary(), self.frames)
 
@@ -144,13 +135,7 @@ class Comparison(ResultTable):
         return pa.Table.from_pylist(rows, schema=_PAIRED)
 
     def boxplot(self, ax: Any = None) -> Any:
-        """Draw the mean score of every repeat, one box per ranker; return matplotlib's Axes.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        """
+        """Draw the mean score of every repeat, a box per ranker, in Axes of matplotlib."""
         values = dict(zip(self.rankers, self._by_repeat, strict=True))
         best = max(values, key=lambda name: float(np.median(values[name])))
         repeats = counted(self._n_repeats, "repeat")
@@ -188,31 +173,18 @@ class Comparison(ResultTable):
 
     def _cells_of_text(self) -> list[list[str]]:
         differences = {row["ranker"]: row for row in self._paired().to_pylist()}
-        rows = [
-            [
-                "ranker",
-                f"mean {self.measure}",
-                "± repeats",
-                "to best [95 % over people]",
-                "Wilcoxon p",
-                "seconds",
-            ]
-        ]
+        header = ["ranker", f"mean {self.measure}", "± repeats", "to best [95 % over people]"]
+        rows = [[*header, "Wilcoxon p", "seconds"]]
+        paired = "{people_difference:+.4f} [{people_low:+.4f}, {people_high:+.4f}]"
         for found in self._summary().to_pylist():
             row = differences.get(found["ranker"])
-            rows.append(
-                [
-                    found["ranker"],
-                    f"{found['mean_score']:.4f}",
-                    f"{found['deviation_over_repeats']:.4f}" if self._n_repeats > 1 else "-",
-                    "best"
-                    if row is None
-                    else f"{row['people_difference']:+.4f} "
-                    f"[{row['people_low']:+.4f}, {row['people_high']:+.4f}]",
-                    "" if row is None else f"{row['people_p']:.2g}",
-                    f"{found['median_seconds']:.2f}",
-                ]
+            deviation = found["deviation_over_repeats"]
+            cells = [found["ranker"], f"{found['mean_score']:.4f}"]
+            cells += [f"{deviation:.4f}" if self._n_repeats > 1 else "-"]
+            cells += (
+                ["best", ""] if row is None else [paired.format(**row), f"{row['people_p']:.2g}"]
             )
+            rows.append([*cells, f"{found['median_seconds']:.2f}"])
         return rows
 
     def _place(self, ranker: str) -> int:
@@ -257,21 +229,21 @@ def compare(
 ) -> Comparison:
     """Compare rankers on the same splits, each tuned inside its training rows.
 
-    The protocol is the paper's: a share of everybody's labels (or of their groups) is held out
-    and touched by nothing but the final score, parameters are chosen by cross-validation inside
-    the rest, and all is repeated with other splits.
+    The protocol is the paper's: a share of each user's labels (or choice sets) is held out for the
+    final score, parameters are chosen by cross-validation inside the rest, and all is repeated
+    with other splits.
 
     Parameters
     ----------
     annotations : Annotations
         The data, of one attribute.
     rankers : mapping from name to ranker, list of rankers or names, or "all", optional
-        A ranker that has a grid of its own is wrapped in `RankerCV`; a pair ``(ranker,
-        param_grid)`` is searched over that grid; any other estimator with ``fit`` and
-        ``decision_function`` is used as it is. "all" are those of `default_rankers`, without
-        those that go by items (`Popularity`, `PopularityWithFeatures`, `Factorisation`) where
-        no two people labelled the same one. By default all; with more than 20,000 labels,
-        without the rankers whose searches take long, which a warning names.
+        A ranker with a grid of its own is wrapped in `RankerCV`; a pair ``(ranker, param_grid)`` is
+        searched over that grid; other estimators with ``fit`` and ``decision_function`` are used as
+        they are. "all" are those of `default_rankers`, without those that go by items
+        (`Popularity`, `PopularityWithFeatures`, `Factorisation`) where no two users labelled the
+        same one. By default all; with more than 20,000 labels, a warning names those left out
+        because their searches take long.
     repeats : int, optional
         How many splits. By default 15; with more than 20,000 labels, 2. Repeat r is
         ``split_within_users(annotations, test_size, random_state + r)``.
@@ -284,13 +256,12 @@ def compare(
     random_state : int, default=0
         Where the splits and folds start from.
     folder : path, optional
-        Keeps every finished fit, in one small file each, so that an interrupted comparison
-        continues where it was. Files are known by the data, the protocol, and the ranker's
-        class and parameters: what was changed is computed again. (A class of your own whose
-        code you changed looks the same: take another folder.)
+        Stores every finished fit in a small file, so an interrupted comparison resumes. Files are
+        known by the data, the protocol, and the ranker's class and parameters. (If you change the
+        code of a class of your own, take another folder.)
     progress : bool or callable, default=True
-        Show on stderr how far it is, and the time left; or a function to call with the name of
-        each finished fit.
+        Show progress and the time left on stderr; or call a function with the name of each
+        finished fit.
 
     Returns
     -------
@@ -347,7 +318,7 @@ def compare_each(
         kept = {cell.key: cell.read(annotations.n_users) for cell in cells}
         results[part] = {key: result for key, result in kept.items() if result is not None}
         work += [(part, cell) for cell in cells if kept[cell.key] is None]
-    for part, (key, result) in _run(parts, work, n_jobs, progress):
+    for part, (key, result) in run_all(parts, work, n_jobs, progress):
         results[part][key] = result
     found = {}
     for part, annotations in parts.items():
@@ -396,44 +367,12 @@ def _rankers_for(
     return quick
 
 
-def _run(
-    parts: Mapping[str, Annotations],
-    work: Sequence[tuple[str, ComparisonRun]],
-    n_jobs: int | None,
-    progress: bool | Callable[[str], None],
-) -> Iterator[tuple[str, tuple[Key, RunResult]]]:
-    """Yield the results of cells as they are finished, with the part each is of."""
-    calls = [(_run_cell, (part, cell, parts[part])) for part, cell in work]
-    ahead = Forecast([(part, cell.name) for part, cell in work], n_jobs)
-    if progress is True:
-        many = [one for one in work if len(parts[one[0]]) > MANY_LABELS]
-        ahead.measure(parts, {(part, cell.name): cell.ranker for part, cell in many})
-    done, start = itertools.count(1), perf_counter()
-    with report_progress(progress is True, "fits", len(work)) as tell:
-
-        def finished(found: tuple[str, tuple[Key, RunResult]]) -> None:
-            part, ((name, repeat), result) = found
-            described = f"{part}: {name}" if part else name
-            if callable(progress):
-                progress(described)
-            share = ahead.share_after((part, name), result.seconds, perf_counter() - start)
-            tell(next(done), f"{described}, repeat {repeat}", share)
-
-        yield from work_on(calls, n_jobs, finished)
-
-
-def _run_cell(
-    part: str, cell: ComparisonRun, annotations: Annotations
-) -> tuple[str, tuple[Key, RunResult]]:
-    return part, cell.run(annotations)
-
-
 def _tell_warnings(results: Mapping[Key, RunResult], repeats: int) -> None:
-    told: dict[str, list[str]] = {}
+    warned: dict[str, list[str]] = {}
     for (name, _), result in sorted(results.items()):
         if result.warnings:
-            told.setdefault(name, []).append(result.warnings[0])
-    for name, messages in told.items():
+            warned.setdefault(name, []).append(result.warnings[0])
+    for name, messages in warned.items():
         warnings.warn(
             f"{name} warned in {len(messages)} of {repeats} repeats; first: {messages[0]}",
             UserWarning,

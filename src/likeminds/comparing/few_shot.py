@@ -1,4 +1,4 @@
-"""A model judged on people it knows, on strangers, and with a few choices of strangers."""
+"""Scores of a model for users it knows, and for new users with few choices or labels."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.random import Generator
 
-from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.array_types import Float
 from likeminds._util.result_tables import Frames, ResultTable
 from likeminds.data.annotations import Annotations
 from likeminds.data.coded_labels import are_choices
@@ -20,23 +20,24 @@ from likeminds.metrics.concordance import concordance_by_user, measure_of
 from likeminds.mixed_model.choice_probabilities import chances_of_sets
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.capabilities import Capability, with_consensus
+from likeminds.rankers.prior_ranker import PriorRanker
 
 
 @dataclass(frozen=True)
 class FewShotScores:
-    """How well a model does for some people.
+    """Scores of a model for some users.
 
     Attributes
     ----------
     seen : bool
-        Whether the model was fitted to others of their choices (or labels).
+        Whether the model was fitted to other choices (or labels) of theirs.
     shots : int
-        How many of their own it was told, without a refit, if it was not.
+        The number of their own choices that a model not fitted to them takes, without a refit.
     measures : dict of MetricByUser
-        Of choices, "accuracy" and (where scores are log-odds) "log_loss"; of labels and grades,
+        For choices, "accuracy" and (where scores are log-odds) "log_loss"; for labels and grades,
         "auc" or "concordance".
     n_said : int
-        On how many choices, or labels.
+        The number of choices, or labels, that are scored.
     """
 
     seen: bool
@@ -77,22 +78,21 @@ def score_shots(
     shots: Sequence[int] = (0, 5, 10),
     random_state: int | Generator | None = 0,
 ) -> FewShotTable:
-    """Score a fitted ranker on people it knows, and on strangers told k choices of theirs.
+    """Score a fitted ranker on users it knows, and on new users with k choices of theirs.
 
-    Who was in the training is judged on everything here (hold it out before). Of everybody else,
-    as many choices as the highest of ``shots`` are drawn at random and set aside. The ranker is
-    told the first k of them (`newcomer`, nothing is refitted), and judged on the rest, the same for
-    all k. Strangers without a rest are left out. Unknown items are scored as with
-    ``unknown="consensus"``.
+    Users of the training are scored on all rows (hold them out before). For new users, as many
+    choices as the highest of ``shots`` are drawn at random. The ranker takes the first k of them
+    (`newcomer`, without a refit), and is scored on the rest, the same for all k. New users without
+    a rest are left out. Unknown items are scored as with ``unknown="consensus"``.
 
     Parameters
     ----------
     ranker : fitted ranker
-        Strangers need one with `newcomer`, unless ``shots`` is 0 alone.
+        New users need one with `newcomer`, unless ``shots`` is 0 alone.
     said : Annotations
-        Comparisons, rankings or choices; or labels or grades, judged by the concordance.
+        Comparisons, rankings or choices; or labels or grades, scored by the concordance.
     shots : sequence of int, default=(0, 5, 10)
-        How many choices (or labels) of strangers are told.
+        How many choices (or labels) of new users the ranker takes.
     random_state : int or Generator, optional
         Makes the draw reproducible.
 
@@ -119,13 +119,13 @@ def score_shots(
     found = []
     if known.any():
         rows = said[known[said.user_codes]]
-        found.append(_judge(rows, _Scorer.of_seen(ranker, rows), seen=True, shots=0))
+        found.append(_judge(rows, *_scores_of(ranker, rows), seen=True, shots=0))
     if not known.all():
-        found += _strangers(ranker, said[~known[said.user_codes]], wanted, random_state)
+        found += _new_users(ranker, said[~known[said.user_codes]], wanted, random_state)
     return FewShotTable(found, said.frames)
 
 
-def _strangers(
+def _new_users(
     ranker: Any, said: Annotations, shots: Sequence[int], random_state: int | Generator | None
 ) -> list[FewShotScores]:
     if shots[-1]:
@@ -142,53 +142,36 @@ def _strangers(
     found = []
     for k in shots:
         told = (place < k) & has_rest
-        scorer = _Scorer.of_unknown_users(ranker, said, told, test)
-        found.append(_judge(test, scorer, seen=False, shots=k))
+        scores, posterior = _scores_of(ranker, test)
+        if told.any():
+            posterior = with_consensus(ranker).newcomer(said[told])
+            users = test.users if len(posterior.users) > 1 else None
+            scores = posterior.decision_function(test, users)
+        found.append(_judge(test, scores, posterior, seen=False, shots=k))
     return found
 
 
-@dataclass(frozen=True)
-class _Scorer:
-    """Scores of rows, and the posteriors that they come from, where there are any."""
-
-    scores: Float
-    posterior: Posterior | None
-    people: Index | None
-
-    @classmethod
-    def of_seen(cls, ranker: Any, said: Annotations) -> "_Scorer":
-        scores = with_consensus(ranker).decision_function(said)
-        posterior = ranker._posterior() if hasattr(ranker, "_posterior") else None
-        return cls(scores, posterior, lookup(said.users, ranker.users_, "users"))
-
-    @classmethod
-    def of_unknown_users(
-        cls, ranker: Any, said: Annotations, told: Bool, test: Annotations
-    ) -> "_Scorer":
-        if not told.any():
-            scores = with_consensus(ranker).decision_function(test)
-            posterior = ranker._posterior() if hasattr(ranker, "_posterior") else None
-            return cls(scores, posterior, np.full(len(test), -1))
-        posterior = with_consensus(ranker).newcomer(said[told])
-        people = lookup(test.users, posterior.users, "users")
-        users: IdArray | None = test.users if len(posterior.users) > 1 else None
-        return cls(posterior.decision_function(test, users), posterior, people)
-
-    def chances(self, said: Annotations) -> Float | None:
-        """Return the probability of each row to be chosen; None where scores are no log-odds."""
-        if self.posterior is None or self.people is None:
-            return None
-        return chances_of_sets(self.posterior, said, self.scores, self.people)
-
-
-def _judge(said: Annotations, scorer: _Scorer, *, seen: bool, shots: int) -> FewShotScores:
-    if not are_choices(said):
-        judged = concordance_by_user(said.outcomes, scorer.scores, said.users, said.weights)
-        return FewShotScores(seen, shots, {measure_of(said.outcomes).lower(): judged}, len(said))
-    chances = scorer.chances(said)
-    scores = score_choices(said, scorer.scores, chances)
-    measures = {"accuracy": scores.accuracy}
+def _judge(
+    annotations: Annotations, scores: Float, posterior: Posterior | None, *, seen: bool, shots: int
+) -> FewShotScores:
+    if not are_choices(annotations):
+        users, weights = annotations.users, annotations.weights
+        found = concordance_by_user(annotations.outcomes, scores, users, weights)
+        measures = {measure_of(annotations.outcomes).lower(): found}
+        return FewShotScores(seen, shots, measures, len(annotations))
+    chances = None
+    if posterior is not None:
+        owner = lookup(annotations.users, posterior.users, "users")
+        chances = chances_of_sets(posterior, annotations, scores, owner)
+    choices = score_choices(annotations, scores, chances)
+    measures = {"accuracy": choices.accuracy}
     if chances is not None:
-        measures["log_loss"] = scores.log_loss
-    assert said.choice_set_codes is not None
-    return FewShotScores(seen, shots, measures, int(said.choice_set_codes.max()) + 1)
+        measures["log_loss"] = choices.log_loss
+    assert annotations.choice_set_codes is not None
+    return FewShotScores(seen, shots, measures, int(annotations.choice_set_codes.max()) + 1)
+
+
+def _scores_of(ranker: Any, annotations: Annotations) -> tuple[Float, Posterior | None]:
+    """Return scores of rows, and the posterior that they come from, if there is one."""
+    scores = with_consensus(ranker).decision_function(annotations)
+    return scores, ranker._posterior() if isinstance(ranker, PriorRanker) else None
