@@ -9,10 +9,9 @@ from scipy.special import expit
 
 from crowds import make_grades
 from likeminds import Annotations, HierarchicalRanker, load, save
-from likeminds.mixed_model.grade_scale import GradeCounts, GradeScale
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.losses import GRADE_LOSSES
-from likeminds.mixed_model.ordinal import CumulativeLogit, StandardNormal
+from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts, GradeScale, StandardNormal
 from likeminds.mixed_model.responses import PaddedRows
 
 pytestmark = pytest.mark.seconds
@@ -37,9 +36,9 @@ def graded():
 
 def likelihoods(codes, people):
     grades = codes.ravel().astype(float)
-    first = CumulativeLogit.first(grades, people)
+    first = CumulativeLogit.given(GradeCounts.of(grades, people))
     yield replace(first, use=np.array([0.5, 1.0, 2.0]), slope=1.0)
-    yield StandardNormal.first(grades, people)
+    yield StandardNormal.given(GradeCounts.of(grades, people))
 
 
 def test_pull_and_curvature_are_derivatives(graded):
@@ -85,7 +84,7 @@ def test_loss_is_minus_the_log_probability_of_the_definition(graded):
 def test_with_two_grades_a_cumulative_logit_is_logistic(graded):
     codes, people, task = graded
     task = replace(task, response=(codes > 2).astype(float))
-    two = CumulativeLogit.first((codes > 2).ravel().astype(float), people)
+    two = CumulativeLogit.given(GradeCounts.of((codes > 2).ravel().astype(float), people))
     two = replace(two, cuts=np.zeros(1))
     eta = np.random.default_rng(1).standard_normal(codes.shape)
     ours, theirs = two.at(eta, task), LogisticLikelihood().at(eta, task)
@@ -107,7 +106,7 @@ def simulated(rng, n_users=40, n=60):
 
 def test_cuts_and_slope_are_recovered_from_scores():
     people, eta, grades, cuts, use = simulated(np.random.default_rng(0), n_users=200)
-    first = replace(CumulativeLogit.first(grades, people), use=use)
+    first = replace(CumulativeLogit.given(GradeCounts.of(grades, people)), use=use)
     none = np.zeros(len(eta))
     found = first.refined(first.scale.codes(grades), use[people], eta / 3.0, none, free_slope=True)
     np.testing.assert_allclose(found.cuts, cuts, atol=0.15)
@@ -230,7 +229,7 @@ def test_slopes_are_those_of_the_loss():
     rng = np.random.default_rng(0)
     people = np.repeat(np.arange(4), 30)
     grades = np.clip(np.round(3 + rng.normal(size=120)), 1, 5)
-    grading = replace(CumulativeLogit.first(grades, people), slope=1.3)
+    grading = replace(CumulativeLogit.given(GradeCounts.of(grades, people)), slope=1.3)
     codes, eta, step = grading.scale.codes(grades), rng.normal(size=120), 1e-4
     at = [grading.each(eta + move, codes, people) for move in (-step, 0.0, step)]
     slope, curvature = grading.slopes(eta, codes, grading.use[people])
@@ -284,7 +283,7 @@ def test_grades_tell_more_of_a_new_item_than_which_are_above_the_cut():
 def test_shifts_are_found_from_far_away():
     grades = np.concatenate([np.tile([1.0, 2, 3, 4, 5], 20), np.repeat([1.0, 4, 5], [2, 40, 200])])
     people = np.concatenate([np.repeat(np.arange(10), 10), np.full(242, 10)])
-    first = CumulativeLogit.first(grades, people)
+    first = CumulativeLogit.given(GradeCounts.of(grades, people))
     codes, eta = first.scale.codes(grades), np.zeros(len(grades))
     near = first.with_shifts(codes, people, eta, variance=9.0)
     far = replace(first, shifts=np.full(11, 3.0)).with_shifts(codes, people, eta, variance=9.0)

@@ -23,6 +23,7 @@ from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
 from likeminds.metrics.calibration import calibrate
 from likeminds.metrics.paired import discoveries
 from likeminds.metrics.severity import Severity, are_chosen
+from likeminds.mixed_model.user_posteriors import new_item_posteriors
 from likeminds.rankers.capabilities import with_consensus
 from likeminds.rankers.prior_ranker import PriorRanker
 from likeminds.rankers.ranker import Ranker
@@ -266,7 +267,7 @@ def _scores_without(ranker: Any, train: Annotations, held_out: Annotations) -> F
         # Items that are known would keep their posteriors from all labels.
         other = replace(known.crowd_.items.nobody_knows(1), ids=np.array([object()]))
         posterior = replace(posterior, items=other)
-        known.crowd_ = replace(known.crowd_, items=posterior.items_from(train, people))
+        known.crowd_ = replace(known.crowd_, items=new_item_posteriors(posterior, train, people))
     consensus = known.consensus_scores(held_out)
     own, there = consensus.copy(), np.isin(held_out.user_codes, train.user_codes)
     some = held_out[there]

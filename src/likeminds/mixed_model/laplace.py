@@ -1,7 +1,7 @@
 """Laplace's approximation: modes of users' posteriors by Newton's method, and their moments."""
 
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
 from likeminds.mixed_model.numerics import EXACT, NEWTON_STEPS, damped_step
 from likeminds.mixed_model.primal_dual import Dual, PosteriorCovariance, Primal, system_of
 from likeminds.mixed_model.responses import PaddedRows, ResponseBlock, Responses, of_each_user
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -193,28 +195,26 @@ def _without_the_others(
     )
 
 
-def _of(part: Any, people: Index) -> Any:
+def _of(part: T, people: Index) -> T:
     """Return some users' part of an array, or of all arrays of a dataclass."""
+    found: Any = part
     if isinstance(part, np.ndarray):
-        return part[people]
-    if not is_dataclass(part):
-        return part
-    parts = {name: _of(each, people) for name, each in vars(part).items()}
-    kind: Any = type(part)
-    return kind(**parts)
+        found = part[people]
+    elif is_dataclass(part):
+        found = found.__class__(**{name: _of(each, people) for name, each in vars(part).items()})
+    return cast("T", found)
 
 
-def _put(part: Any, people: Index, others: Any) -> Any:
+def _put(part: T, people: Index, others: T) -> T:
     """Return the same with some users' part replaced by others."""
+    found: Any = part
     if isinstance(part, np.ndarray):
-        part = part.copy()
-        part[people] = others
-        return part
-    if not is_dataclass(part):
-        return part
-    parts = {name: _put(each, people, getattr(others, name)) for name, each in vars(part).items()}
-    kind: Any = type(part)
-    return kind(**parts)
+        found = part.copy()
+        found[people] = others
+    elif is_dataclass(part):
+        new = vars(others)
+        found = found.__class__(**{n: _put(each, people, new[n]) for n, each in vars(part).items()})
+    return cast("T", found)
 
 
 @dataclass(frozen=True)

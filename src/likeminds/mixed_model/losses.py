@@ -13,7 +13,6 @@ from likeminds.data.label_parsing import block_medians
 from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
-from likeminds.mixed_model.grade_scale import GradeCounts
 from likeminds.mixed_model.item_effects.item_responses import (
     BEND,
     ItemEffects,
@@ -27,7 +26,7 @@ from likeminds.mixed_model.likelihoods import (
     Likelihood,
     LogisticLikelihood,
 )
-from likeminds.mixed_model.ordinal import CumulativeLogit, Graded, StandardNormal
+from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts, Graded, StandardNormal
 from likeminds.mixed_model.responses import AucResponses, LabelResponses, Responses
 
 

@@ -8,6 +8,7 @@ prior shrinks; how wide a part of the scale they use is s_i, from the spread of 
 shrunk to the crowd's by as much as the crowd's spreads differ beyond chance.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from scipy.special import expit
 from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds._util.lazy_imports import LazyModule
 from likeminds._util.per_user_arrays import row_dots
-from likeminds.mixed_model.grade_scale import GradeCounts, GradeScale
+from likeminds.data.grades import MOST_GRADES
 from likeminds.mixed_model.likelihoods import (
     DiagonalCurvature,
     LossDerivatives,
@@ -34,6 +35,118 @@ optimize: Any = LazyModule("scipy.optimize")
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 # The least distance between two cuts.
 _LEAST_STEP = 1e-3
+
+
+@dataclass(frozen=True)
+class GradeCounts:
+    """What is known of grades before anything is learned."""
+
+    # (K,): the distinct grades, ascending, and how often each was given.
+    values: Float
+    counts: Index
+    # (n_users,): how many grades all users gave, their mean, and their variance.
+    n: Float
+    means: Float
+    variances: Float
+
+    @classmethod
+    def of(cls, grades: FloatArray, people: Index) -> "GradeCounts":
+        """Count grades, and each user's own."""
+        given: Float = np.asarray(grades, dtype=np.float64)
+        values, counts = np.unique(given, return_counts=True)
+        n = np.bincount(people).astype(np.float64)
+        means = np.bincount(people, weights=given) / np.maximum(n, 1.0)
+        squares = np.bincount(people, weights=(given - means[people]) ** 2)
+        return cls(values, counts, n, means, squares / np.maximum(n - 1.0, 1.0))
+
+    @classmethod
+    def joined(cls, parts: "Sequence[GradeCounts]", places: Sequence[Index]) -> "GradeCounts":
+        """Put together what several groups of users gave; ``places`` are theirs among all."""
+        values, codes = np.unique(
+            np.concatenate([one.values for one in parts]), return_inverse=True
+        )
+        counts = np.bincount(codes, weights=np.concatenate([one.counts for one in parts]))
+        order = np.argsort(np.concatenate(places), kind="stable")
+        n, means, variances = (
+            np.concatenate([getattr(one, name) for one in parts])[order]
+            for name in ("n", "means", "variances")
+        )
+        return cls(values, counts.astype(np.intp), n, means, variances)
+
+    @property
+    def mean(self) -> float:
+        """The mean grade."""
+        return float(self.values @ self.counts) / float(self.counts.sum())
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of all grades."""
+        squares = float((self.values - self.mean) ** 2 @ self.counts)
+        return float(np.sqrt(squares / self.counts.sum()))
+
+    def quantiles(self, shares: Float) -> Float:
+        """Return the least grades that so large shares do not exceed, each once."""
+        reached = np.cumsum(self.counts)
+        places = np.searchsorted(reached, np.ceil(shares * reached[-1] - 1e-9))
+        return np.unique(self.values[places])
+
+
+@dataclass(frozen=True)
+class GradeScale:
+    """The grades of a crowd: bins, and how widely users spread theirs."""
+
+    edges: Float  # (K - 1,): the highest grade of each bin but the last
+    levels: Float  # (K,): the grade of each bin: itself, or the mean where several are in one bin
+    # The typical standard deviation of a user's grades, and the standard deviation of its
+    # logarithm between users.
+    spread: float
+    differ: float
+    centre: float  # the mean grade
+
+    @classmethod
+    def of(cls, grades: FloatArray, people: Index) -> "GradeScale":
+        """Learn bins and spreads from each user's grades."""
+        return cls.given(GradeCounts.of(grades, people))
+
+    @classmethod
+    def given(cls, grade_counts: GradeCounts) -> "GradeScale":
+        """Learn bins and spreads from how often grades were given."""
+        edges = grade_counts.values[:-1]
+        if len(grade_counts.values) > MOST_GRADES:
+            edges = grade_counts.quantiles(np.linspace(0.0, 1.0, MOST_GRADES + 1)[1:-1])
+            edges = edges[edges < grade_counts.values[-1]]
+        codes = np.searchsorted(edges, grade_counts.values)
+        total = np.bincount(codes, weights=grade_counts.values * grade_counts.counts)
+        levels = total / np.bincount(codes, weights=grade_counts.counts)
+        # Users with fewer grades than this say nothing about how spreads differ.
+        able = (grade_counts.n >= 4) & (grade_counts.variances > 0)
+        if not able.any():
+            return cls(edges, levels, grade_counts.deviation or 1.0, 0.0, grade_counts.mean)
+        logs, chance = (
+            0.5 * np.log(grade_counts.variances[able]),
+            0.5 / (grade_counts.n[able] - 1.0),
+        )
+        between = float(logs.var() - chance.mean())
+        spread = float(np.exp(logs.mean()))
+        return cls(edges, levels, spread, np.sqrt(max(between, 0.0)), grade_counts.mean)
+
+    def codes(self, grades: FloatArray) -> Index:
+        """Return the bin of each grade."""
+        return np.searchsorted(self.edges, np.asarray(grades, dtype=np.float64))
+
+    def spreads(self, grade_counts: GradeCounts) -> Float:
+        """Return each user's standard deviation, shrunk towards the typical one."""
+        free = np.maximum(grade_counts.n - 1.0, 0.0)
+        # One more observation of the typical spread keeps logarithms finite.
+        pooled = (free * grade_counts.variances + self.spread**2) / (free + 1.0)
+        share = self.differ**2 / (self.differ**2 + 0.5 / (free + 1.0))
+        return np.asarray(self.spread * np.exp(share * 0.5 * np.log(pooled / self.spread**2)))
+
+    def centres(self, grade_counts: GradeCounts) -> Float:
+        """Return each user's mean grade, that of the crowd counting once more."""
+        return np.asarray(
+            (grade_counts.n * grade_counts.means + self.centre) / (grade_counts.n + 1.0)
+        )
 
 
 @dataclass(frozen=True)
@@ -56,13 +169,8 @@ class CumulativeLogit(RowLikelihood):
     bend = 0.5
 
     @classmethod
-    def first(cls, grades: FloatArray, people: Index) -> "CumulativeLogit":
-        """Return cuts that give every grade the share it has, where scores differ by about one."""
-        return cls.given(GradeCounts.of(grades, people))
-
-    @classmethod
     def given(cls, grade_counts: GradeCounts) -> "CumulativeLogit":
-        """Return the same from how often grades were given."""
+        """Return cuts that give every grade the share it has, where scores differ by about one."""
         scale = GradeScale.given(grade_counts)
         counts = np.bincount(scale.codes(grade_counts.values), weights=grade_counts.counts)
         share = np.clip((np.cumsum(counts) / counts.sum())[:-1], 1e-4, 1.0 - 1e-4)
@@ -246,13 +354,8 @@ class StandardNormal(RowLikelihood):
     bend = 1.0
 
     @classmethod
-    def first(cls, grades: FloatArray, people: Index) -> "StandardNormal":
-        """Return each user's mean and spread, with noise of half their variance."""
-        return cls.given(GradeCounts.of(grades, people))
-
-    @classmethod
     def given(cls, grade_counts: GradeCounts) -> "StandardNormal":
-        """Return the same from how grades were given."""
+        """Return each user's mean and spread, with noise of half their variance."""
         nobody = np.zeros(0)
         return cls(GradeScale.given(grade_counts), nobody, nobody, nobody, 2.0)._of(grade_counts)
 

@@ -12,18 +12,14 @@ from likeminds._util.checks import as_matrix, listing
 from likeminds._util.map_reduce import of_rows
 from likeminds._util.per_user_arrays import row_dots
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import compact, lookup
+from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.item_posteriors import (
     Answered,
     ItemPosteriors,
-    PointwiseChoiceLoss,
-    PointwiseLabelLoss,
-    PointwiseLoss,
     PredictionRows,
-    fold_in,
     refuse_new_items,
 )
 from likeminds.mixed_model.likelihoods import Likelihood, label_probability
@@ -270,56 +266,6 @@ class Posterior:
         points = np.vstack([self.points, self.prior.mean])[people]
         scores = np.einsum("np,np->n", rows, points) + seen.effects
         return scores, self.deviation(replace(seen, rows=rows), people) ** 2
-
-    def items_from(self, annotations: Annotations, people: Index) -> ItemPosteriors:
-        """Return the posteriors of items not seen in training, from labels that ``users`` gave.
-
-        Choice sets may show known items, too: their scores are what they are.
-        """
-        if self.items is None:
-            raise ValueError("Items have no character of their own here.")
-        seen = self.see(annotations.X, annotations.items)
-        is_new = ~seen.is_known(self.items)
-        item = np.full(len(annotations), -1)
-        item[is_new], which = compact(annotations.item_codes[is_new], annotations.n_items)
-        unknown = replace(self.items.nobody_knows(len(which)), ids=annotations.item_ids[which])
-        size = self.coordinates.size
-        points = np.vstack([self.points, self.prior.mean])[people]
-        # The factors of new items are not known yet: these coordinates are zero.
-        rows = seen.rows.copy()
-        rows[:, self.coordinates.n_weights : size] = 1.0
-        told, apart = self._told(annotations, people, rows)
-        weight = np.ones(len(annotations)) if annotations.weights is None else annotations.weights
-        return fold_in(
-            unknown,
-            item,
-            told,
-            weight=weight,
-            eta=np.einsum("np,np->n", rows, points) + seen.effects,
-            sure=self.deviation(PredictionRows(apart), people) ** 2,
-            v=points[:, size:],
-        )
-
-    def _told(
-        self, annotations: Annotations, people: Index, rows: Float
-    ) -> tuple[PointwiseLoss, Float]:
-        """Return the loss of rows, and the rows whose scores it compares with zero.
-
-        In a choice set that is how far a row is from the mean of the others.
-        """
-        sets = annotations.choice_set_codes
-        if sets is None:
-            if annotations.grades is not None and self.ways is not None:
-                return self.ways.told(annotations.grades, people), rows
-            return PointwiseLabelLoss(annotations.labels), rows
-        others = np.maximum(np.bincount(sets) - 1, 1)[sets, None]
-        total = np.zeros((int(sets.max()) + 1, rows.shape[1]))
-        np.add.at(total, sets, rows)
-        worst = annotations.picks_worst
-        sign = np.ones(len(annotations)) if worst is None else np.where(worst, -1.0, 1.0)
-        return PointwiseChoiceLoss(annotations.chosen, sets, sign), rows - (
-            total[sets] - rows
-        ) / others
 
     def ranks(self, seen: PredictionRows, person: int, level: float) -> tuple[Index, Index]:
         """Return a credible interval of each item's rank, from rankings drawn at random."""

@@ -180,7 +180,7 @@ class InMemoryResponses(Executor[ResponseBlock]):
         """Return the responses in this process."""
         return self
 
-    def bound(self, state: Any) -> "tuple[InMemoryResponses, Any]":
+    def bound(self, state: object) -> "tuple[InMemoryResponses, Any]":
         """Return the blocks that a visit with this state is to, and the state that they get."""
         return self, state
 

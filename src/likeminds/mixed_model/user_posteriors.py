@@ -11,6 +11,7 @@ from likeminds._util.array_types import Float, Index
 from likeminds._util.per_user_arrays import solve, times
 from likeminds._util.threads import one_blas_thread
 from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import compact
 from likeminds.mixed_model.extensions.sign_constraints import (
     LogNormalPrior,
     curvature_of_logs,
@@ -22,7 +23,15 @@ from likeminds.mixed_model.extensions.sign_constraints import (
 )
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
-from likeminds.mixed_model.item_posteriors import Answered
+from likeminds.mixed_model.item_posteriors import (
+    Answered,
+    ItemPosteriors,
+    PointwiseChoiceLoss,
+    PointwiseLabelLoss,
+    PointwiseLoss,
+    PredictionRows,
+    fold_in,
+)
 from likeminds.mixed_model.laplace import EStepParams, PosteriorMode, WarmStart, WarmStarts
 from likeminds.mixed_model.likelihoods import Curvature
 from likeminds.mixed_model.losses import PriorLoss
@@ -260,3 +269,55 @@ class NewUserPosteriors:
         likelihood: Any = crowd.likelihood
         utility = likelihood.utility(eta, annotations.outcomes, people)
         return Answered(people, annotations.items, utility - eta)
+
+
+def new_item_posteriors(
+    posterior: Posterior, annotations: Annotations, people: Index
+) -> ItemPosteriors:
+    """Return the posteriors of items not seen in training, from labels that ``people`` gave.
+
+    Choice sets may show known items, too: their scores are what they are.
+    """
+    if posterior.items is None:
+        raise ValueError("This model has no item effects (`item_effects_` is False).")
+    coordinates, n_rows = posterior.coordinates, len(annotations)
+    seen = posterior.see(annotations.X, annotations.items)
+    is_new = ~seen.is_known(posterior.items)
+    item = np.full(n_rows, -1)
+    item[is_new], which = compact(annotations.item_codes[is_new], annotations.n_items)
+    unknown = replace(posterior.items.nobody_knows(len(which)), ids=annotations.item_ids[which])
+    points = np.vstack([posterior.points, posterior.prior.mean])[people]
+    # The factors of new items are not known yet: these coordinates are zero.
+    rows = seen.rows.copy()
+    rows[:, coordinates.n_weights : coordinates.size] = 1.0
+    loss, apart = _pointwise(posterior, annotations, people, rows)
+    return fold_in(
+        unknown,
+        item,
+        loss,
+        weight=np.ones(n_rows) if annotations.weights is None else annotations.weights,
+        eta=np.einsum("np,np->n", rows, points) + seen.effects,
+        sure=posterior.deviation(PredictionRows(apart), people) ** 2,
+        v=points[:, coordinates.size :],
+    )
+
+
+def _pointwise(
+    posterior: Posterior, annotations: Annotations, people: Index, rows: Float
+) -> tuple[PointwiseLoss, Float]:
+    """Return the loss of rows, and the rows whose scores it compares with zero.
+
+    In a choice set that is how far a row is from the mean of the others.
+    """
+    sets = annotations.choice_set_codes
+    if sets is None:
+        if annotations.grades is not None and posterior.ways is not None:
+            return posterior.ways.told(annotations.grades, people), rows
+        return PointwiseLabelLoss(annotations.labels), rows
+    others = np.maximum(np.bincount(sets) - 1, 1)[sets, None]
+    total = np.zeros((int(sets.max()) + 1, rows.shape[1]))
+    np.add.at(total, sets, rows)
+    worst = annotations.picks_worst
+    sign = np.ones(len(annotations)) if worst is None else np.where(worst, -1.0, 1.0)
+    apart = rows - (total[sets] - rows) / others
+    return PointwiseChoiceLoss(annotations.chosen, sets, sign), apart

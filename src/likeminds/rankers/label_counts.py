@@ -14,9 +14,9 @@ from likeminds.data.label_parsing import LabelReading
 from likeminds.losses.rows import class_weight_of, has_both_classes
 from likeminds.mixed_model.choice_responses import are_mixed
 from likeminds.mixed_model.design import labels_of_rows
-from likeminds.mixed_model.grade_scale import GradeCounts
 from likeminds.mixed_model.item_effects.item_responses import labelled_by
 from likeminds.mixed_model.losses import ChoiceLoss, LogisticLoss, MixedLoss
+from likeminds.mixed_model.ordinal import GradeCounts
 
 _SINGLE, _OTHER = "single", "other"
 

@@ -21,6 +21,7 @@ from likeminds.mixed_model.item_posteriors import Answered
 from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import ResponseStyle
 from likeminds.mixed_model.posterior import Posterior
+from likeminds.mixed_model.user_posteriors import new_item_posteriors
 from likeminds.rankers.item_table import ItemsToRank, ItemTableView, frames_of, gives_grades
 from likeminds.rankers.ranking import Ranking, best_of, repeated
 from likeminds.rankers.validation import (
@@ -301,7 +302,7 @@ def new_items(self: "Prior", said: Annotations) -> "Prior":
     posterior, people = self._posterior_of(people_of(self, said.users))
     joint_reading(self, said)
     wiser = copy(self)
-    found = posterior.items_from(said, people)
+    found = new_item_posteriors(posterior, said, people)
     wiser.crowd_ = replace(self.crowd_, items=items.joined(found))
     return wiser
 

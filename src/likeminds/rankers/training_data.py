@@ -20,7 +20,6 @@ from likeminds.data.identifiers import lookup
 from likeminds.losses.rows import Rows
 from likeminds.mixed_model.choice_responses import ChoiceBlocks
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.grade_scale import GradeCounts
 from likeminds.mixed_model.item_effects.feature_regression import features_of_items
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
@@ -31,6 +30,7 @@ from likeminds.mixed_model.losses import (
     PriorLoss,
 )
 from likeminds.mixed_model.optimisers import PriorFit
+from likeminds.mixed_model.ordinal import GradeCounts
 from likeminds.mixed_model.responses import (
     AucResponses,
     InMemoryResponses,

@@ -38,14 +38,13 @@ from likeminds.mixed_model.extensions.sign_constraints import LogNormalPrior
 from likeminds.mixed_model.fit_prior import SubsampleRecord
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.grade_scale import GradeScale
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import (
     ChoiceLikelihood,
     GaussianLikelihood,
     LogisticLikelihood,
 )
-from likeminds.mixed_model.ordinal import CumulativeLogit, StandardNormal
+from likeminds.mixed_model.ordinal import CumulativeLogit, GradeScale, StandardNormal
 from likeminds.rankers.capabilities import PendingReaders
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.rankers.ranker import Ranker

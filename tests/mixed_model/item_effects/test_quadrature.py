@@ -16,7 +16,7 @@ from likeminds import Annotations, HierarchicalRanker
 from likeminds.mixed_model.item_effects.e_step import ItemMarginalLikelihood
 from likeminds.mixed_model.item_effects.quadrature import integrated, likely_effects, points_of
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
-from likeminds.mixed_model.ordinal import CumulativeLogit
+from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts
 
 GRID = np.linspace(-12.0, 12.0, 1201)
 
@@ -88,7 +88,9 @@ def test_people_are_integrated_out_without_the_label_itself(graded):
     )
     items = tasks.items
     likelihood = (
-        CumulativeLogit.first(said.grades, said.user_codes) if graded else LogisticLikelihood()
+        CumulativeLogit.given(GradeCounts.of(said.grades, said.user_codes))
+        if graded
+        else LogisticLikelihood()
     )
     model = first_model(coordinates.size, coordinates.n_weights, likelihood)
     objective = ItemMarginalLikelihood(tasks, 0, model, model.prior.residual, enough=1e-12)

@@ -161,7 +161,7 @@ class ItemEffects:
         """Yield what each block answers."""
         return self.labels.map(work, self.bound(state), own)
 
-    def bound(self, state: Any) -> Any:
+    def bound(self, state: object) -> Any:
         """Return a state with what is known of items."""
         nameless = replace(self.items, ids=self.items.ids[:0])
         return ItemState(nameless, self.share, self.numbers, state)
@@ -218,7 +218,7 @@ class ItemRows(InMemoryResponses):
         """The users of each block."""
         return self.labels.plan
 
-    def bound(self, state: Any) -> tuple["ItemRows", Any]:
+    def bound(self, state: object) -> tuple["ItemRows", Any]:
         """Return the rows with the items of a state, and the state without them."""
         if not isinstance(state, ItemState):
             return self, state
