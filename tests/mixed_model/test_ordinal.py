@@ -121,10 +121,12 @@ def test_cuts_and_slope_are_recovered_from_scores():
 
 def test_how_people_use_the_scale():
     people, _, grades, _, use = simulated(np.random.default_rng(1))
-    scale = GradeScale.of(grades, people)
+    scale = GradeScale.given(GradeCounts.of(grades, people))
     spreads = scale.spreads(GradeCounts.of(grades, people))
     assert spreads[use < 1].mean() > 1.2 * spreads[use > 1].mean()
-    alike = GradeScale.of(np.tile([1.0, 2.0, 3.0], 20), np.repeat(np.arange(20), 3))
+    alike = GradeScale.given(
+        GradeCounts.of(np.tile([1.0, 2.0, 3.0], 20), np.repeat(np.arange(20), 3))
+    )
     assert alike.differ == 0.0
     two = GradeCounts.of(np.array([1.0, 3.0]), np.array([0, 0]))
     assert alike.spreads(two).tolist() == [alike.spread]
@@ -133,7 +135,7 @@ def test_how_people_use_the_scale():
 def test_very_many_grades_are_binned_by_rank():
     rng = np.random.default_rng(0)
     grades = np.round(np.exp(rng.normal(size=2000)), 6)
-    scale = GradeScale.of(grades, rng.integers(0, 50, 2000))
+    scale = GradeScale.given(GradeCounts.of(grades, rng.integers(0, 50, 2000)))
     codes = scale.codes(grades)
     assert len(scale.levels) == 20
     assert set(np.bincount(codes)) <= {99, 100, 101}

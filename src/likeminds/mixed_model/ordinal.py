@@ -62,9 +62,8 @@ class GradeCounts:
     @classmethod
     def joined(cls, parts: "Sequence[GradeCounts]", places: Sequence[Index]) -> "GradeCounts":
         """Put together what several groups of users gave; ``places`` are theirs among all."""
-        values, codes = np.unique(
-            np.concatenate([one.values for one in parts]), return_inverse=True
-        )
+        every = np.concatenate([one.values for one in parts])
+        values, codes = np.unique(every, return_inverse=True)
         counts = np.bincount(codes, weights=np.concatenate([one.counts for one in parts]))
         order = np.argsort(np.concatenate(places), kind="stable")
         n, means, variances = (
@@ -104,11 +103,6 @@ class GradeScale:
     centre: float  # the mean grade
 
     @classmethod
-    def of(cls, grades: FloatArray, people: Index) -> "GradeScale":
-        """Learn bins and spreads from each user's grades."""
-        return cls.given(GradeCounts.of(grades, people))
-
-    @classmethod
     def given(cls, grade_counts: GradeCounts) -> "GradeScale":
         """Learn bins and spreads from how often grades were given."""
         edges = grade_counts.values[:-1]
@@ -122,10 +116,8 @@ class GradeScale:
         able = (grade_counts.n >= 4) & (grade_counts.variances > 0)
         if not able.any():
             return cls(edges, levels, grade_counts.deviation or 1.0, 0.0, grade_counts.mean)
-        logs, chance = (
-            0.5 * np.log(grade_counts.variances[able]),
-            0.5 / (grade_counts.n[able] - 1.0),
-        )
+        logs = 0.5 * np.log(grade_counts.variances[able])
+        chance = 0.5 / (grade_counts.n[able] - 1.0)
         between = float(logs.var() - chance.mean())
         spread = float(np.exp(logs.mean()))
         return cls(edges, levels, spread, np.sqrt(max(between, 0.0)), grade_counts.mean)
@@ -356,8 +348,8 @@ class StandardNormal(RowLikelihood):
     @classmethod
     def given(cls, grade_counts: GradeCounts) -> "StandardNormal":
         """Return each user's mean and spread, with noise of half their variance."""
-        nobody = np.zeros(0)
-        return cls(GradeScale.given(grade_counts), nobody, nobody, nobody, 2.0)._of(grade_counts)
+        none = np.zeros(0)
+        return cls(GradeScale.given(grade_counts), none, none, none, 2.0)._of(grade_counts)
 
     def of_users(self, grades: FloatArray | None, people: Index) -> "StandardNormal":
         """Return the same for other users, whose noise is the typical one."""
@@ -373,9 +365,8 @@ class StandardNormal(RowLikelihood):
         """Return the loss and its derivatives."""
         left = self.standardised(task.response.astype(np.intp), task.people[:, None]) - eta
         pull = task.weight * left
-        return LossDerivatives(
-            0.5 * row_dots(pull, left), pull, DiagonalCurvature(np.sqrt(task.weight))
-        )
+        curvature = DiagonalCurvature(np.sqrt(task.weight))
+        return LossDerivatives(0.5 * row_dots(pull, left), pull, curvature)
 
     def each(
         self, eta: Float, response: Float, people: Index, variance: Float | float = 0.0
@@ -403,7 +394,6 @@ class StandardNormal(RowLikelihood):
         """
         typical = 1.0 / max(float(squares.sum() / n.sum()), 1e-6)
         # As many observations of the typical noise as make up for chance in most users.
-        # Observations of the typical noise that each user's own is shrunk by.
         precision = (n + 8.0) / (squares + 8.0 / typical)
         return replace(self, precision=precision, typical=typical)
 

@@ -97,8 +97,7 @@ class Posterior:
         unknown: str = "error",
     ) -> "Posterior":
         """Return the posteriors of users, given the crowd's predictive prior."""
-        prior, likelihood, items = crowd.predictive, crowd.likelihood, crowd.items
-        about = (crowd.coordinates, prior, likelihood, items, ways)
+        about = (crowd.coordinates, crowd.predictive, crowd.likelihood, crowd.items, ways)
         return cls(users, points, known, *about, unknown=unknown)
 
     @property
@@ -271,8 +270,7 @@ class Posterior:
         """Return a credible interval of each item's rank, from rankings drawn at random."""
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, but is {level}.")
-        values, vectors = np.linalg.eigh(self.covariance(person))
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        root = _root(self.covariance(person))
         rng = np.random.default_rng(0)
         draws = self._point(person)[:, None] + root @ rng.standard_normal((len(root), _DRAWS))
         scores = seen.rows @ draws
@@ -284,17 +282,16 @@ class Posterior:
         order = np.argsort(-scores, axis=0)
         np.put_along_axis(place, order, np.arange(len(seen))[:, None], axis=0)
         outside = 0.5 * (1.0 - level)
-        low = np.quantile(place, outside, axis=1, method="inverted_cdf")
-        high = np.quantile(place, 1.0 - outside, axis=1, method="inverted_cdf")
-        return low.astype(np.intp) + 1, high.astype(np.intp) + 1
+        ends = np.quantile(place, [outside, 1.0 - outside], axis=1, method="inverted_cdf")
+        low, high = ends.astype(np.intp) + 1
+        return low, high
 
     def _drawn_beyond(self, features: FloatArray, rng: np.random.Generator) -> Float:
         """Draw what lies beyond the coordinates of scores, for items at once: (n, draws)."""
         rows = self.coordinates.rows(features)
         products = self.coordinates.products_beyond(features, rows)
         assert products is not None
-        values, vectors = np.linalg.eigh(self.prior.beyond * products)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        root = _root(self.prior.beyond * products)
         return np.asarray(root @ rng.standard_normal((len(root), _DRAWS)))
 
     def most_telling(self, seen: PredictionRows, person: int, n: int) -> Index:
@@ -312,9 +309,8 @@ class Posterior:
         contrasts = seen.rows - seen.rows.mean(axis=0)
         wanted = contrasts.T @ contrasts
         covariance = self.covariance(person)
-        expected_information = self.likelihood.expected_information(
-            rows @ self._point(person) + seen.effects
-        )
+        eta = rows @ self._point(person) + seen.effects
+        information = self.likelihood.expected_information(eta)
         # What lies beyond the coordinates is an item's own, nearly: items share little there.
         own = self._of_items(seen, np.full(len(seen), person)) + self._beyond(seen)
         chosen: list[int] = []
@@ -323,14 +319,12 @@ class Posterior:
             gain = np.einsum("mp,mp->m", reached @ wanted, reached)
             gain += 2.0 * own * np.einsum("mp,mp->m", reached, contrasts)
             gain += own**2 * (1.0 - 1.0 / len(seen))
-            blurred = 1.0 + expected_information * (np.einsum("mp,mp->m", reached, rows) + own)
-            gain *= expected_information / blurred
+            blurred = 1.0 + information * (np.einsum("mp,mp->m", reached, rows) + own)
+            gain *= information / blurred
             gain[chosen] = -np.inf
             best = int(gain.argmax())
             step = reached[best]
-            covariance = (
-                covariance - np.outer(step, step) * expected_information[best] / blurred[best]
-            )
+            covariance = covariance - np.outer(step, step) * information[best] / blurred[best]
             chosen.append(best)
         return np.array(chosen)
 
@@ -344,8 +338,7 @@ class Posterior:
     def _apart(self, a: PredictionRows, b: PredictionRows, people: Index) -> Float:
         """Return how much higher the items of a score than those of b (-1: for the consensus)."""
         weights = np.vstack([self.points, self.prior.mean])[people]
-        mean = np.einsum("nd,nd->n", a.rows - b.rows, weights)
-        return np.asarray(mean + a.effects - b.effects)
+        return np.asarray(row_dots(a.rows - b.rows, weights) + a.effects - b.effects)
 
     def _pairs(
         self,
@@ -373,11 +366,9 @@ class Posterior:
     def _rows(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None
     ) -> tuple[FloatArray, Index]:
-        if isinstance(X, Annotations):
-            users = X.users if users is None and len(self.users) > 1 else users
-            rows = X.X
-        else:
-            rows = as_matrix(X, "X")
+        if isinstance(X, Annotations) and users is None and len(self.users) > 1:
+            users = X.users
+        rows = X.X if isinstance(X, Annotations) else as_matrix(X, "X")
         if rows.shape[1] != len(self.coordinates.origin):
             raise ValueError(
                 f"X has {rows.shape[1]} features, but there are {len(self.coordinates.origin)}."
@@ -396,14 +387,16 @@ class Posterior:
             raise ValueError(f"Nothing is known about {listing(np.unique(strangers.astype(str)))}.")
         return rows, people
 
-    def _ids(self, annotations: object) -> IdArray | None:
+    def _ids(self, X: object) -> IdArray | None:
         """Return which items rows are of; refuse items of which nothing is known."""
-        ids = (
-            annotations.items
-            if isinstance(annotations, Annotations) and annotations.has_items
-            else None
-        )
+        ids = X.items if isinstance(X, Annotations) and X.has_items else None
         has_features = len(self.coordinates.origin) > 0
         if self.unknown == "error" and self.items is not None and not has_features:
             refuse_new_items(ids, self.items.ids)
         return ids
+
+
+def _root(covariance: Float) -> Float:
+    """Return a matrix L with L L' = covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
