@@ -147,7 +147,7 @@ def _measured(folder: str, features: Any, n_workers: int) -> tuple[dict[str, Any
         by_shard = max(traffic.visits, 1) * len(shards)
         found |= {"sent": traffic.sent / by_shard, "returned": traffic.returned / by_shard}
         found["asked"] = traffic.asked / len(ranker.users_)
-        sizes = Sizes.of(len(ranker.users_), shards.census.n_labels, n_workers, features)
+        sizes = Sizes.of(len(ranker.users_), shards.counts.n_labels, n_workers, features)
     return found, ranker.coef_, sizes
 
 

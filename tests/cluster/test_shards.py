@@ -190,7 +190,7 @@ def test_ids_that_are_numbers_in_some_partitions_are_read_alike(client, said, tm
         items = {"features": said.features, "item_ids": np.arange(said.n_items).astype(str)}
     shards = Shards.from_folder(tmp_path, client, **items, n_shards=3)
     assert "480 labels by 40 people on 30 items" in repr(shards)
-    assert shards.census.user_ids.tolist() == [str(k) for k in range(40)]
+    assert shards.counts.user_ids.tolist() == [str(k) for k in range(40)]
 
 
 def test_files_frames_categories_and_empty_partitions(client, said, fitted, tmp_path):
@@ -328,7 +328,7 @@ def test_an_interrupted_fit_leaves_nothing_on_the_cluster(client, said):
     with pytest.raises(RuntimeError):
         ranker(n_groups=1, callback=stop_after(1)).fit(shards)
     assert all(not keys for keys in client.processing().values())
-    wanted = {future.key for future in shards.said}
+    wanted = {future.key for future in shards.parts}
     held = {
         key for key in client.futures if key.split("-")[0] in {"_map_reduce", "_map", "_derive"}
     }

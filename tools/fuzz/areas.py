@@ -155,7 +155,7 @@ def try_partitions(workshop: Workshop, tally: Tally, drawn: tuple[str, Any, Any,
 
     def work() -> str:
         shards = Shards.from_folder(folder, workshop.cluster, label="label")
-        n_labels = shards.census.n_labels
+        n_labels = shards.counts.n_labels
         shards.release()
         files = sorted(_files_alone(folder).glob("*.parquet"))
         n_rows = sum(parquet.ParquetFile(file).metadata.num_rows for file in files)

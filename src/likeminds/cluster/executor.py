@@ -30,6 +30,8 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 _add: Callable[[Any, Any], Any] = operator.iadd
+# What parts are asked for.
+_MAP_REDUCE, _MAP, _DERIVE = "map_reduce", "map", "derive"
 # States larger than this go to the cluster once, and from worker to worker.
 _LARGE = 1 << 16
 # With more answers than this, workers add up those of so many parts first.
@@ -230,7 +232,7 @@ class DaskExecutor(Executor[B]):
         if found is not None:
             carry = session.carry(len(self.parts))
         else:
-            visited = self._submitted(_map_reduce, own, given)
+            visited = self._submitted(_MAP_REDUCE, own, given)
             try:
                 found = session.total(visited)
             except BaseException:
@@ -244,7 +246,7 @@ class DaskExecutor(Executor[B]):
 
     def submit_map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> list[Future]:
         """Return what the blocks of each part answer, as futures: it stays where it is."""
-        return self._submitted(_map, own, (work, state))
+        return self._submitted(_MAP, own, (work, state))
 
     def map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
         """Yield what each block answers, part by part."""
@@ -270,7 +272,7 @@ class DaskExecutor(Executor[B]):
     ) -> "DaskExecutor[C]":
         """Return what ``work`` makes of the block of each part, on its worker."""
         session = self.session
-        parts = self._submitted(_derive, None, (work, state))
+        parts = self._submitted(_DERIVE, None, (work, state))
         session._made += parts
         if consume:  # what is lost with a worker can still be made again
             release(self.parts)
@@ -309,9 +311,7 @@ class DaskExecutor(Executor[B]):
         people = [self.people[n][masks[n]] for n in there]
         return DaskExecutor(self.session, parts, people, self.here), there
 
-    def _submitted(
-        self, work: Callable[..., object], own: Own, given: tuple[Any, Any]
-    ) -> list[Future]:
+    def _submitted(self, method: str, own: Own, given: tuple[Any, Any]) -> list[Future]:
         arrays: list[Any] = []
         given = given[0], take_apart(given[1], arrays)
         self.session.traffic.sent += len(self.parts) * size_of(given)
@@ -321,7 +321,7 @@ class DaskExecutor(Executor[B]):
         before = [None] * len(self.parts) if own is None else own.of_parts()
         sent = self.session.submit(identity, given) if size_of(given) >= _LARGE else None
         submitted = [
-            self.session.submit(work, part, mine, given if sent is None else sent, *theirs)
+            self.session.submit(_run, method, part, mine, given if sent is None else sent, *theirs)
             for part, mine, *theirs in zip(self.parts, before, *pieces, strict=True)
         ]
         release([sent])
@@ -331,46 +331,25 @@ class DaskExecutor(Executor[B]):
         return self.session.sent(array, [array[np.sort(one)] for one in self.people], id(self))
 
 
-def _whole(state: Any, positions: Index | None, pieces: Iterable[NDArray[Any]]) -> Any:
-    if positions is None:
-        return state
-    return put_together(state, [SubsetRows(piece, positions) for piece in pieces])
-
-
-# The state of a part, what it carries, what to do, and its users' rows of arrays in the state.
-def _map_reduce(
+def _run(
+    method: str,
     part: Executor[Any],
-    before: Any,
-    given: tuple[Any, Any],
+    before: tuple[object, object] | None,
+    given: tuple[Callable[..., Any], object],
     positions: Index | None = None,
     *pieces: NDArray[Any],
-) -> tuple[Any, Any]:
+) -> Any:
+    """Run a work on a part, which gets its users' rows of the arrays in the state."""
+    work, state = given
+    if positions is not None:
+        state = put_together(state, [SubsetRows(piece, positions) for piece in pieces])
     with in_this_thread(), one_blas_thread():
-        state = _whole(given[1], positions, pieces)
-        return part.map_reduce(given[0], state, before and before[1])
-
-
-def _map(
-    part: Executor[Any],
-    before: Any,
-    given: tuple[Any, Any],
-    positions: Index | None = None,
-    *pieces: NDArray[Any],
-) -> list[Any]:
-    with in_this_thread(), one_blas_thread():
-        state = _whole(given[1], positions, pieces)
-        return list(part.map(given[0], state, before and before[1]))
-
-
-def _derive(
-    part: Executor[Any],
-    before: None,  # noqa: ARG001 - the form of what parts are asked
-    given: tuple[Any, Any],
-    positions: Index | None = None,
-    *pieces: NDArray[Any],
-) -> Executor[Any]:
-    with in_this_thread(), one_blas_thread():
-        return part.derive(given[0], _whole(given[1], positions, pieces))
+        if method == _DERIVE:
+            return part.derive(work, state)
+        carried = before and before[1]
+        if method == _MAP:
+            return list(part.map(work, state, carried))
+        return part.map_reduce(work, state, carried)
 
 
 def _people_of(part: Executor[Any]) -> Index | None:

@@ -99,15 +99,15 @@ def settle_there(
 
     Returns some labels with their scores, where these calibrate probabilities.
     """
-    assert shards.kept_in is not None
-    client, is_seen = shards.client, shards.kept_in.is_seen(shards.client)
+    assert shards.saved_in is not None
+    client, is_seen = shards.client, shards.saved_in.is_seen(shards.client)
     ranker._set_levels(np.zeros((0, len(ranker.crowd_.prior.mean))))
     bare = client.submit(identity, _without_users(ranker), pure=False)
     shifts = _shifts(ranker.crowd_, shards)
-    answers, unknown = _submit_posteriors(ranker, tasks, learned, shifts, shards.census.places)
+    answers, unknown = _submit_posteriors(ranker, tasks, learned, shifts, shards.counts.places)
     share = 0.0
     if isinstance(ranker._prior_loss(), LogisticLoss):
-        share = share_scored(shards.catalogue.features.shape[1], shards.census.n_labels)
+        share = share_scored(shards.catalogue.features.shape[1], shards.counts.n_labels)
     stays = [
         InPlaceTask(
             places,
@@ -115,9 +115,9 @@ def settle_there(
             share,
             folder.file(number) if is_seen else None,
         )
-        for number, places in enumerate(shards.census.places)
+        for number, places in enumerate(shards.counts.places)
     ]
-    given = zip(answers, unknown, stays, shards.said, strict=True)
+    given = zip(answers, unknown, stays, shards.parts, strict=True)
     waiting = [client.submit(_settled, *one, bare, pure=False) for one in given]
     release([*answers, *unknown, bare])
     written, scored = _collected(waiting, folder)
@@ -155,7 +155,7 @@ def _collected(
 
 def order_as_files(ranker: HierarchicalRanker, shards: "Shards") -> None:
     """Put what the prior has of each user in the order of files: that of shards."""
-    order = np.concatenate(shards.census.places)
+    order = np.concatenate(shards.counts.places)
     ranker.crowd_ = of_users(ranker.crowd_, order)
     if ranker.grading_ is not None:
         ranker.grading_ = of_users(ranker.grading_, order)
@@ -166,7 +166,7 @@ def _shifts(prior: FittedPrior, shards: "Shards") -> MeanShifts | None:
     traits = prior.traits
     if traits is None:
         return None
-    z = traits.encoder.of_users(shards.user_features, shards.census.user_ids)
+    z = traits.encoder.of_users(shards.user_features, shards.counts.user_ids)
     return MeanShifts(z, traits.slopes)
 
 

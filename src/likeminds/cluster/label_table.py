@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.checks import listing
-from likeminds.data.grades import divide_evenly, read_answers
 from likeminds.data.label_parsing import LabelReading
+from likeminds.data.out_of_core.first_pass import read_counted_labels
 
 Counted = tuple[str, list[Hashable], list[int]]
 
@@ -81,7 +81,7 @@ def read_label_table(
     threshold: float | str | None = None,
     grades: bool | Sequence[Hashable] | None = None,
 ) -> LabelTable:
-    """Read the labels of all partitions; what cannot be read is said with where it is."""
+    """Read the labels of all partitions; errors name the partitions."""
     total: Counter[Hashable] = Counter()
     for _, values, counts in counted:
         total.update(dict(zip(values, counts, strict=True)))
@@ -89,26 +89,17 @@ def read_label_table(
         raise ValueError("There are no annotations: all partitions are empty.")
     _refuse_other_kinds(counted)
     every = list(total)
-    by_median = threshold == "median"
+    often = tuple(total.values())
     try:
-        found = read_answers(
-            every,
-            positive=positive,
-            threshold=threshold,
-            grades=grades,
-            within=[np.arange(len(every))] if by_median else (),
+        found = read_counted_labels(
+            every, np.array(often), positive=positive, threshold=threshold, grades=grades
         )
     except ValueError as error:
         rare = min(every, key=lambda value: total[value])
         where = [name for name, values, _ in counted if rare in values]
         raise ValueError(f"{error} ({rare!r} is in {listing(where)}.)") from error
-    often = tuple(total.values())
-    if found.grades is None or found.reading is None:
-        return LabelTable(tuple(every), found.binary, found.reading, often)
-    cut = divide_evenly(found.grades, np.array(often))
-    reading = replace(found.reading, threshold=cut)
-    given = np.unique(np.asarray(found.grades, dtype=np.float64))
-    return LabelTable(tuple(every), found.grades > cut, reading, often, given)
+    given = None if found.grades is None else np.unique(found.grades).astype(np.float64)
+    return LabelTable(tuple(every), found.binary, found.reading, often, given)
 
 
 def _refuse_other_kinds(counted: Sequence[Counted]) -> None:

@@ -221,7 +221,7 @@ def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
         found = list(_answers(shards, _fold_in, [bare] * len(shards)))
     finally:
         release([bare])
-    order = np.argsort(np.concatenate(shards.census.places), kind="stable")
+    order = np.argsort(np.concatenate(shards.counts.places), kind="stable")
     first, ways = found[0], found[0].ways
     if ways is not None:
         gradings = [one.ways.grading for one in found if one.ways is not None]
@@ -230,7 +230,7 @@ def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
         ways = replace(ways, grading=replace(ways.grading, use=use, shifts=shifts))
     return replace(
         first,
-        users=shards.census.user_ids,
+        users=shards.counts.user_ids,
         points=np.concatenate([one.points for one in found])[order],
         known=np.concatenate([one.known for one in found])[order],
         ways=ways,
@@ -241,25 +241,25 @@ def _for_each(shards: "Shards", ranker: Ranker) -> Iterator[Ranker | Path]:
     """Yield a ranker of each shard's users: where it is, or the ranker itself."""
     there = people_of(ranker)
     is_seen = there is not None and PosteriorFolder(there.folder).is_seen(shards.client)
-    for places in shards.census.places:
-        known = places_of(ranker, shards.census.user_ids[places])
+    for places in shards.counts.places:
+        known = places_of(ranker, shards.counts.user_ids[places])
         yield there.folder if there is not None and is_seen else some_of(ranker, known[known >= 0])
 
 
 def _answers(
     shards: "Shards", work: Callable[[Annotations, Any], T], rankers: Iterable[object]
 ) -> Iterator[T]:
-    census, known = shards.census, shards.user_features
+    counts, known = shards.counts, shards.user_features
     waiting = [
         shards.client.submit(
             _with_covariates,
             work,
             rows,
             one,
-            known and known.of(census.user_ids[places].tolist()),
+            known and known.of(counts.user_ids[places].tolist()),
             pure=False,
         )
-        for rows, one, places in zip(shards.said, rankers, census.places, strict=True)
+        for rows, one, places in zip(shards.parts, rankers, counts.places, strict=True)
     ]
     try:
         for future in waiting:

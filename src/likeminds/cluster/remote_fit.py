@@ -49,7 +49,7 @@ def fit_prior(shards: "Shards", ranker: HierarchicalRanker) -> None:
     """Fit a ranker with a learned prior."""
     _begin(shards, ranker)
     known = ranker._specification()
-    n_users, n_features = len(shards.census.user_ids), shards.catalogue.features.shape[1]
+    n_users, n_features = len(shards.counts.user_ids), shards.catalogue.features.shape[1]
     refuse_many_draws(known.n_draws, n_users, n_features - len(known.fixed))
     shards.journal.open(about_fit(shards, ranker))
     session = ClusterSession(shards.client, shards.journal, shards.traffic, shards.tell)
@@ -62,9 +62,9 @@ def fit_prior(shards: "Shards", ranker: HierarchicalRanker) -> None:
                 return settle_there(model, tasks, learned, shards, folder)
 
         data = TrainingData(
-            _placed(shards, session, shards.said),
+            _placed(shards, session, shards.parts),
             shards.table,
-            shards.census,
+            shards.counts,
             settle=None if folder is None else settle,
             can_collect=False,
         )
@@ -82,7 +82,7 @@ def _placed(
     shards: "Shards", session: ClusterSession, parts: Sequence[Future]
 ) -> DaskExecutor[UserBlock[Any]]:
     """Return an executor of parts, with the positions of their users."""
-    places = list(shards.census.places)
+    places = list(shards.counts.places)
     both = zip(parts, places, strict=True)
     made = [session.make(UserBlock.of_some, data, people) for data, people in both]
     return DaskExecutor(session, made, places)
@@ -90,18 +90,18 @@ def _placed(
 
 def about_fit(shards: "Shards", ranker: Ranker) -> dict[str, object]:
     """Return what a checkpoint has to agree with."""
-    census, known = shards.census, shards.user_features
+    counts, known = shards.counts, shards.user_features
     digest = hashlib.sha256(shards.catalogue.features.tobytes())
-    digest.update(census.row_weight.tobytes())
+    digest.update(counts.row_weight.tobytes())
     parameters = ranker.get_params().items()
     return {
         "ranker": type(ranker).__name__,
         "parameters": {k: repr(v) for k, v in parameters if k not in ("callback", "verbose")},
-        "people": len(census.user_ids),
-        "labels": census.n_labels,
-        "positive": census.n_positive,
+        "people": len(counts.user_ids),
+        "labels": counts.n_labels,
+        "positive": counts.n_positive,
         "data": digest.hexdigest(),
-        "shards": [len(places) for places in census.places],
+        "shards": [len(places) for places in counts.places],
         "reading": repr(shards.labels.reading),
         "covariates": known and mark_of([one.tolist() for one in known.columns]),
     }
@@ -121,13 +121,13 @@ def fit_statistics_ranker(shards: "Shards", ranker: StatisticsRanker) -> None:
 
 def _fit_parts(shards: "Shards", ranker: StatisticsRanker, session: ClusterSession) -> None:
     in_rows, graded = shards.catalogue.in_rows, as_loss(ranker.loss).takes_grades
-    parts = [session.make(_reduced, one, shards.labels, graded) for one in shards.said]
+    parts = [session.make(_reduced, one, shards.labels, graded) for one in shards.parts]
     by_passes = isinstance(ranker, ThreeLevelRanker) and isinstance(ranker._solver(), FastSolver)
     sizes = session.gathered(session.submit(_size_of, one, in_rows) for one in parts)
     if by_passes and sum(sizes) > _LITTLE:
         blocks = _placed(shards, session, parts)
         release(parts)
-        summary = StatisticsSummary.of(blocks, shards.census.user_ids)
+        summary = StatisticsSummary.of(blocks, shards.counts.user_ids)
         scale = [f"{one:.6g}" for one in summary.feature_scale()]
         shards.journal.open(about_fit(shards, ranker) | {"scale": scale})
         warn_of_one_class(summary.user_ids, summary.has_pairs)
@@ -185,7 +185,7 @@ def fit_search(shards: "Shards", search: RankerCV) -> None:
     _begin(shards, search)
     session = ClusterSession(shards.client, shards.journal, shards.traffic)
     how = search.n_folds, search.random_state, tuning.form, tuning.graded
-    found = session.gathered(session.submit(_folds_of, one, how) for one in shards.said)
+    found = session.gathered(session.submit(_folds_of, one, how) for one in shards.parts)
     folds = [[one[k] for one in found if one[k] is not None] for k in range(search.n_folds)]
     folds = [fold for fold in folds if fold]
     statistics = [_merged(shards, [one[0] for one in fold]) for fold in folds]
@@ -248,12 +248,12 @@ def _no_rows(*_: object) -> Annotations:
 
 def _begin(shards: "Shards", ranker: Ranker) -> None:
     """Note what a fit notes of its annotations; refuse labels that are all alike."""
-    census = shards.census
-    if not census.class_weight.all():
+    counts = shards.counts
+    if not counts.class_weight.all():
         raise ValueError(
             "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
             "needs positive and negative labels."
         )
     as_annotations(ranker, one_row(shards.catalogue, shards.labels), None, None, None)
-    ranker.n_labels_ = census.n_labels
-    ranker.n_choices_ = census.n_positive if census.loss == ChoiceLoss.name else 0
+    ranker.n_labels_ = counts.n_labels
+    ranker.n_choices_ = counts.n_positive if counts.loss == ChoiceLoss.name else 0

@@ -50,9 +50,9 @@ class Shards(RemoteAnnotations):
         The cluster.
     catalogue : ItemBroadcast
         The items and their features, which every worker has.
-    said : list of futures
+    parts : list of futures
         The labels of each shard; or statistics of them.
-    census : LabelCounts
+    counts : LabelCounts
         Counts of all labels.
     journal : Journal
         The checkpoint: see `checkpointed`.
@@ -64,7 +64,7 @@ class Shards(RemoteAnnotations):
         Covariates of users.
     tell : callable
         Called as ``tell(what, done, total)`` while partitions are read and shards visited.
-    kept_in : PosteriorFolder, optional
+    saved_in : PosteriorFolder, optional
         Where posteriors stay: see `saved_to`.
     are_statistics : bool
         Whether shards have statistics of labels instead of rows.
@@ -88,14 +88,14 @@ class Shards(RemoteAnnotations):
 
     client: Client
     catalogue: ItemBroadcast
-    said: list[Future]
-    census: LabelCounts
+    parts: list[Future]
+    counts: LabelCounts
     journal: Journal
     traffic: Traffic
     labels: LabelTable = field(default_factory=LabelTable)
     user_features: Covariates | None = None
     tell: Tell = silent
-    kept_in: PosteriorFolder | None = None
+    saved_in: PosteriorFolder | None = None
     are_statistics: bool = False
     shuffled: int = 0
 
@@ -174,12 +174,12 @@ class Shards(RemoteAnnotations):
         return cls(
             client,
             found.catalogue,
-            found.said,
-            found.census,
+            found.parts,
+            found.counts,
             Journal(),
             Traffic(),
             found.labels,
-            known and known.written_as(found.census.user_ids),
+            known and known.written_as(found.counts.user_ids),
             tell,
             are_statistics=statistics,
             shuffled=found.n_bytes,
@@ -230,16 +230,16 @@ class Shards(RemoteAnnotations):
             Whether people come here to be written, one shard at a time, because workers do not
             see the folder. By default it is tried out.
         """
-        kept_in = PosteriorFolder(Path(folder).resolve(), through_client)
-        return replace(self, kept_in=kept_in, traffic=Traffic())
+        saved_in = PosteriorFolder(Path(folder).resolve(), through_client)
+        return replace(self, saved_in=saved_in, traffic=Traffic())
 
     @contextmanager
     def folder(self) -> Iterator[UserFolder | None]:
         """Open the folder that posteriors go to, if there is one."""
-        if self.kept_in is None:
+        if self.saved_in is None:
             yield None
             return
-        with folder_of_users(self.kept_in.folder) as folder:
+        with folder_of_users(self.saved_in.folder) as folder:
             yield folder
 
     @property
@@ -257,14 +257,14 @@ class Shards(RemoteAnnotations):
         )
 
     def __len__(self) -> int:
-        return len(self.said)
+        return len(self.parts)
 
     def __repr__(self) -> str:
-        census = self.census
-        labels = counted(census.n_labels, "label")
-        if census.loss == ChoiceLoss.name:
-            labels = counted(census.n_positive, "choice")
-        what = f"Shards: {labels} by {len(census.user_ids):,} people"
+        counts = self.counts
+        labels = counted(counts.n_labels, "label")
+        if counts.loss == ChoiceLoss.name:
+            labels = counted(counts.n_positive, "choice")
+        what = f"Shards: {labels} by {len(counts.user_ids):,} people"
         if not self.are_statistics:
             what += f" on {len(self.catalogue.ids):,} items"
         return f"{what}, in {len(self)} shards" + " of statistics" * self.are_statistics
@@ -306,7 +306,7 @@ class Shards(RemoteAnnotations):
 
     def release(self) -> None:
         """Take the labels off the cluster."""
-        release(self.said)
+        release(self.parts)
 
 
 def _refuse_rows_only(features: object, threshold: object) -> None:

@@ -55,10 +55,10 @@ def silent(what: str, done: int, total: int) -> None:
 class ShuffledData:
     """Shards, and what is known of all of them; ``n_bytes`` is what had to travel for it."""
 
-    said: list[Future]
+    parts: list[Future]
     catalogue: ItemBroadcast
     labels: LabelTable
-    census: LabelCounts
+    counts: LabelCounts
     n_bytes: int
 
 
@@ -82,13 +82,13 @@ class Shuffle:
     ) -> ShuffledData:
         """Bring partitions together; leave nothing else on the cluster.
 
-        ``how`` labels are read is said as in `read_label_table`.
+        ``how`` has the arguments of `read_label_table`.
         """
         try:
             items = None if catalogue is None else self._submit(identity, catalogue)
             tables = self._read(parts, items)
-            counted, kinds = zip(*self._each(_seen, tables), strict=True)
-            labels = read_label_table(counted, **how)
+            seen, kinds = zip(*self._each(_seen, tables), strict=True)
+            labels = read_label_table(seen, **how)
             roles = mixed_ids(kinds)
             if roles:
                 tables = [(self._submit(ids_as_texts, one, roles), name) for one, name in tables]
@@ -99,18 +99,19 @@ class Shuffle:
                 found = self._each(items_in, tables, self.features)
                 catalogue = join_catalogue(found, self.features)
             items = self._submit(identity, catalogue) if items is None else items
-            said, sizes = self._joined(tables, items, labels)
-            counts = [self._submit(_count, one, labels) for one in said]
-            parts_found = self._done("bringing people together", counts)
+            shards, sizes = self._joined(tables, items, labels)
+            counting = [self._submit(_count, one, labels) for one in shards]
+            counted = self._done("bringing people together", counting)
             n_bytes = sum(self.client.gather(sizes))
         finally:
             self._release()
         release_memory_of_workers(self.client)
-        there = [number for number, one in enumerate(parts_found) if one is not None]
-        census = LabelCounts.of([parts_found[number] for number in there])
+        there = [number for number, one in enumerate(counted) if one is not None]
+        counts = LabelCounts.of([counted[number] for number in there])
         if self.statistics:
-            census = replace(census, n_labels=labels.n_labels, n_positive=labels.n_positive)
-        return ShuffledData([said[number] for number in there], catalogue, labels, census, n_bytes)
+            counts = replace(counts, n_labels=labels.n_labels, n_positive=labels.n_positive)
+        full = [shards[number] for number in there]
+        return ShuffledData(full, catalogue, labels, counts, n_bytes)
 
     def _read(self, parts: Iterable[object], items: Future | None) -> list[Part]:
         tables = []
@@ -136,12 +137,12 @@ class Shuffle:
         else:
             pieces = [self._submit(by_shard, table, n_shards) for table, _ in tables]
         sizes = [self.client.submit(_size_of, one, pure=False) for one in pieces]
-        said = []
+        shards = []
         for n in range(n_shards):
             mine = [self._submit(getitem, one, n) for one in pieces]
-            said.append(self.client.submit(join, mine, items, labels, pure=False))
+            shards.append(self.client.submit(join, mine, items, labels, pure=False))
         self._release()  # partitions and pieces go as soon as shards are made of them
-        return said, sizes
+        return shards, sizes
 
     def _submit(self, work: Callable[..., object], *given: object) -> Future:
         self._made.append(self.client.submit(work, *given, pure=False))

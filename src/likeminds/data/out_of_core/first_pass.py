@@ -1,6 +1,6 @@
 """A first pass over labels on disk, which counts users, items and labels."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from likeminds._util.checks import listing
 from likeminds.data.column_roles import as_frame, read_values
 from likeminds.data.grades import ParsedLabels, divide_evenly, read_answers
 from likeminds.data.identifiers import encode
+from likeminds.data.label_parsing import LabelReading
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
 from likeminds.data.tables import (
     LinkedFeatures,
@@ -95,21 +96,21 @@ def survey(
     columns = [name for role in ("user", "item", "label") if (name := roles[role]) is not None]
     counted = {name: _ValueCounter(name) for name in columns}
     for piece in parts.pieces(parts.sources(columns), n_rows):
-        for values in counted.values():
-            values.add(piece)
+        for counter in counted.values():
+            counter.add(piece)
         progress(len(piece.table))
     person, label = roles["user"], roles["label"]
     assert person is not None
     assert label is not None
     ids, people = counted[person].ids()
     codes, user_ids = encode(ids, "users")
-    _, labels = counted[label].ids()
+    values, labels = counted[label].ids()
     if len(labels.codes) > _MOST_LABELS:
         raise ValueError(
             f"Column {label!r} has {len(labels.codes):,} different values, too many for labels or "
             "grades. Round them first, or write which are above a threshold."
         )
-    answers, by_median = _read_labels(counted[label], label, options, head)
+    answers, by_median = _read_labels(values, labels.counts, label, options, head)
     found = FirstPass(
         roles=roles,
         features=features or None,
@@ -151,26 +152,38 @@ def _with_items(
 
 
 def _read_labels(
-    counted: "_ValueCounter", name: str, options: Mapping[str, Any], head: Any
+    values: IdArray, counts: Index, name: str, options: Mapping[str, Any], head: Any
 ) -> tuple[ParsedLabels, bool]:
-    """Return how each of the different labels is read, and whether the person's median says."""
-    values, found = counted.ids()
-    how: dict[str, Any] = {
-        key: options.get(key) for key in ("positive", "threshold", "grades", "reading")
-    }
-    known = how.pop("reading")
-    by_median = "median" in {how["threshold"], known and known.threshold}
-    if by_median:
-        # Each stands for itself: what is above is known once people's labels are together.
-        return read_answers(values, threshold="median", within=[np.arange(len(values))]), True
-    if not any(value is not None for value in how.values()):
+    """Return how each of the distinct labels is read, and whether a user's median divides them."""
+    how = {key: options.get(key) for key in ("positive", "threshold", "grades")}
+    known: LabelReading | None = options.get("reading")
+    if "median" in {how["threshold"], known and known.threshold}:
+        return read_counted_labels(values, counts, threshold="median"), True
+    if all(value is None for value in how.values()):
         how["grades"] = ordered_categories(head, name)
-    answers = read_answers(values, known=known, **how)
+    return read_counted_labels(values, counts, known=known, **how), False
+
+
+def read_counted_labels(
+    values: Sequence[Hashable] | IdArray,
+    counts: Index,
+    *,
+    threshold: float | str | None = None,
+    known: LabelReading | None = None,
+    **how: Any,
+) -> ParsedLabels:
+    """Read distinct labels, given how often each occurs: see `read_answers`.
+
+    Grades above the one that divides all labels most evenly are positive. With the median as
+    threshold, each label stands for itself: users' labels have to be together for that.
+    """
+    within = [np.arange(len(values))] if threshold == "median" else ()
+    answers = read_answers(values, threshold=threshold, known=known, within=within, **how)
     if answers.grades is None or known is not None or answers.reading is None:
-        return answers, False
-    cut = divide_evenly(answers.grades, found.counts)
+        return answers
+    cut = divide_evenly(answers.grades, counts)
     reading = replace(answers.reading, threshold=cut)
-    return ParsedLabels(answers.grades > cut, reading, answers.grades), False
+    return ParsedLabels(answers.grades > cut, reading, answers.grades)
 
 
 def _refuse_not_read(roles: Mapping[str, str | None], options: Mapping[str, Any]) -> None:
