@@ -9,7 +9,7 @@ from likeminds._util.array_types import IdArray
 from likeminds._util.checks import close_matches, did_you_mean, listing
 from likeminds._util.lazy_imports import nw, pa
 from likeminds._util.text_format import visible
-from likeminds.data.identifiers import IntegerCodes
+from likeminds.data.identifiers import IntegerCodes, as_objects
 from likeminds.data.sources import Texts
 
 if TYPE_CHECKING:
@@ -277,15 +277,11 @@ def _of_decimals(values: Sequence[Any], as_ids: bool) -> IdArray:
     if not as_ids:
         return np.array([float(value) for value in values])
     whole = all(value == value.to_integral_value() for value in values)
-    array = np.empty(len(values), dtype=object)
-    array[:] = [int(value) if whole else str(value) for value in values]
-    return array
+    return as_objects([int(value) if whole else str(value) for value in values])
 
 
 def _of_bytes(values: Sequence[bytes], name: str) -> IdArray:
-    array = np.empty(len(values), dtype=object)
     try:
-        array[:] = [value.decode() for value in values]
+        return as_objects([value.decode() for value in values])
     except UnicodeDecodeError as error:
         raise ValueError(f"Column {name!r} holds bytes that are no UTF-8 texts.") from error
-    return array

@@ -14,7 +14,7 @@ from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing, read_only, refuse_not_finite, same_length
 from likeminds.data.column_roles import find_column, is_usual, not_found, read_values, with_index
 from likeminds.data.id_coercion import write_as_known
-from likeminds.data.identifiers import as_distinct, is_missing, join_ids, lookup
+from likeminds.data.identifiers import as_distinct, as_objects, is_missing, join_ids, lookup
 from likeminds.data.sources import read_table
 
 # A category that fewer people share says nothing about others who share it.
@@ -267,9 +267,7 @@ def _typed(name: str, values: Sequence[Any]) -> NDArray[Any]:
             f"user_features: {name!r} has both numbers and texts, such as {mixed[0]!r}. "
             "Write all of them as texts, or all as numbers."
         )
-    texts = np.empty(len(clean), dtype=object)
-    texts[:] = [None if value is None else str(value) for value in clean]
-    return texts
+    return as_objects([None if value is None else str(value) for value in clean])
 
 
 def _kind(column: NDArray[Any]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from likeminds._util.array_types import IdArray
 from likeminds._util.checks import listing
 from likeminds._util.lazy_rows import LazyIds
-from likeminds.data.identifiers import as_id_array, positions
+from likeminds.data.identifiers import as_id_array, as_objects, positions
 
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?\s*")
 _WHOLE = re.compile(r"-?[1-9]\d*|0")
@@ -45,9 +45,7 @@ def write_as_known(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArra
     numbers = np.array(found) if _types(found) <= {int} else None
     if numbers is not None and numbers.dtype.kind == "i":
         return numbers
-    result = np.empty(len(found), dtype=object)
-    result[:] = found
-    return result
+    return as_objects(found)
 
 
 class _Candidates:

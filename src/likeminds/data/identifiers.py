@@ -156,7 +156,7 @@ def _to_array(ids: Iterable[Hashable], name: str) -> IdArray:
         # Whole numbers too large for one integer type would come back as rounded floats.
         if numbers.dtype.kind != "f" or isinstance(values[0], float | np.floating):
             return numbers
-    return _as_objects(values)
+    return as_objects(values)
 
 
 def _missing(array: IdArray) -> Index:
@@ -191,17 +191,18 @@ def _without_times(array: IdArray) -> IdArray:
             exact = whole.astype(array.dtype) == array
             both = zip(whole.tolist(), array, exact, strict=True)
             values = [coarse if same else fine for coarse, fine, same in both]
-        return _as_objects([str(value).replace("T", " ") for value in values])
+        return as_objects([str(value).replace("T", " ") for value in values])
     if array.dtype.kind != "O":
         return array
     values = array.tolist()
     if not any(issubclass(kind, date | time | timedelta) for kind in set(map(type, values))):
         return array
     times = (date, time, timedelta)
-    return _as_objects([str(value) if isinstance(value, times) else value for value in values])
+    return as_objects([str(value) if isinstance(value, times) else value for value in values])
 
 
-def _as_objects(values: Sequence[Any]) -> IdArray:
+def as_objects(values: Sequence[Any]) -> IdArray:
+    """Return values as an array of objects, tuples included."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
@@ -233,7 +234,7 @@ def _encode_objects(array: IdArray, name: str) -> tuple[Index, IdArray]:
     with suppress(TypeError):
         ordered = sorted(ordered, key=_by_number if _are_whole_numbers(ordered) else None)
     position = {value: code for code, value in enumerate(ordered)}
-    distinct = _as_objects(ordered)
+    distinct = as_objects(ordered)
     codes = np.fromiter((position[value] for value in values), dtype=np.intp, count=len(values))
     return codes, distinct
 

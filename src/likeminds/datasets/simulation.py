@@ -110,8 +110,8 @@ def make_simulation(
     >>> simulation.school
     array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
     """
-    _refuse_below(1, n_users=n_users, n_features=n_features, n_positive=n_positive)
-    _refuse_below(n_positive + 1, n_samples=n_samples)
+    refuse_below(1, n_users=n_users, n_features=n_features, n_positive=n_positive)
+    refuse_below(n_positive + 1, n_samples=n_samples)
     rng = np.random.default_rng(random_state)
     consensus = rng.uniform(0, consensus_high, n_features)
     consensus += rng.normal(0, consensus_spread, n_features)
@@ -192,11 +192,11 @@ def make_schools(
     >>> np.bincount(simulation.school)
     array([3, 3])
     """
-    _refuse_below(1, n_schools=n_schools, n_users=n_users)
-    _refuse_below(2, n_labels=n_labels)
-    _refuse_below(0, n_loners=n_loners)
-    _refuse_below(n_loners, n_users=n_users)
-    _refuse_below(n_labels, n_items=n_items)
+    refuse_below(1, n_schools=n_schools, n_users=n_users)
+    refuse_below(2, n_labels=n_labels)
+    refuse_below(0, n_loners=n_loners)
+    refuse_below(n_loners, n_users=n_users)
+    refuse_below(n_labels, n_items=n_items)
     refuse_outside_unit(contested=contested, positive_rate=positive_rate, label_noise=label_noise)
     rng = np.random.default_rng(random_state)
     consensus = _directions(rng, 1, n_features, consensus_strength)[0]
@@ -299,7 +299,8 @@ def _misread(rng: Generator, labels: Bool, noise: float) -> Bool:
     return np.where(alike, labels, flipped)
 
 
-def _refuse_below(least: int, **numbers: int) -> None:
+def refuse_below(least: int, **numbers: int) -> None:
+    """Refuse numbers that are too small, by their names."""
     for name, number in numbers.items():
         if number < least:
             raise ValueError(f"{name} must be at least {least}, but is {number}.")

@@ -14,6 +14,7 @@ from likeminds._util.checks import refuse_outside_unit
 from likeminds.data.annotations import Annotations
 from likeminds.datasets.image_folders import ENOUGH_LABELS, ImageCrowd
 from likeminds.datasets.paper_images import SHOES_VARIANCE
+from likeminds.datasets.simulation import refuse_below
 from likeminds.features.reduction import Reduce, component_names
 
 Int = NDArray[np.intp]
@@ -199,10 +200,18 @@ def make_sketch_shoes(
     refuse_outside_unit(loners=loners, label_noise=label_noise)
     rng = np.random.default_rng(random_state)
     stored = _bundle()
-    _refuse_bad_sizes(
-        n_pictures, users_per_attribute, pictures_each, n_components, len(stored["kinds"])
+    refuse_below(
+        1,
+        users_per_attribute=users_per_attribute,
+        n_components=1 if n_components is None else n_components,
     )
-    traits = _standardise(stored["traits"][:n_pictures].astype(np.float64))
+    refuse_below(2, pictures_each=pictures_each)
+    refuse_below(pictures_each, n_pictures=n_pictures)
+    if n_pictures > len(stored["kinds"]):
+        raise ValueError(f"n_pictures must be at most {len(stored['kinds'])}, but is {n_pictures}.")
+    traits = stored["traits"][:n_pictures].astype(np.float64)
+    spread = traits.std(axis=0)
+    traits = (traits - traits.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     features = stored["features"][:n_pictures].astype(np.float64)
     if n_components is not None:
         features = Reduce(1.0).fit(features).transform(features)[:, :n_components]
@@ -259,11 +268,6 @@ def _annotations(
     )
 
 
-def _standardise(traits: Float) -> Float:
-    spread = traits.std(axis=0)
-    return np.asarray((traits - traits.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
-
-
 def _chosen(attributes: Iterable[str] | None) -> tuple[str, ...]:
     if attributes is None:
         return ATTRIBUTES
@@ -274,22 +278,6 @@ def _chosen(attributes: Iterable[str] | None) -> tuple[str, ...]:
             f"attributes must be some of {', '.join(ATTRIBUTES)}, but are {list(wanted)}."
         )
     return tuple(dict.fromkeys(wanted))
-
-
-def _refuse_bad_sizes(
-    n_pictures: int, people: int, each: int, n_components: int | None, n_bundled: int
-) -> None:
-    least = {
-        "users_per_attribute": (people, 1),
-        "pictures_each": (each, 2),
-        "n_pictures": (n_pictures, max(each, 2)),
-        "n_components": (1 if n_components is None else n_components, 1),
-    }
-    for name, (number, lowest) in least.items():
-        if number < lowest:
-            raise ValueError(f"{name} must be at least {lowest}, but is {number}.")
-    if n_pictures > n_bundled:
-        raise ValueError(f"n_pictures must be at most {n_bundled}, but is {n_pictures}.")
 
 
 # Standard deviation of weights within a school, and the range of users' shares of positives.
