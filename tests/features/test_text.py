@@ -6,7 +6,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import networks
 from likeminds.features import SentenceEmbeddings, TextFeatures
-from likeminds.features.wordpiece import WordPiece
+from likeminds.features._onnx import WordPiece
 
 TEXTS = ["a red shoe", "a red boot with laces", "an open sandal", "open sandal, red laces", "boot"]
 VOCABULARY = [

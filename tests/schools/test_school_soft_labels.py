@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, find_schools
-from likeminds.metrics.calibration import calibrate
+from likeminds.metrics.severity import calibrate
 from likeminds.schools import Explanation, school_soft_labels
 from likeminds.schools.items import Items
 from likeminds.schools.school_soft_labels import BOUND, VoteMatrices, YesLogOdds, shares_of_groups

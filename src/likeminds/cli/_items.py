@@ -98,8 +98,8 @@ class FeatureTable(NamedTuple):
         """Read --features, in the order of the model's; ``column`` has the items of labels."""
         from likeminds._util.checks import did_you_mean, listing
         from likeminds._util.text_format import mask
-        from likeminds.data.categorical_encoding import encode_items
         from likeminds.data.column_roles import item_texts
+        from likeminds.data.feature_columns import encode_items
         from likeminds.data.sources import read_table
 
         assert items.features is not None

@@ -24,10 +24,9 @@ from likeminds.data.choice_sets import (
 )
 from likeminds.data.coded_labels import CodedLabels, known_covariates
 from likeminds.data.column_roles import default_verb
-from likeminds.data.duplicates import merge_duplicates
 from likeminds.data.grades import read_answers
 from likeminds.data.identifiers import as_id_array, encode
-from likeminds.data.joining import joined_columns, named_choice_sets
+from likeminds.data.joining import joined_columns, merge_duplicates, named_choice_sets
 from likeminds.data.label_parsing import LabelReading
 from likeminds.data.sources import give_back, read_csv, read_parquet, read_table
 from likeminds.data.tables import FrameOptions, frame_arguments
@@ -210,7 +209,7 @@ class Annotations(CodedLabels):
             Files are read by `from_csv`, `from_parquet` and `from_source`.
         user, item, label, attribute, weight, choice_set : str, optional
             The names of the columns. Without them, columns with usual names are taken:
-            see `likeminds.data.tables.COLUMN_NAMES`. Only user and label must exist.
+            see `likeminds.data.column_roles.COLUMN_NAMES`. Only user and label must exist.
         alternative, availability : str, optional
             Columns of choice experiments: which alternative a row is about (alt, alternative), and
             whether it was available (availability, av): rows with 0 are left out.

@@ -20,9 +20,8 @@ from likeminds.data.splits import folds_within_users
 from likeminds.diagnostics.auc_mixture import attentive
 from likeminds.diagnostics.constant_answers import p_few_runs, p_same_answer
 from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
-from likeminds.metrics.calibration import calibrate
 from likeminds.metrics.paired import discoveries
-from likeminds.metrics.severity import Severity, are_chosen
+from likeminds.metrics.severity import Severity, are_chosen, calibrate
 from likeminds.mixed_model.user_posteriors import new_item_posteriors
 from likeminds.rankers.capabilities import with_consensus
 from likeminds.rankers.prior_ranker import PriorRanker

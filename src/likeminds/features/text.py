@@ -17,10 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.checks import listing
 from likeminds._util.text_format import TEXT_NAME
-from likeminds.features._onnx import Network, digest_of_model, model_file, refuse_broken_rows
+from likeminds.features._onnx import (
+    Network,
+    WordPiece,
+    digest_of_model,
+    model_file,
+    refuse_broken_rows,
+)
 from likeminds.features.extractor import Extractor, Names, one_of, positive_integer
 from likeminds.features.feature_cache import Rows, digest
-from likeminds.features.wordpiece import WordPiece
 
 # How many letters pieces of words have; those of a single text tell nothing where there are many.
 _PIECES, _MANY_TEXTS = (2, 5), 100

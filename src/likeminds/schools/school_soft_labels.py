@@ -14,7 +14,7 @@ from likeminds._util.result_tables import Frames, ResultTable
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.metrics.calibration import calibrate
+from likeminds.metrics.severity import calibrate
 from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.rankers.capabilities import Capability
 from likeminds.schools.items import Items
