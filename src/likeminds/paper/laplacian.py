@@ -4,12 +4,12 @@ The graph joins every positive row of a person to every negative one, with weigh
 ``w_p w_q / (w_+ w_-)`` (``1 / (n_+ n_-)`` when all rows count alike; ``w_+`` and ``w_-``
 are the sums of the weights of each class). Where labels are grades it joins every two rows of
 unequal grades, with weight ``w_r w_s / N``, N being the weight of all such pairs: see
-`losses.graded`. Its Laplacian L turns the squared AUC loss
+`losses.loss`. Its Laplacian L turns the squared AUC loss
 into a quadratic form,
 
     1/2 (y - f)' L (y - f) = 1/2 mean over pairs of (1 - (f_p - f_q))^2,    y in {0, 1},
 
-and has n^2 entries that nobody needs to write down.
+and its n^2 entries are never needed.
 """
 
 import numpy as np
@@ -49,8 +49,7 @@ def laplacian_product(A: ArrayLike, labels: ArrayLike, weights: ArrayLike | None
     total = by_grade.sum(axis=1)
     sums = by_grade @ rows
     others = (total.sum() - total)[grade, None] * rows - (sums.sum(axis=0) - sums)[grade]
-    product: Float = (weight[:, None] * others / pairs).T
-    return product
+    return np.asarray((weight[:, None] * others / pairs).T)
 
 
 def laplacian_form(
@@ -78,8 +77,7 @@ def laplacian_form(
     same_length(A=left, B=right)
     # L annihilates constants: centring B leaves the product and removes the cancellation.
     centred = np.asarray(right, dtype=np.float64) - right[:1]
-    form: Float = laplacian_product(left, labels, weights) @ centred
-    return form
+    return np.asarray(laplacian_product(left, labels, weights) @ centred)
 
 
 def explicit_laplacian(labels: ArrayLike, weights: ArrayLike | None = None) -> Float:
@@ -94,8 +92,7 @@ def explicit_laplacian(labels: ArrayLike, weights: ArrayLike | None = None) -> F
     """
     weight, grade, pairs = _graph(labels, weights, len(np.asarray(labels)))
     affinity = np.outer(weight, weight) * (grade[:, None] != grade) / pairs
-    laplacian: Float = np.diag(affinity.sum(axis=1)) - affinity
-    return laplacian
+    return np.asarray(np.diag(affinity.sum(axis=1)) - affinity)
 
 
 def _graph(labels: ArrayLike, weights: ArrayLike | None, n_rows: int) -> tuple[Float, Index, float]:

@@ -24,16 +24,16 @@ def lipschitz_bound(statistics: Statistics, scale: Float | None = None) -> float
     Parameters
     ----------
     statistics : Statistics
-        Who said what.
+        Of all users' labels.
     scale : array of shape (n_features,), optional
         Measure features in these units.
 
     Examples
     --------
-    >>> said = Annotations(
+    >>> annotations = Annotations(
     ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [2.0], [4.0]]
     ... )
-    >>> lipschitz_bound(Statistics.from_annotations(said))  # 3 sqrt(3) (3 * 21) / (1 * 2)
+    >>> lipschitz_bound(Statistics.from_annotations(annotations))  # 3 sqrt(3) (3 * 21) / (1 * 2)
     163.67...
     """
     negatives, positives = statistics.class_weight.T
@@ -52,10 +52,10 @@ def lipschitz_constant(loss: QuadraticLoss) -> float:
 
     Examples
     --------
-    >>> said = Annotations(
+    >>> annotations = Annotations(
     ...     users=["ann"] * 3, items=None, labels=[0, 0, 1], features=[[1.0], [2.0], [4.0]]
     ... )
-    >>> loss = SquaredAUC().of(Statistics.from_annotations(said))
+    >>> loss = SquaredAUC().of(Statistics.from_annotations(annotations))
     >>> round(lipschitz_constant(loss), 9)  # one person: 3 A, with A = 0.25 + 0 + 2.5^2
     19.5
     """

@@ -68,7 +68,7 @@ class FastSolver:
         problem, no consensus at all, and a few (on small problems also many) steps of the
         path that proximal gradients take.
     memory : int
-        Bytes that the eigenvectors of people with few labels may take.
+        Bytes that the eigenvectors of users with few labels may take.
     """
 
     n_starts: int = 4

@@ -17,18 +17,10 @@ Callback = Callable[[int, float, float], bool | None]
 
 @dataclass(frozen=True)
 class History:
-    """Objective and residual of a solver, one entry per step.
+    """Objective and residual of a solver, one entry per step."""
 
-    Attributes
-    ----------
-    objective : array of shape (n_steps + 1,)
-        Loss plus penalties, the start included.
-    residual : array of shape (n_steps,)
-        Relative optimality residual after each step.
-    """
-
-    objective: Float
-    residual: Float
+    objective: Float  # loss plus penalties, the start included; shape (n_steps + 1,)
+    residual: Float  # relative optimality residual after each step, shape (n_steps,)
 
 
 @dataclass(frozen=True)
@@ -97,7 +89,7 @@ def objective(
     parts: Parts,
     gradient: Float | None = None,
 ) -> float:
-    """Return loss plus penalties; ``gradient`` is the loss's, by everybody's weights."""
+    """Return loss plus penalties; ``gradient`` is the loss's, by all users' weights."""
     penalties = (component.value(part) for component, part in zip(components, parts, strict=True))
     return loss.value(total_weights(parts, loss.shape[0]), gradient) + sum(penalties)
 
@@ -110,8 +102,8 @@ def optimality_residual(
 ) -> float:
     """Return the distance of zero to the objective's subdifferential, relative.
 
-    It is measured in units of the loss's gradient at zero, so that it means the same
-    whatever the number of people and the scale of the features.
+    Its unit is the length of the loss's gradient at zero, so it does not depend on the number of
+    users and the scale of the features.
     """
     if gradient is None:
         gradient = loss.gradient(total_weights(parts, loss.shape[0]))
