@@ -117,7 +117,7 @@ def test_several_workers_find_the_same(schools, found):
     parallel = compare(schools, QUICK, repeats=3, n_jobs=2, **QUIET)
     for column in ("ranker", "repeat", "parameters"):
         assert parallel.table()[column] == found.table()[column]
-    ours, theirs = (np.array(c.table["score_by_user"].to_pylist()) for c in (found, parallel))
+    ours, theirs = (np.array(c.table()["score_by_user"].to_pylist()) for c in (found, parallel))
     np.testing.assert_allclose(theirs, ours)
 
 
