@@ -19,8 +19,7 @@ from likeminds import (
 )
 from likeminds.diagnostics import auc_interval
 from likeminds.diagnostics.annotators import refittable
-from likeminds.diagnostics.auc_mixture import attentive
-from likeminds.diagnostics.constant_answers import p_few_runs
+from likeminds.diagnostics.answer_models import fit_attentive, p_few_runs
 from likeminds.diagnostics.strata import Strata
 from likeminds.metrics.severity import Severity
 from likeminds.rankers.baselines import RidgeToConsensus
@@ -91,7 +90,7 @@ def test_few_labels_are_unclear():
     assert counts["random", "unclear"] == 24
 
 
-def test_everybody_random_is_not_everybody_attentive():
+def test_everybody_random_is_not_everybody_fit_attentive():
     crowd, _ = planted(60, 0, random=N, contrary=0)
     found = diagnose(ThreeLevelRanker().fit(crowd), crowd)
     assert found.counts["agrees"] + found.counts["different"] <= 0.05 * N
@@ -234,7 +233,7 @@ def test_the_share_of_random_people_is_estimated():
     for share in (0.0, 0.3):
         careless = rng.random(600) < share
         true = np.where(careless, 0.5, rng.normal(0.8, 0.07, 600))
-        found = attentive(rng.normal(true, 0.06), np.full(600, 0.06**2), np.full(600, 0.06**2))
+        found = fit_attentive(rng.normal(true, 0.06), np.full(600, 0.06**2), np.full(600, 0.06**2))
         assert found.random_share == pytest.approx(share, abs=0.06)
         assert found.mean == pytest.approx(0.8, abs=0.02)
 

@@ -17,8 +17,7 @@ from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
 from likeminds.data.splits import folds_within_users
-from likeminds.diagnostics.auc_mixture import attentive
-from likeminds.diagnostics.constant_answers import p_few_runs, p_same_answer
+from likeminds.diagnostics.answer_models import fit_attentive, p_few_runs, p_same_answer
 from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
 from likeminds.metrics.paired import discoveries
 from likeminds.metrics.severity import Severity, are_chosen, calibrate
@@ -42,16 +41,15 @@ MEANINGS = {
     UNCLEAR: "too few labels, or labels of one kind, to tell",
 }
 
-# Folds share labels: what one held out, the others learned from, which moves their AUCs together.
-# For a function learned from a person's labels alone, the variance of the mean is up to twice that
-# of independent folds.
+# Folds share training labels, which correlates their AUCs. For a function learned from a user's
+# labels alone, the variance of the mean is up to twice that of independent folds.
 _SHARED_FOLDS = 2.0
 _TWO_SIDED = 1.96
 # A perfect ranking must be this many standard deviations from chance for labels to be enough.
 _CLEAR = 3.0
-# Fewer people do not say what an attentive one is like.
+# The fewest users that a distribution of attentive ones is fitted to.
 _FEWEST_PEOPLE = 10
-# From so many people and labels, the learned prior is kept for every fold.
+# From so many users and labels, folds share the learned prior.
 _MANY_PEOPLE, _MANY_LABELS = 200, 20_000
 # Parameters that a fit may choose, with an underscore.
 _CHOSEN = ("n_groups", "n_item_factors", "loss", "covariance")
@@ -59,12 +57,12 @@ _CHOSEN = ("n_groups", "n_item_factors", "loss", "covariance")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnostics(ResultTable):
-    """How well everybody's labels are predicted, and what that says about them.
+    """How well each user's labels are predicted, and a verdict; a table with a row per user.
 
     Attributes
     ----------
     users : array of shape (n_users,)
-        The people.
+        The users.
     verdict : array of shape (n_users,)
         "agrees": the consensus predicts their labels. "different": their own function predicts
         them, and better than the consensus does. "reversed": the consensus predicts the opposite
@@ -73,24 +71,20 @@ class Diagnostics(ResultTable):
         threshold would vary, or they come in long runs. "random": nothing predicts them better
         than chance, though there are enough labels to tell. "unclear": too little is known.
     consensus_auc, own_auc : arrays of shape (n_users,)
-        AUC of the consensus and of the person's own function, on labels they were not fitted
-        to; NaN for people without a pair to compare.
+        AUC of the consensus and of the user's own function on held-out labels; NaN for users
+        without a pair to compare.
     low, high : arrays of shape (n_users,)
         A 95 % interval of ``own_auc``.
-    n_labels : array of shape (n_users,)
-        How many labels each person gave.
-    positive_share : array of shape (n_users,)
-        How many of them are positive.
+    n_labels, positive_share : arrays of shape (n_users,)
+        The number of labels, and the share of positive ones.
     readiness : array of shape (n_users,)
-        How readily somebody says yes: the log-odds of a yes above those of the crowd, to items
-        of the same score by the consensus. Zero is as readily as most, below zero is strict;
-        somebody with few labels is taken to be nearer to zero. NaN where people choose among
-        what is shown, and say yes to one of it whatever they think.
+        The log-odds of a yes above those of the crowd, for items of the same score by the
+        consensus, shrunk to zero for users with few labels. Below zero is strict. NaN for choices
+        among the items shown.
     p_chance : array of shape (n_users,)
-        How likely chance alone would rank as well as the better of both functions.
+        The p-value of ranking as well as the better of both functions by chance.
     p_attentive : array of shape (n_users,)
-        How likely an attentive person of this crowd would be ranked as badly; NaN where the
-        labels, or the people, are too few to say.
+        The p-value of an attentive user's AUC being as low; NaN where labels or users are too few.
     held_out : bool
         Whether the labels were held out already, rather than by cross-fitting.
     """
@@ -111,11 +105,11 @@ class Diagnostics(ResultTable):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many people there are of each verdict."""
+        """The number of users with each verdict."""
         return {verdict: int((self.verdict == verdict).sum()) for verdict in VERDICTS}
 
     def of(self, verdict: str) -> IdArray:
-        """Return the people with a verdict."""
+        """Return the users with a verdict."""
         if verdict not in VERDICTS:
             raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, not {verdict!r}.")
         chosen: IdArray = self.users[self.verdict == verdict]
@@ -134,14 +128,14 @@ class Diagnostics(ResultTable):
 
     @property
     def severity(self) -> Severity | None:
-        """How severe people are: the shares of their yes; None where they choose in groups."""
+        """The shares of yes by user; None for choices."""
         if not np.isfinite(self.readiness).any():
             return None
         return Severity(self.users, self.positive_share, self.n_labels)
 
     @property
     def yes_where_divided(self) -> Float:
-        """The share of a person's yes to items that the crowd is divided on evenly."""
+        """The share of a user's yes to items that divide the crowd evenly."""
         return np.asarray(expit(self.readiness))
 
     def __repr__(self) -> str:
@@ -167,26 +161,25 @@ def diagnose(
     level: float = 0.05,
     random_state: int = 0,
 ) -> Diagnostics:
-    """Say of each annotator whether they agree, differ, are reversed, constant or random.
+    """Judge of each annotator whether they agree, differ, are reversed, constant or random.
 
-    Everybody's labels are held out fold by fold, and scored by the consensus and by the person's
-    own function fitted to the rest. Somebody whose own function predicts held-out labels is
-    different, however far from the consensus; only somebody whom nothing predicts is random.
+    Labels are held out fold by fold, and scored by the consensus and by the user's own function
+    fitted to the rest. Users whose own function predicts held-out labels are different, however
+    far from the consensus; only users whom nothing predicts are random.
 
     Parameters
     ----------
     ranker : ranker
         A fitted ranker of this library.
     annotations : Annotations
-        What it was fitted to; or, with ``n_folds=None``, other labels of the same people.
+        What it was fitted to; or, with ``n_folds=None``, other labels of the same users.
     n_folds : int or None, default=5
-        How many times the ranker is fitted again, with the parameters (and the number of
-        groups) it has: this is what the call costs. From 200 people and 20,000 labels, rankers
-        with a learned prior keep it, and find the posteriors of items and users again. None takes
-        the ranker as it is, for labels that it has not seen.
+        How many times the ranker is fitted again, with its parameters. From 200 users and 20,000
+        labels, rankers with a learned prior keep it, and find the posteriors of items and users
+        again. None takes the ranker as it is, for labels that it was not fitted to.
     level : float, default=0.05
-        The share of false discoveries (Benjamini and Hochberg) among those said to be
-        predictable, among those said to be different, and among those said to be random.
+        The false discovery rate (Benjamini and Hochberg) among users called predictable, among
+        those called different, and among those called random.
     random_state : int, default=0
         Which labels fall into which fold.
 
@@ -196,12 +189,10 @@ def diagnose(
 
     Notes
     -----
-    Labels are compared inside folds, or inside groups where most groups have both kinds. Against
-    chance, the variance of an AUC is that of a random order (doubled for a person's own function,
-    because folds learn from each other). To be called random somebody must not only fail that
-    test, at the plain level, but be predicted worse than an attentive person of this crowd would
-    be: few labels make neither case. What attentive people are like is estimated from all,
-    together with the share of random ones.
+    Labels are compared inside folds, or inside choice sets where most have both kinds. Against
+    chance, the variance of an AUC is that of a random order (doubled for a user's own function,
+    because folds learn from each other). Random users must not only fail that test, at the plain
+    level, but be predicted worse than attentive users, whose distribution is estimated from all.
 
     Examples
     --------
@@ -240,7 +231,7 @@ def refittable(ranker: Any) -> Ranker:
 
 def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
     with warnings.catch_warnings():
-        # Those whose labels of one kind are all held out get the consensus, as they should.
+        # Users whose labels of one kind are all held out get the consensus.
         warnings.filterwarnings("ignore", message=".*of one class only", category=UserWarning)
         fresh = refittable(ranker)
         if isinstance(fresh, PriorRanker):
@@ -249,7 +240,7 @@ def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
 
 
 def _is_large(ranker: Any, annotations: Annotations) -> bool:
-    """Say whether a prior depends so little on one fold that it need not be learned again."""
+    """Return whether one fold is too small a part to learn the prior again."""
     crowd = ranker._best_model._learned("crowd_")
     is_plain = crowd is not None and crowd.traits is None and crowd.logs is None
     return is_plain and annotations.n_users >= _MANY_PEOPLE and len(annotations) >= _MANY_LABELS
@@ -275,7 +266,7 @@ def _scores_without(ranker: Any, train: Annotations, held_out: Annotations) -> F
 
 
 def _both_scores(ranker: Any, annotations: Annotations) -> Float:
-    """Return scores by the consensus and by everybody's own function, shape (2, n_rows)."""
+    """Return scores by the consensus and by each user's own function, shape (2, n_rows)."""
     own = with_consensus(ranker).decision_function(annotations)
     return np.stack([ranker.consensus_scores(annotations), own])
 
@@ -330,9 +321,9 @@ def _judge(
 
 
 def _thresholds(said: Annotations, consensus: Float) -> tuple[Float, Float]:
-    """Return people's log-odds of a yes above the crowd's, and p-values of constant answers.
+    """Return users' log-odds of a yes above the crowd's, and p-values of constant answers.
 
-    Both are NaN where people choose in groups.
+    Both are NaN for choices.
     """
     labels, people, n = said.labels, said.user_codes, said.n_users
     if are_chosen(said) or not labels.any() or labels.all():
@@ -354,7 +345,7 @@ def _above(excess: Float, variance: Float) -> Float:
 
 
 def _p_attentive(auc: Float, chance: Float, counts: Float) -> Float:
-    """Return how likely an attentive person of this crowd has no higher an AUC."""
+    """Return p-values of an attentive user's AUC being as low."""
     found = np.full(len(auc), np.nan)
     known = np.isfinite(auc) & (_CLEAR**2 * chance <= 0.25)
     if known.sum() < _FEWEST_PEOPLE:
@@ -366,7 +357,7 @@ def _p_attentive(auc: Float, chance: Float, counts: Float) -> Float:
         auc_variance(np.full(len(positive), a), positive, negative) for a in (typical, 0.5)
     )
     noise = chance[known] * expected / even
-    crowd = attentive(auc[known], noise, chance[known])
+    crowd = fit_attentive(auc[known], noise, chance[known])
     found[known] = ndtr((auc[known] - crowd.mean) / np.sqrt(crowd.deviation**2 + noise))
     return found
 

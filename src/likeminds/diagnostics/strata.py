@@ -1,8 +1,8 @@
 """AUC inside strata: only labels that were held out together are compared.
 
-A person's labels are held out fold by fold, and each fold is scored by another fit. Where labels
-are random, those of one fold are a random order of its scores, so that the AUC inside folds is
-right on average and its variance is known; between folds neither holds.
+Each fold of a user's labels is scored by another fit. If labels are random, those of one fold are
+a random order of its scores, so the AUC inside folds is unbiased and its variance is known;
+between folds neither holds.
 """
 
 from dataclasses import dataclass
@@ -15,19 +15,7 @@ from likeminds._util.per_user_arrays import order_by
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """Labels in strata, each of one person.
-
-    Attributes
-    ----------
-    owner : array of shape (n_rows,)
-        The person of each label, as a position.
-    stratum : array of shape (n_rows,)
-        The number of the stratum.
-    positive : array of shape (n_rows,)
-        The label.
-    n_users : int
-        How many people there are.
-    """
+    """Labels with their users and strata; a stratum has labels of one user."""
 
     owner: Index
     stratum: Index
@@ -42,26 +30,26 @@ class Strata:
         return positive, _sums(self.stratum, None, n) - positive
 
     def n_pairs(self) -> Float:
-        """Return how many pairs each person has: a positive and a negative of one stratum."""
+        """Return how many pairs each user has: a positive and a negative of one stratum."""
         positive, negative = self.counts
         return self._by_user(positive * negative)
 
     def beaten(self, scores: Float) -> Float:
-        """Return for each label how many of the other kind in its stratum score lower.
+        """Return how many labels of the other kind in its stratum score lower; ties count half.
 
-        Ties count half. What a label beats is its rank among all less its rank among its kind.
+        That is a label's rank among all less its rank among its kind.
         """
         own_kind = 2 * self.stratum + self.positive
         return _midranks(self.stratum, scores) - _midranks(own_kind, scores)
 
     def auc(self, scores: Float) -> Float:
-        """Return the share of each person's pairs in the right order; NaN without pairs."""
+        """Return the share of each user's pairs in the right order; NaN without pairs."""
         right = self.beaten(scores)[self.positive]
         total = _sums(self.owner[self.positive], right, self.n_users)
         return _ratio(total, self.n_pairs())
 
     def chance_variance(self) -> Float:
-        """Return the variance of each person's AUC where labels are in random order."""
+        """Return the variance of each user's AUC where labels are in random order."""
         positive, negative = self.counts
         pairs = positive * negative
         return _ratio(self._by_user(pairs * (positive + negative + 1) / 12), self.n_pairs() ** 2)
@@ -69,8 +57,7 @@ class Strata:
     def difference_variance(self, first: Float, second: Float) -> Float:
         """Return the variance of the difference of two AUCs of the same labels.
 
-        That of DeLong, DeLong and Clarke-Pearson (1988): the differences of what each label
-        beats vary over a person's positive labels, and over the negative ones.
+        That of DeLong, DeLong and Clarke-Pearson (1988).
         """
         apart = self.beaten(first) - self.beaten(second)
         found = np.zeros(self.n_users)
@@ -93,9 +80,8 @@ def auc_interval(
 ) -> tuple[Float, Float]:
     """Return a score interval (an inverted test) for each AUC, for few labels, too.
 
-    All values from which the AUC found is no more than z standard errors away, with the variance
-    of Hanley and McNeil (1982) at that value, as Newcombe (2006) advises: a perfect ranking of
-    ten labels gets an interval that is wide, not empty.
+    All values at most z standard errors away, with the variance of Hanley and McNeil (1982) at
+    that value, as Newcombe (2006) advises: a perfect ranking of ten labels gets a wide interval.
 
     Examples
     --------

@@ -1,0 +1,121 @@
+"""Models of answers: constant and repeated ones, and AUCs of attentive and random users."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from likeminds._util.array_types import Bool, Float, Index
+from likeminds._util.per_user_arrays import order_by
+
+# A user whose rarer answer has at most this share gives nearly always the same answer.
+_RARE = 0.05
+# Rows are not in the order of answering if so many users have few runs, as in a sorted file.
+_SORTED, _LEVEL = 0.2, 0.05
+_STEPS = 500
+# The least mean AUC of attentive users.
+_LEAST_MEAN = 0.55
+
+
+def p_same_answer(yes: Bool, chance: Float, people: Index, n_users: int) -> Float:
+    """Return p-values of giving the rarer answer as seldom as each user, shape (n_users,).
+
+    Rows have an answer, the probability of a yes by a rater with the crowd's threshold, and a
+    user. The rarer answer has a Poisson binomial distribution; 1 where it is not rare.
+
+    Examples
+    --------
+    >>> yes = np.array([True] * 10 + [True, False] * 5)
+    >>> p_same_answer(yes, np.full(20, 0.5), np.repeat([0, 1], 10), 2).round(3)
+    array([0.001, 1.   ])
+    """
+    found = np.ones(n_users)
+    order, offsets = order_by(people, n_users)
+    for user in range(n_users):
+        rows = order[offsets[user] : offsets[user + 1]]
+        n_yes = int(yes[rows].sum())
+        rarer = min(n_yes, len(rows) - n_yes)
+        if not len(rows) or rarer > _RARE * len(rows):
+            continue
+        other = chance[rows] if n_yes == rarer else 1.0 - chance[rows]
+        counts = np.zeros(rarer + 1)  # probabilities of 0, 1, ... rarer answers
+        counts[0] = 1.0
+        for probability in other:
+            counts[1:] += probability * (counts[:-1] - counts[1:])
+            counts[0] *= 1.0 - probability
+        found[user] = counts.sum()
+    return found
+
+
+def p_few_runs(yes: Bool, people: Index, n_users: int) -> Float:
+    """Return p-values of few runs of answers (Wald and Wolfowitz, 1940; normal approximation).
+
+    If many users have few runs, rows are sorted rather than in the order of answering, and all
+    are NaN. So are users who always give the same answer.
+
+    Examples
+    --------
+    >>> yes = np.array([True] * 8 + [False] * 8 + [True, False, False, True] * 20)
+    >>> bool(p_few_runs(yes, np.repeat(np.arange(6), 16), 6)[0] < 0.01)
+    True
+    """
+    order, _ = order_by(people, n_users)
+    owner, answers = people[order], yes[order]
+    begins = np.ones(len(answers), dtype=np.bool_)
+    begins[1:] = (owner[1:] != owner[:-1]) | (answers[1:] != answers[:-1])
+    runs, n = np.bincount(owner[begins], minlength=n_users), np.bincount(owner, minlength=n_users)
+    n_yes = np.bincount(owner, answers, minlength=n_users)
+    pairs = 2.0 * n_yes * (n - n_yes)
+    found = np.full(n_users, np.nan)
+    both = (pairs > 0) & (n > 2)
+    mean = 1.0 + pairs[both] / n[both]
+    variance = pairs[both] * (pairs[both] - n[both]) / (n[both] ** 2 * (n[both] - 1.0))
+    found[both] = ndtr((runs[both] + 0.5 - mean) / np.sqrt(np.maximum(variance, 1e-12)))
+    if both.any() and (found[both] <= _LEVEL).mean() > _SORTED:
+        found[:] = np.nan
+    return found
+
+
+class AttentiveAuc(NamedTuple):
+    """The normal distribution of attentive users' AUCs, and the share of random users."""
+
+    mean: float
+    deviation: float
+    random_share: float
+
+
+def fit_attentive(auc: Float, noise: Float, chance: Float) -> AttentiveAuc:
+    """Fit a mixture of attentive and random users to held-out AUCs, by EM.
+
+    An AUC is N(0.5, chance) for users who answer at random, and N(mean, deviation^2 + noise) for
+    the others. Without random users, their share goes to zero.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> auc = np.concatenate([rng.normal(0.8, 0.08, 270), rng.normal(0.5, 0.05, 30)])
+    >>> found = fit_attentive(auc, np.full(300, 0.05**2), np.full(300, 0.05**2))
+    >>> round(found.mean, 1), round(found.random_share, 1)
+    (0.8, 0.1)
+    """
+    mean, deviation, share = max(float(np.median(auc)), _LEAST_MEAN), float(auc.std()), 0.1
+    at_random = _normal(auc, 0.5, chance)
+    for _ in range(_STEPS):
+        variance = deviation**2 + noise
+        ordinary = (1.0 - share) * _normal(auc, mean, variance)
+        weight = ordinary / np.maximum(ordinary + share * at_random, 1e-300)
+        before = mean, deviation, share
+        # Posterior mean and variance of an attentive user's AUC without noise.
+        trust = deviation**2 / variance
+        clean = mean + trust * (auc - mean)
+        total = max(float(weight.sum()), 1e-12)
+        mean = max(float(weight @ clean) / total, _LEAST_MEAN)
+        deviation = float(np.sqrt(weight @ ((clean - mean) ** 2 + trust * noise) / total))
+        share = float(1.0 - weight.mean())
+        if np.allclose(before, (mean, deviation, share), rtol=1e-6, atol=1e-7):
+            break
+    return AttentiveAuc(mean, deviation, share)
+
+
+def _normal(x: Float, mean: float, variance: Float) -> Float:
+    return np.asarray(np.exp(-0.5 * (x - mean) ** 2 / variance) / np.sqrt(2 * np.pi * variance))
