@@ -8,7 +8,7 @@ parameters. A fit to n of U users with m labels each leaves J above its minimum,
 The sample gives the curvature, a larger sample of users the gradient: J of the sample plus (their
 gradient - the sample's) times the parameters is minimised (Jordan, Lee and Yang 2019), which
 squares the sample's error. Corrected steps repeat until one promises less than the tolerance.
-With all of Omega, steps are those of `fisher_scoring`.
+With all of Omega, steps are those of `optimisers`.
 
 The sample's excess is at most 100 times the tolerance, that of the users who correct it at most 10
 times. All users correct if that is more than half of them; there is no sample if it would be more
@@ -58,7 +58,7 @@ def learn(
     start = MarginalLikelihood(
         few, n_weights, model, model.prior.residual, shifts=shifts, nearly=nearly
     )
-    # How exactly modes are found while the form is chosen: see `modes.find_mode`.
+    # How exactly modes are found while the form is chosen: see `laplace.find_mode`.
     rough = replace(start, enough=max(start.enough, 1e-2))
     with one_blas_thread():  # the matrices are small, even where there are many of them
         if earlier and not anew:

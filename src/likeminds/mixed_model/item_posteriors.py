@@ -14,8 +14,8 @@ from likeminds.data.identifiers import encode, join_ids, lookup
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.numerics import LEAST_KNOWN, LONGEST_LOG_STEP, damped_newton
 
-# tau has a prior of its own, a gamma distribution of shape 1 + OFF_ZERO and no scale: like that of
-# the residuals in `objective`, it keeps the maximum off zero, where intervals would be too narrow.
+# tau has a gamma prior of shape 1 + OFF_ZERO and no scale. Like the prior of the residuals in
+# `marginal_likelihood`, it keeps the maximum off zero, where intervals would be too narrow.
 OFF_ZERO = 1.0
 
 

@@ -265,7 +265,7 @@ class ChoiceLikelihood(LogisticLikelihood):
 class GaussianLikelihood:
     """precision/2 (response - eta)^2 for each row, times its weight.
 
-    With the rows that `tasks.AucResponses` makes this is the squared AUC loss. A user's rows
+    With the rows that `responses.AucResponses` makes this is the squared AUC loss. A user's rows
     then count as ``task.comparisons`` normal observations, the harmonic mean of the numbers of
     positives and negatives: that is what makes the precision something that can be learned.
     """

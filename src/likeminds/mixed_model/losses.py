@@ -162,7 +162,7 @@ class GradedLoss(LogisticLoss):
 
 
 class CumulativeLoss(GradedLoss):
-    """A cumulative logit of grades: see `grading`."""
+    """A cumulative logit of grades: see `ordinal`."""
 
     name = "cumulative"
     bend = CumulativeLogit.bend
@@ -173,7 +173,7 @@ class CumulativeLoss(GradedLoss):
 
 
 class GaussianLoss(GradedLoss):
-    """Each user's standardised grades are normal, with a variance of their own: see `grading`."""
+    """Each user's standardised grades are normal, with a variance of their own: see `ordinal`."""
 
     name = "gaussian"
     bend = StandardNormal.bend

@@ -4,7 +4,7 @@
                        + ridge/2 |theta|^2 + (priors of B, s and v)
 
 at the modes z_i, where theta is the mean without its intercept and B = D F are the leading
-directions. With the moments of `posterior.Moments`, the gradient of J by Omega is
+directions. With the moments of `laplace.Moments`, the gradient of J by Omega is
 1/2 L^-T (U I - second) L^-1 and that by the mean -L^-T first. So the stationary points of J are
 the fixed points of the EM algorithm that matches these moments; a quasi-Newton method gets
 there in far fewer passes over the users.
@@ -29,13 +29,13 @@ from likeminds.mixed_model.responses import Responses
 # separated perfectly, and the likelihood has no maximum.
 FAR = 10.0
 OFF_ZERO = 2.0
-# Pseudo-users who shrink the whole of Omega (see `scoring`), as a share of the users.
+# Pseudo-users who shrink the whole of Omega (see `optimisers`), as a share of the users.
 _PSEUDO = 0.1
 
 
 @dataclass(frozen=True)
 class CovarianceStructure:
-    """The form of Omega, and the pseudo-users who shrink it: see `scoring`."""
+    """The form of Omega, and the pseudo-users who shrink it: see `optimisers`."""
 
     # What is learned of Omega: all of it, variances alone, or a few directions and a residual.
     kind: str = "full"
@@ -75,13 +75,13 @@ class MarginalLikelihood:
     unit: Float  # (p,): the units of the mean and the leading directions
     # Where the search for modes starts; each visit to the users replaces them.
     pulls: WarmStarts = field(default_factory=WarmStarts)
-    enough: float = 1e-3  # how exactly modes are found: see `posterior.find_mode`
+    enough: float = 1e-3  # how exactly modes are found: see `laplace.find_mode`
     shape: CovarianceStructure = FULL  # the form of Omega
     # (n_users, q): how far each user's mean is from that of all, in the first q coordinates: see
-    # `covariates`.
+    # `covariate_effects`.
     shifts: Float | MeanShifts | None = None
-    stands_for: float = 1.0  # how many users each of them stands for: see `sampling`
-    nearly: bool = False  # whether steps to modes are solved for nearly: see `posterior.find_mode`
+    stands_for: float = 1.0  # how many users each of them stands for: see `fit_prior`
+    nearly: bool = False  # whether steps to modes are solved for nearly: see `laplace.find_mode`
 
     @property
     def n_users(self) -> float:

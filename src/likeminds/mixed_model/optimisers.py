@@ -231,7 +231,7 @@ class PriorFit:
     unsure_beyond: float = 0.0
     shape: CovarianceStructure = FULL  # the form of Omega
     items: ItemPosteriors | None = None  # posteriors of items, where they have effects of their own
-    # How it was learned from a sample of the users, where it was: see `sampling`.
+    # How it was learned from a sample of the users, where it was: see `fit_prior`.
     sampling: Any = None
     seen: Moments | None = None  # the moments under the model, where its last visit has found them
 
@@ -295,7 +295,7 @@ def descend(
 ) -> PriorFit:
     """Minimise the objective from where its model stands; it never rises from step to step.
 
-    With ``tilt``, that times how far the vector has moved is added to J per user: see `sampling`.
+    With ``tilt``, that times how far the vector has moved is added to J per user: see `fit_prior`.
     """
     watch = _StepRecorder(objective, callback, tilt)
     n_free = len(watch.best) - objective.n_logs

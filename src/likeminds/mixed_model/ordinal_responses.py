@@ -107,7 +107,7 @@ def refine_likelihood(
 ) -> Graded:
     """Return the likelihood that suits the scores which were learned with another.
 
-    ``shifts`` are how far each user's mean is from that of all: see `covariates`.
+    ``shifts`` are how far each user's mean is from that of all: see `covariate_effects`.
     """
     likelihood = learned.model.likelihood
     assert isinstance(likelihood, Graded)

@@ -5,7 +5,7 @@ the identity. Users with more rows than coordinates are solved in z (*primal*, m
 coordinates x coordinates), the others in the pulls a of their rows, z = X'a (*dual*, matrices
 of rows x rows).
 
-Where features of items are learned, their uncertainty adds a penalty (see `crossed`): a
+Where features of items are learned, their uncertainty adds a penalty (see `item_responses`): a
 quadratic form in z, one for each user (`UserPenalty`). In z it adds to their precision. In the
 pulls
 it is part of their prior: what is said above of z then holds of y, with z = A y.

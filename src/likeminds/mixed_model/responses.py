@@ -36,11 +36,11 @@ class PaddedRows:
     comparisons: Float  # (b,): how many observations a user's rows amount to
     # (b, n): where the rows are among all rows of these tasks; the padding's are past the last.
     places: Index | None = None
-    # How many rows in succession are a set that one was chosen from; see `choices`.
+    # How many rows in succession are a set that one was chosen from; see `choice_responses`.
     set_size: int = 1
     # (b, n): the logarithm of how often an item is in its set (minus infinity fills up).
     log_count: Float | float = 0.0
-    offset: Float | None = None  # (b, n): what is added to every row's eta: see `crossed`
+    offset: Float | None = None  # (b, n): what is added to every row's eta: see `item_responses`
     # (b, r, r): what is added to each user's precision of the last r coordinates, whose mean is
     # zero.
     held: Float | None = None
@@ -361,8 +361,8 @@ def plan_blocks(
 ) -> list[Index]:
     """Divide users into blocks, few of them where there is little to do.
 
-    Those with fewer rows than ``apart`` have systems of another kind (see `systems`), whoever else
-    is there: they have blocks of their own.
+    Users with fewer rows than ``apart`` have dual systems (see `primal_dual`): they have blocks of
+    their own, so results do not depend on who else is there.
     """
     if n_bytes < _SMALL_BYTES:
         return list(rows.plan(2.0, row_bytes, apart))

@@ -8,7 +8,7 @@ where Gamma_c are the columns of covariate c, in the units of the first guess. W
 Hessian is about (L^-T K L^-1) (x) Z'Z, with K = I - (mean posterior covariance of z_i).
 A step solves that; it is shortened until J falls. Steps alternate with those of the prior, which
 see each user's Gamma z_i as given. The ridges make Gamma most likely (MacKay's fixed point, as
-the consensus's does in `objective`): one for each covariate, so those without an
+the consensus's does in `marginal_likelihood`): one for each covariate, so those without an
 effect shrink to zero. They are learned in the first rounds; after that J never rises.
 """
 

@@ -46,7 +46,7 @@ class ItemEffectMoments(Moments):
 
 
 def crossed_moments(tasks: ItemEffects, terms: EStepParams, pulls: WarmStarts) -> ItemEffectMoments:
-    """Return what `posterior.moments` does, with the sums by item."""
+    """Return what `laplace.moments` does, with the sums by item."""
     found, pulls.own = tasks.map_reduce(_visit_items, terms, pulls.own)
     return found.moments
 

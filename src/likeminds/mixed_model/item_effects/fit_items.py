@@ -1,22 +1,16 @@
-"""Learning the prior together with the items: alternately, down one objective.
+"""Fit the prior of users and of items, in alternation, by one objective.
 
-J is minus the logarithm of the marginal likelihood, approximately. Users are integrated out
-(Laplace), the b_j of what is left (Laplace with a diagonal curvature k_j), and the f_j by a bound:
+J is minus the log marginal likelihood, approximately. Users are integrated out (Laplace), then the
+b_j (Laplace with a diagonal curvature k_j), and the f_j by a bound:
 
     J = sum_i [Laplace_i + v_i'P_i v_i / 2]  +  sum_j [b_j^2 / tau^2 + log(1 + tau^2 k_j)] / 2
         + sum_j [|f_j|^2 + share (tr T_j - log |T_j| - r)] / 2  +  (ridge, prior of Omega)
 
-with P_i = share/4 sum_j T_j over a user's labels. Whether there are factors at all, labels say
-that are held out: they are predicted better. How many there are, the learned variances of users'
-weights say: those of factors that are not needed shrink to nothing.
+with P_i = share/4 sum_j T_j over a user's labels. `factor_selection` chooses the number of factors.
 
-Beside many features, labels are few for the whole of Omega: it then predicts worse than if users
-weighed no feature at all, and with factors worse still. There, factors are looked for beside
-weights that are shrunk, and have to predict better than the few directions there would be instead.
-
-Where J is least, tau and the b_j are too near to zero if items have few labels. So, at the end,
-both are found anew, users staying as they are and the b_j integrated out without Laplace's method:
-that is another objective than J, see `integrating`.
+At the minimum of J, tau and the b_j are too near to zero if items have few labels. So both are
+estimated again at the end, with users fixed and the b_j integrated out without Laplace's method.
+That objective is not J: see `quadrature`.
 """
 
 from collections.abc import Callable
@@ -82,7 +76,7 @@ def learn_crossed(
     earlier: PriorFit | None = None,
     anew: bool = False,
 ) -> PriorFit:
-    """Learn the priors of users and of items; the parameters are those of `learning.learn`.
+    """Learn the priors of users and of items; the parameters are those of `fit_prior.learn`.
 
     ``n_factors`` is how many features of items are learned; None leaves it to the data. From an
     ``earlier`` state, the number of factors stays.
@@ -137,7 +131,7 @@ def _n_factors(earlier: PriorFit) -> int:
 
 
 def _with_effects_integrated(objective: MarginalLikelihood, found: PriorFit) -> PriorFit:
-    """Find tau and the b_j anew, users staying as they are: see `integrating`."""
+    """Find tau and the b_j anew, users staying as they are: see `quadrature`."""
     items, model = integrate_effects(_there(objective, found), found.model)
     return replace(found, model=model, items=items)
 

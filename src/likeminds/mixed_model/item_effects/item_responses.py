@@ -1,13 +1,13 @@
-"""Users crossed with items: what an item adds to every score, and features of items to be learned.
+"""Responses whose rows know their items: item effects b_j and item factors f_j.
 
     eta_ij = x_j'W_i + a_i + b_j + f_j'v_i,     b_j ~ N(0, tau^2),  f_j ~ N(0, I)
 
 To users, b_j is an offset and f_j is a few more columns of their rows, with the weights v_i. To
-items, users are sums over labels. Neither side takes the other's estimate as exact. Users
-are integrated out of the likelihood of b_j: of a label's information h, the share 1 - h s^2 is
-left, where s^2 is the variance of its score for that user. And as f_j is known only as
-N(f_j, T_j), weights are penalised by the uncertainty of what they weigh: the mean of log(1 + exp)
-exceeds its value at the mean by at most an eighth of the variance v_i'T_j v_i (Boehning's bound).
+items, users are sums over labels. Neither side takes the other's estimate as exact. Users are
+integrated out of the likelihood of b_j: of a label's information h, the share 1 - h s^2 is left,
+where s^2 is the variance of its score for that user. As f_j is known only as N(f_j, T_j), weights
+are penalised for its uncertainty: the mean of log(1 + exp) exceeds its value at the mean by at most
+an eighth of the variance v_i'T_j v_i (Boehning's bound).
 """
 
 from collections.abc import Callable, Iterator

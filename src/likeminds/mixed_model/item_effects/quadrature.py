@@ -1,19 +1,17 @@
-"""Effects of items integrated out one by one, once users are learned.
+"""Integrate item effects out one by one by quadrature, once users are fitted.
 
-While users and items are learned (`shared`), b_j is the mode of what its labels say, and tau is
-judged by modes: where labels are few, both are too near to zero, as usual with Laplace's method.
-Here users stay where they are, and
+During the fit (`fit_items`), b_j is a mode and tau is estimated from modes: with few labels, both
+are too near to zero, as usual with Laplace's method. Here users stay fixed, and
 
     L_j(b) = product over labels of the mean of P(y_ij | b + the rest of the score)
 
-is computed at a few b. The mean is over the user's posterior without this very label, a normal
-distribution that is known, approximately, from that with it. Then
+is computed at a few b. The mean is over the user's posterior without this label: a normal
+distribution, approximately known from the posterior with it. Then
 
-    tau maximises   sum_j log int L_j(b) N(b; 0, tau^2) db     (with its prior: see `items`)
+    tau maximises   sum_j log int L_j(b) N(b; 0, tau^2) db     (with its prior, `item_posteriors`)
 
-and b_j and its variance are those of the distribution that is integrated. L_j is a few numbers per
-item, sums over labels like all others. Integrals are sums over equidistant points, which for such
-functions leave errors of a few thousandths.
+and b_j and its variance are the moments of the integrand. Integrals are sums over equidistant
+points, with errors of a few thousandths.
 """
 
 from dataclasses import replace

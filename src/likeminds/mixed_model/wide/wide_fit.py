@@ -1,9 +1,9 @@
-"""Learning the prior from wide features: the consensus first, then as many directions as help.
+"""Fit the prior to wide features: the consensus first, then leading directions.
 
-Omega is s^2 I plus a few leading directions. The consensus and every direction have a ridge
-penalty of their own, the one that makes them most likely: of thousands of numbers, only what the
-labels tell is kept. How many directions there are, held-out users say: their labels have to be
-likelier with them than without, by more than chance.
+Omega is s^2 I plus a few leading directions. The consensus and each direction have a ridge penalty
+of their own, by maximum marginal likelihood. The number of directions is chosen by the loss of
+held-out users (`model_selection.is_lower`). The result is kept in a few coordinates: the consensus,
+the leading directions, and the directions in which items differ most.
 """
 
 from dataclasses import dataclass, replace
@@ -133,7 +133,7 @@ def first_directions(model: PriorModel, found: RowMoments, n: int) -> Float:
     """Return directions B, shape (d, n), along which more variance would help most.
 
     The gradient by the variance along a direction, over the information about it, is a step of
-    scoring: see `mixed_model.fisher_scoring`.
+    scoring: see `mixed_model.optimisers`.
     """
     values, vectors = lowest(found.missing, len(model.prior.mean) - _n_other(found), n)
     known = np.einsum("dn,dn->n", vectors, found.told.times(vectors)) / found.n_users

@@ -1,7 +1,7 @@
 """J of `mixed_model.marginal_likelihood` and its gradient, without a features x features matrix.
 
 With the pulls a of a user's rows X, the matrix C = R (I + R' X Omega X' R)^-1 R' of what their
-labels tell, and the shift h of the mode from the mean (see `posterior.Moments`), all in the
+labels tell, and the shift h of the mode from the mean (see `laplace.Moments`), all in the
 space of the rows, J's gradients by the mean and by Omega are
 
     - X' (a - h)     and     1/2 X' M X,     M = C - a a' + h a' + a h'
