@@ -33,7 +33,7 @@ class Numbers:
     """Large numbers, each with a few words below it."""
 
     kind: ClassVar = "numbers"
-    told: Mapping[str, str]
+    values: Mapping[str, str]
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from likeminds.schools.school_names import are_named, shorten
 
 _ITEMS, _TEXT_ITEMS, _PEOPLE_NAMED, _CARDS, _MOST_ROWS = 8, 4, 12, 2, 300
 # Features of an item that are named where it has no picture.
-_FEATURES_TOLD, _LETTERS = 12, 140
+_FEATURES_NAMED, _LETTERS = 12, 140
 
 
 def schools_section(facts: ReportFacts) -> Section | None:
@@ -185,7 +185,7 @@ def agreed_section(facts: ReportFacts) -> Section | None:
         f"{counted(len(found.soft_labels.items), 'item')}. People who judged an item count as they "
         "said, all others as they are predicted."
     )
-    # Nobody should read below the title what it says of other items.
+    # Items that less than half would like do not belong below this title.
     agreed = [one for one in found.agreed if one.value > 0.5] or found.agreed
     items = _items(facts, None, agreed, "at least {:.0%}".format)
     verb = facts.verb
@@ -204,11 +204,11 @@ def _shares(facts: ReportFacts, found: Schools, judged: Sequence[JudgedItem]) ->
     rows = []
     for one in judged:
         soft = found.soft_labels.of_row(one.row)
-        told = ", ".join(describe(facts.items, one, _FEATURES_TOLD))
+        name = ", ".join(describe(facts.items, one, _FEATURES_NAMED))
         cells = [(soft["share"], soft["error"])]
         cells += zip(soft["by_school"], soft["error_by_school"], strict=True)
         shown = [f"{share:.0%} \N{PLUS-MINUS SIGN} {100 * error:.0f}" for share, error in cells]
-        rows.append([told, f"{soft['votes']:,}", *shown])
+        rows.append([name, f"{soft['votes']:,}", *shown])
     header = ["item", "judged by", "everybody", *several]
     return [ReportTable(header, rows, f"Share that {facts.verb.would()}, and its standard error")]
 
@@ -225,11 +225,11 @@ def _items(
     entries = []
     for item in judged[: _ITEMS if pictured else _TEXT_ITEMS]:
         shown = picture_of(facts.images, item.item, item.row)
-        told = _bare(item.item) if item.text is None else shorten(item.text, _LETTERS)
+        name = _bare(item.item) if item.text is None else shorten(item.text, _LETTERS)
         if shown is None:
-            told = ", ".join(describe(facts.items, item, _FEATURES_TOLD))
+            name = ", ".join(describe(facts.items, item, _FEATURES_NAMED))
         content = None if shown is None else inlined(png_bytes(thumbnail(shown)))
-        entries.append(StripItem(told, content, "" if say is None else say(item.value)))
+        entries.append(StripItem(name, content, "" if say is None else say(item.value)))
     above = [] if title is None else [Paragraph(title, strong=True)]
     return [*above, Strip(entries, pictured)]
 
@@ -302,9 +302,9 @@ def people_section(facts: ReportFacts) -> Section | None:
             worst = rows[np.argsort((found.consensus_auc - found.own_auc)[rows], kind="stable")]
             title = f"{verdict.capitalize()}: {counted(len(rows), 'person', 'people')}"
             parts.append(_people_table(found, worst[:_PEOPLE_NAMED], title))
-    everybody = np.arange(len(found.users))[:_MOST_ROWS]
-    cut = "" if len(everybody) == len(found.users) else f", the first {_MOST_ROWS}"
-    whole = _people_table(found, everybody, None)
+    rows = np.arange(len(found.users))[:_MOST_ROWS]
+    cut = "" if len(rows) == len(found.users) else f", the first {_MOST_ROWS}"
+    whole = _people_table(found, rows, None)
     parts += [Details(f"All people{cut}", [whole]), *_cards(facts, found)]
     return Section("Annotators", parts)
 

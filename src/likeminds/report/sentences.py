@@ -17,14 +17,13 @@ _VERDICTS = (
 
 
 def summary(facts: ReportFacts) -> str:
-    """Return what a busy person should know, in a few sentences."""
-    sentences = [_who(facts), *_camps(facts), *_severity(facts)]
-    sentences += [*_accuracy(facts), *_strange(facts)]
-    return " ".join(sentences)
+    """Return the first paragraph of a report."""
+    parts = (_counts(facts), *_schools(facts), *_severity(facts), *_accuracy(facts))
+    return " ".join([*parts, *_unusual(facts)])
 
 
 def finding(facts: ReportFacts) -> str:
-    """Return what was found, in one line: the title of a page."""
+    """Return the title of a page: the main finding."""
     people = counted(facts.n_users, "person", "people")
     schools, verb = facts.schools, facts.verb
     what = f"what they {'want' if verb.wishes else verb.many()}"
@@ -40,18 +39,18 @@ def finding(facts: ReportFacts) -> str:
 
 
 def numbers(facts: ReportFacts) -> dict[str, str]:
-    """Return the few numbers that one looks for first, by what they are."""
-    told = {"people": f"{facts.n_users:,}"}
+    """Return the few numbers to look at first, by what they are."""
+    found = {"people": f"{facts.n_users:,}"}
     if facts.annotations is not None:
-        told |= {"labels": f"{len(facts.annotations):,}", "items": f"{facts.n_items:,}"}
+        found |= {"labels": f"{len(facts.annotations):,}", "items": f"{facts.n_items:,}"}
     if facts.schools:
-        told["schools of thought"] = str(len(facts.schools))
-    found = facts.accuracy()
-    if found is not None:
-        own, shared, _ = found
-        told["of held-out pairs in order by own rankings"] = f"{own.mean:.0%}"
-        told["of them by the consensus"] = f"{shared.mean:.0%}"
-    return told
+        found["schools of thought"] = str(len(facts.schools))
+    accuracy = facts.accuracy()
+    if accuracy is not None:
+        own, shared, _ = accuracy
+        found["of held-out pairs in order by own rankings"] = f"{own.mean:.0%}"
+        found["of them by the consensus"] = f"{shared.mean:.0%}"
+    return found
 
 
 def _in_words(number: int) -> str:
@@ -60,7 +59,7 @@ def _in_words(number: int) -> str:
 
 
 def agreed(facts: ReportFacts) -> str:
-    """Say what all agree on, strongest first."""
+    """Return the wishes of the consensus, strongest first."""
     if facts.schools is None:
         return ""
     consensus = facts.explained.consensus
@@ -74,40 +73,41 @@ def interval(metric: MetricByUser) -> str:
     return f"{metric.mean:.3f} ({metric.mean - half:.3f} to {min(metric.mean + half, 1):.3f})"
 
 
-def _who(facts: ReportFacts) -> str:
+def _counts(facts: ReportFacts) -> str:
     people = counted(facts.n_users, "person", "people")
     if facts.annotations is None:
         return f"The model knows {people}."
-    said, items = facts.annotations.statements(), counted(facts.n_items, "distinct item")
+    labels, items = facts.annotations.statements(), counted(facts.n_items, "distinct item")
     if facts.annotations.n_choices:
-        return f"{people} made {said}, on {items}."
-    return f"{people} gave {said} about {items}."
+        return f"{people} made {labels}, on {items}."
+    return f"{people} gave {labels} about {items}."
 
 
-def _camps(facts: ReportFacts) -> list[str]:
+def _schools(facts: ReportFacts) -> list[str]:
     schools = facts.schools
     if schools is None:
         return ["The model has no group level, so that it tells no schools of thought apart."]
-    # Where nobody named the features, they would say nothing in a first paragraph.
+    # Features without names say nothing in a first paragraph.
     named = any(are_named([name]) for name in schools.feature_names)
     wanted = agreed(facts) if named else ""
     verb = facts.verb
     want = f"want {wanted}" if verb.wishes else verb.many(wanted)
-    said = [f"On the whole they {want}."] if wanted else []
+    first = [f"On the whole they {want}."] if wanted else []
     # Ids of pictures say nothing; the pictures themselves come below.
-    told = named or (facts.items is not None and facts.images is None)
+    telling = named or (facts.items is not None and facts.images is None)
     if schools:
         how = "They form" if schools.suggested else "As asked, they are cut into"
         sizes = ", ".join(f"{school.share:.0%}" for school in schools)
         sentence = f"{how} {len(schools)} schools of thought ({sizes} of the people)"
-        return [*said, f"{sentence}; the largest {schools[1].name}." if told else f"{sentence}."]
+        largest = f"; the largest {schools[1].name}" if telling else ""
+        return [*first, f"{sentence}{largest}."]
     if not schools.axes:
-        return [*said, "Their rankings do not differ as far as these labels show."]
+        return [*first, "Their rankings do not differ as far as these labels show."]
     low, high = (_first_clause(end, facts) for end in (schools.axes[0].low, schools.axes[0].high))
     ends = f", most of all between one end that {low} and one that {high}"
     return [
-        *said,
-        f"They form no separate schools of thought but differ gradually{ends if told else ''}.",
+        *first,
+        f"They form no separate schools of thought but differ gradually{ends if telling else ''}.",
     ]
 
 
@@ -117,15 +117,15 @@ def _differ_in_threshold(facts: ReportFacts) -> bool:
 
 
 def _severity(facts: ReportFacts) -> list[str]:
-    """Tell who says yes most and least readily, where that differs by more than chance."""
-    if facts.schools is None or facts.schools.severity is None or not _differ_in_threshold(facts):
+    """Return who says yes most and least readily, where that differs by more than chance."""
+    if facts.schools is None or not _differ_in_threshold(facts):
         return []
     return [f"How readily they say yes differs, too: {facts.schools.severity}."]
 
 
-def _first_clause(said: str, facts: ReportFacts) -> str:
-    """Return what people do, without what they do not: the other end does that."""
-    return said.split(f", {facts.verb.one_not().split()[0]} ", maxsplit=1)[0]
+def _first_clause(clauses: str, facts: ReportFacts) -> str:
+    """Return the first clause: what users do, without what they do not."""
+    return clauses.split(f", {facts.verb.one_not().split()[0]} ", maxsplit=1)[0]
 
 
 def _accuracy(facts: ReportFacts) -> list[str]:
@@ -143,15 +143,15 @@ def _accuracy(facts: ReportFacts) -> list[str]:
     return [f"{sentence}: knowing who it is {better}."]
 
 
-def _strange(facts: ReportFacts) -> list[str]:
-    said = []
+def _unusual(facts: ReportFacts) -> list[str]:
+    sentences = []
     for verdict, one, many, how in _VERDICTS:
         found = () if facts.diagnostics is None else facts.diagnostics.of(verdict)
         if len(found):
             people, verb = counted(len(found), "person", "people"), one if len(found) == 1 else many
-            said.append(f"{people} {verb} {how} ({listing(found)}).")
+            sentences.append(f"{people} {verb} {how} ({listing(found)}).")
     if facts.schools is not None and facts.schools.loner.any():
         alone = facts.schools.loners
         verb = "sees" if len(alone) == 1 else "see"
-        said.append(f"{counted(len(alone), 'person', 'people')} {verb} it their own way.")
-    return said
+        sentences.append(f"{counted(len(alone), 'person', 'people')} {verb} it their own way.")
+    return sentences

@@ -13,8 +13,8 @@ from likeminds.service.keys import KEY_PREFIX, TOKEN_PREFIX, Role, hashed
 
 _BEARER = HTTPBearer(
     auto_error=False,
-    description="An API key (lmk_...), or the token of a person (lmp_...). Without any keys, the "
-    "service answers to this machine alone, and to everybody there.",
+    description="An API key (lmk_...), or the token of a user (lmp_...). Without any keys, the "
+    "service answers local requests only, with full access.",
 )
 
 
@@ -44,7 +44,7 @@ class Caller:
         found = state.store.person(user)
         stored = "" if found is None else found.token_hash
         if not hmac.compare_digest(stored, hashed(self.token)):
-            raise ProblemError(403, "This token is that of somebody else, or of somebody deleted.")
+            raise ProblemError(403, "This token is that of another user, or of a deleted one.")
 
 
 def state_of(request: Request) -> AppState:

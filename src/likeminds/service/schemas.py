@@ -118,7 +118,7 @@ class RankRequest(UserRequest):
     offset: Offset = 0
     only: list[Name] | None = Field(default=None, description="Rank nothing but these items")
     exclude: list[Name] = Field(default=[], description="Leave these items out")
-    exclude_labelled: bool = Field(False, description="Leave out what the person has judged")
+    exclude_labelled: bool = Field(False, description="Leave out items that the user labelled")
     features: list[FeatureRange] = Field(
         default=[], description="Items with features in these ranges"
     )
@@ -316,7 +316,7 @@ class Standing(UserAnswer):
     school_name: str | None
     membership: list[float] = Field(description="How likely it is each school")
     standing: LevelShares
-    labels: int = Field(description="How many labels the service was told")
+    labels: int = Field(description="How many items the user labelled")
 
 
 class View(BaseModel):

@@ -44,7 +44,7 @@ class UnableError(Exception):
 class UserProfile:
     """A user's weights of features and of learned factors, with their posterior where known.
 
-    ``position`` is that of a known user in the ranker; ``told`` are the items a user labelled,
+    ``position`` is that of a known user in the ranker; ``given`` are the items a user labelled,
     where the service knows better than the model.
     """
 
@@ -53,7 +53,7 @@ class UserProfile:
     factor_weights: Float
     posterior: Posterior | None
     position: int | None = None
-    told: frozenset[str] | None = None
+    given: frozenset[str] | None = None
 
     @cached_property
     def levels(self) -> WeightLevels:
@@ -70,8 +70,8 @@ class UserProfile:
     @cached_property
     def labelled(self) -> frozenset[str]:
         """The items that the user labelled, as far as that is known."""
-        if self.told is not None:
-            return self.told
+        if self.given is not None:
+            return self.given
         kept = self.scorer.kept
         if self.position is None or kept is None:
             return frozenset()
@@ -173,14 +173,14 @@ class AttributeScorer:
         given = {item: label for item, label in labels.items() if label is not None}
         posterior = self.chosen.newcomer(self._annotations(given) if given else None)
         factors = posterior.points[0, posterior.coordinates.size :]
-        return UserProfile(self, posterior.coef[0], factors, posterior, told=frozenset(given))
+        return UserProfile(self, posterior.coef[0], factors, posterior, given=frozenset(given))
 
     def labels_of_known(self, position: int) -> Annotations:
         """Return the labels of a known user; refuse a model to which none can be added."""
         if self.kept is None:
             raise UnableError(
-                "The model has kept no labels of its people, so that nothing can be added to those "
-                "of somebody it knows."
+                "The model has kept no labels of its users, so nothing can be added to those "
+                "of a user it knows."
             )
         theirs = self.kept.of_user(self.chosen.users_[position])
         if theirs.choice_set_codes is not None and np.bincount(theirs.choice_set_codes).max() > 1:

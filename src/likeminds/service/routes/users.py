@@ -50,7 +50,7 @@ IdempotencyKey = Annotated[
 def create(
     asked: NewPerson, queries: Queries, response: Response, idempotency_key: IdempotencyKey = None
 ) -> Created:
-    """Add somebody new, and return the token that opens their labels, which is shown once."""
+    """Add a new user, and return the token that opens their labels, which is shown once."""
     state, caller = queries.state, queries.caller
     if not (state.settings.visitors and caller.token is None and asked.user is None):
         caller.require(Role.WRITE)
@@ -84,10 +84,10 @@ def add_labels(
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> Stored:
-    """Store labels of somebody, new or known; null takes a label back.
+    """Store labels of a user, new or known; null deletes a label.
 
-    What is answered with 200 is on the disk. The last word about an item counts, so that a
-    request may be repeated; with an Idempotency-Key it is also answered as it was.
+    Labels that are answered with 200 are on the disk. The last label of an item counts, so a
+    request may be repeated; with an Idempotency-Key it gets the same answer.
     """
     state, current = queries.state, queries.current
     queries.refuse_large(len(asked.labels))
@@ -120,7 +120,7 @@ def add_labels(
 
 @router.get("/people/{user:path}/labels")
 def labels(user: Name, queries: Queries) -> StoredLabels:
-    """Return what somebody told the service."""
+    """Return the stored labels of a user."""
     queries.caller.require_user(queries.state, user, Role.WRITE)
     found = queries.labels(user)
     if found is None and not queries.state.knows(user):
@@ -130,7 +130,7 @@ def labels(user: Name, queries: Queries) -> StoredLabels:
 
 @router.get("/people/{user:path}/next")
 def next_items(user: Name, asked: Annotated[AskedNext, Query()], queries: Queries) -> AskNext:
-    """Return the items whose labels would tell most about somebody."""
+    """Return the items whose labels are most informative about a user."""
     profile = queries.profile(queries.current.scorer(asked.attribute), user)
     return queries.ask(user, profile, asked.limit)
 
@@ -139,19 +139,19 @@ def next_items(user: Name, asked: Annotated[AskedNext, Query()], queries: Querie
 def ranking(
     user: Name, asked: Annotated[AskedRanking, Query()], queries: Queries
 ) -> RankingResponse:
-    """Return somebody's ranking, with intervals."""
+    """Return a user's ranking, with intervals."""
     return queries.rank(RankRequest(user=user, **asked.model_dump()))
 
 
 @router.get("/people/{user:path}/standing")
 def standing(user: Name, asked: Annotated[Asked, Query()], queries: Queries) -> Standing:
-    """Say where somebody stands: their school, their place on the map, their levels."""
+    """Return a user's school, position on the map, and shares of the levels."""
     return queries.standing(user, queries.profile(queries.current.scorer(asked.attribute), user))
 
 
 @router.get("/people/{user:path}/view")
 def view(user: Name, asked: Annotated[AskedView, Query()], queries: Queries) -> View:
-    """Return ranking, standing and what to ask next, all by the same labels and model."""
+    """Return ranking, standing and the items to ask about next, by the same labels and model."""
     profile = queries.profile(queries.current.scorer(asked.attribute), user)
     request = RankRequest(user=user, **asked.model_dump(exclude={"ask"}))
     return View(
@@ -163,7 +163,7 @@ def view(user: Name, asked: Annotated[AskedView, Query()], queries: Queries) -> 
 
 @router.get("/people/{user:path}/facts", response_model=Facts)
 def facts(user: Name, asked: Annotated[Asked, Query()], queries: Queries) -> dict[str, Any]:
-    """Say what somebody the model knows wants differently, and what they like best."""
+    """Return what a user of the model wants differently, and their best items."""
     queries.caller.require(Role.READ)
     scorer = queries.current.scorer(asked.attribute)
     if queries.current.position(scorer, user, queries.state.forgotten) is None:
@@ -179,7 +179,7 @@ def facts(user: Name, asked: Annotated[Asked, Query()], queries: Queries) -> dic
 
 @router.get("/people/{user:path}/data")
 def export(user: Name, queries: Queries) -> StoredData:
-    """Return all that is stored about somebody."""
+    """Return all that is stored about a user."""
     queries.caller.require_user(queries.state, user, Role.ADMIN)
     person, rows = queries.state.store.person(user), queries.state.store.labels_of(user)
     in_model = queries.state.knows(user)
@@ -195,17 +195,17 @@ def export(user: Name, queries: Queries) -> StoredData:
 
 @router.delete("/people/{user:path}/data")
 def forget(user: Name, queries: Queries) -> Deleted:
-    """Delete all that is stored about somebody; the next refreshed model forgets them, too."""
+    """Delete all that is stored about a user; the next refitted model omits them, too."""
     state = queries.state
     in_model = export(user, queries).in_model
     gone = state.store.forget(user, hashed(user))
     state.forgotten |= {hashed(user)}
-    told = "it has learned nothing from them"
+    model = "it has learned nothing from them"
     if in_model and queries.current.card.get("takes_updates"):
-        told = "it says nothing about them from now on, and forgets them when it is refreshed"
+        model = "it says nothing about them from now on, and forgets them when it is refreshed"
     elif in_model:
-        told = "it says nothing about them from now on; fit it anew without them to remove them"
-    return Deleted(user=user, labels=gone, model=told)
+        model = "it says nothing about them from now on; fit it anew without them to remove them"
+    return Deleted(user=user, labels=gone, model=model)
 
 
 def _in_answers(queries: Queries, rows: list[Label]) -> list[StoredLabel]:
