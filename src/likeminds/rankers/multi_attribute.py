@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -147,6 +147,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
     """
 
     fingerprints_: dict[str, str]
+    takes_updates = takes_newcomers = True
 
     def __init__(self, ranker: Ranker | None = None, *, n_jobs: int | None = None) -> None:
         self.ranker = ranker
@@ -274,20 +275,19 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         new = HierarchicalRanker() if self.ranker is None else self.ranker
         tasks = [(self.rankers_.get(name), clone(new), name, parts[name]) for name in parts]
         work = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
-        found, told = {}, []
-        for done in work(delayed(_learn_one)(*task) for task in tasks):
-            found[done.name] = done
-            told += done.warnings
+        found, caught = {}, []
+        for name, ranker, some in work(delayed(_learn_one)(*task) for task in tasks):
+            found[name] = ranker
+            caught += some
             if callback is not None:
-                callback(done.name, len(found), len(tasks))
-        for name in parts:
-            before = self.fingerprints_.get(name)
-            mark = found[name].fingerprint
-            self.rankers_[name] = found[name].ranker
+                callback(name, len(found), len(tasks))
+        for name, part in parts.items():
+            before, mark = self.fingerprints_.get(name), fingerprint(part)
+            self.rankers_[name] = found[name]
             self.fingerprints_[name] = mark if before is None else joint_fingerprint(before, mark)
         ids = [ranker.users_.tolist() for ranker in self.rankers_.values()]
         self.people_ = encode([person for some in ids for person in some], "users")[1]
-        for category, message in told:
+        for category, message in caught:
             warnings.warn(message, category, stacklevel=3)
 
 
@@ -350,16 +350,10 @@ class AttributeNewcomers(AttributeQueries):
         return people.repeat(n_rows)
 
 
-@dataclass(frozen=True)
-class _AttributeFit:
-    name: str
-    ranker: Any
-    fingerprint: str
-    warnings: list[tuple[type[Warning], str]]
-
-
-def _learn_one(known: Any, new: Any, name: str, part: Annotations) -> _AttributeFit:
-    """Fit one attribute, or add to what is known of it; perhaps in a process of its own."""
+def _learn_one(
+    known: Ranker | None, new: Ranker, name: str, part: Annotations
+) -> tuple[str, Ranker, list[tuple[type[Warning], str]]]:
+    """Fit one attribute, or update its ranker, perhaps in another process; return its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -368,8 +362,7 @@ def _learn_one(known: Any, new: Any, name: str, part: Annotations) -> _Attribute
             raise ValueError(f"{name}: {error}") from error
     if was_interrupted(ranker):
         raise KeyboardInterrupt
-    told = [(warning.category, f"{name}: {warning.message}") for warning in caught]
-    return _AttributeFit(name, ranker, fingerprint(part), told)
+    return name, ranker, [(one.category, f"{name}: {one.message}") for one in caught]
 
 
 def _by_attribute(given: ByAttribute) -> dict[str, Annotations]:
@@ -383,12 +376,11 @@ def _by_attribute(given: ByAttribute) -> dict[str, Annotations]:
     for name, part in given.items():
         if not isinstance(part, Annotations):
             raise TypeError(f"{name} must be Annotations, but is a {type(part).__name__}.")
-    return {str(name): _speaking(part, str(name)) for name, part in given.items()}
-
-
-def _speaking(part: Annotations, attribute: str) -> Annotations:
-    """Return labels with a verb, by default to find the items so."""
-    return part if part.verb else part.with_verb(default_verb(attribute) or f"find {attribute}")
+    return {
+        # By default, users find the items so.
+        name: part if part.verb else part.with_verb(default_verb(name) or f"find {name}")
+        for name, part in ((str(name), part) for name, part in given.items())
+    }
 
 
 def _common_features(parts: Mapping[str, Annotations]) -> IdArray:

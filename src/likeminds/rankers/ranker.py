@@ -67,9 +67,7 @@ def _takes_updates(ranker: "Ranker") -> bool:
 class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Base of the rankers: one vector of weights per person.
 
-    A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``; what the
-    caller has becomes `Annotations` on the way in (`validation`), and weights become scores
-    on the way out.
+    A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``.
     """
 
     # How a search tunes it.
@@ -403,29 +401,24 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 def both_callbacks(estimator: "Ranker", plain: Callback | None) -> Iterator[Callback | None]:
     """Yield one function that calls the plain callback, ``verbose``'s and scikit-learn's own."""
     shown = estimator.verbose and not estimator._is_trial
-    with report_progress(shown, f"{type(estimator).__name__}, step") as tell:
-
-        def aloud(number: int, objective: float, residual: float) -> bool:
-            tell(number, f"objective {objective:.6g}")
-            return bool(plain and plain(number, objective, residual))
-
-        with _and_sklearns(estimator, aloud if shown else plain) as callback:
-            yield callback
-
-
-@contextmanager
-def _and_sklearns(estimator: "Ranker", plain: Callback | None) -> Iterator[Callback | None]:
-    if not getattr(estimator, "_skl_callbacks", None):
+    watched = bool(getattr(estimator, "_skl_callbacks", None))
+    if not (shown or watched):
         yield plain
         return
-    context = estimator._init_callback_context(max_subtasks=None)
-    context.call_on_fit_task_begin(estimator=estimator)
+    context = estimator._init_callback_context(max_subtasks=None) if watched else None
+    if context is not None:
+        context.call_on_fit_task_begin(estimator=estimator)
+    with report_progress(shown, f"{type(estimator).__name__}, step") as tell:
 
-    def tell(number: int, objective: float, residual: float) -> bool:
-        step = context.subcontext(task_name=f"step {number}")
-        step.call_on_fit_task_begin(estimator=estimator)
-        stop = step.call_on_fit_task_end(estimator=estimator)
-        return bool(stop) or bool(plain and plain(number, objective, residual))
+        def callback(number: int, objective: float, residual: float) -> bool:
+            tell(number, f"objective {objective:.6g}")
+            stop = False
+            if context is not None:
+                step = context.subcontext(task_name=f"step {number}")
+                step.call_on_fit_task_begin(estimator=estimator)
+                stop = bool(step.call_on_fit_task_end(estimator=estimator))
+            return stop or bool(plain and plain(number, objective, residual))
 
-    yield tell
-    context.call_on_fit_task_end(estimator=estimator)
+        yield callback
+    if context is not None:
+        context.call_on_fit_task_end(estimator=estimator)
