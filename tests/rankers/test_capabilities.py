@@ -84,6 +84,9 @@ def test_abilities_are_asked_by_name(crowd):
         ThreeLevelRanker(): {Capability.UPDATES, Capability.NEWCOMERS},
         ConsensusOnly(): {Capability.UPDATES},
         PooledLogistic(): set(),
+        AttributeModel(): {Capability.UPDATES, Capability.NEWCOMERS},
+        RankerCV(ConsensusOnly()): {Capability.UPDATES},
+        RankerCV(PooledLogistic()): set(),
     }
     for model, abilities in can.items():
         assert {ability for ability in Capability if ability.of(model)} == abilities, model

@@ -338,15 +338,13 @@ class AttributeNewcomers(AttributeQueries):
 
     @property
     def _people(self) -> IdArray:
-        everybody = [p for b in self.posterior.values() for p in b.users.tolist()]
-        return encode(everybody, "users")[1]
+        users = [user for posterior in self.posterior.values() for user in posterior.users.tolist()]
+        return encode(users, "users")[1]
 
     def _only_one(self, n_rows: int) -> IdArray:
         people = self._people
         if len(people) > 1:
-            raise ValueError(
-                f"There are {len(people)} people: say with users= whose scores to give."
-            )
+            raise ValueError(f"There are {len(people)} people: pass users= for whose scores.")
         return people.repeat(n_rows)
 
 

@@ -357,7 +357,6 @@ class PriorRanker(Ranker):
         known, codes = np.unique(people[people >= 0], return_inverse=True)
         places = np.full(len(people), -1, dtype=np.intp)
         places[people >= 0] = codes
-        # Somebody has to be there, even if all are strangers.
         return self._posterior(known if len(known) else slice(0, 1)), places
 
     def _posterior(self, people: slice | Index = slice(None)) -> Posterior:

@@ -11,7 +11,7 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metaestimators import available_if
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
-from likeminds._util.checks import as_weights, listing
+from likeminds._util.checks import as_weights
 from likeminds._util.console import report_progress
 from likeminds._util.map_reduce import of_rows
 from likeminds.data.annotations import Annotations
@@ -33,8 +33,8 @@ from likeminds.rankers.validation import (
     joint_reading,
     note_more,
     outcomes,
-    places_of,
     refuse_extras,
+    refuse_second_medians,
     rows_and_users,
     split_user_column,
 )
@@ -60,23 +60,18 @@ def with_callbacks(method: Method) -> Method:
     return managed
 
 
-def _takes_updates(ranker: "Ranker") -> bool:
-    return ranker.takes_updates
-
-
 class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Base of the rankers: one vector of weights per person.
 
     A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``.
     """
 
-    # How a search tunes it.
     _tuning: ClassVar[type[FromRows]] = FromRows
     # Whether fits report their steps themselves; those of others are reported as one step.
     _has_steps: ClassVar[bool] = False
     # Whether items may be known by their ids alone.
     _needs_no_features: ClassVar[bool] = False
-    # Whether a fit is a trial: judged by its scores, it reports nothing.
+    # Whether a fit is judged by its scores alone, and reports nothing.
     _is_trial: bool = False
 
     unknown: str
@@ -296,7 +291,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         said = outcomes(y, len(scores), self.classes_, graded)
         return mean_concordance(said, scores, owners, as_weights(sample_weight, len(features)))
 
-    @available_if(_takes_updates)  # type: ignore[untyped-decorator]
+    @available_if(lambda ranker: ranker.takes_updates)  # type: ignore[untyped-decorator]
     @with_callbacks
     def update(
         self,
@@ -333,26 +328,13 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
             raise ValueError(self._nothing_to_add_to)
         self._validate_params()
         more = as_annotations(self, X, y, users, sample_weight, reset=False)
-        self._refuse_second_medians(more)
+        refuse_second_medians(self, more)
         self._fit_more(more)
         note_more(self, more)
         return self
 
     # The name that scikit-learn's tools call.
     partial_fit = update
-
-    def _refuse_second_medians(self, more: Annotations) -> None:
-        """Refuse ratings above a median by people whose other ratings are not known any more."""
-        reading = self.label_reading_
-        if reading is None or reading.threshold != "median":
-            return
-        known = more.user_ids[places_of(self, more.user_ids) >= 0]
-        if known.size:
-            raise ValueError(
-                "Labels were read as ratings above a person's own median, which is another one "
-                f"with more ratings: those of {listing(known)} cannot be added. Fit all ratings "
-                "at once."
-            )
 
     def _fit_more(self, more: Annotations) -> None:
         """Learn from the earlier labels and from more."""

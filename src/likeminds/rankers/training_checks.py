@@ -7,13 +7,18 @@ was computed from these labels, and every label takes part in its own prediction
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import encode
 
 # Items with two labels or more that it takes to judge a column, and at most so many of them.
 _FEWEST, _MOST = 50, 20_000
@@ -188,3 +193,31 @@ def choose_width(
     if asked == "auto" and size <= (WIDE_SHARED if shared else WIDE):
         return False, None
     return (False, WIDE) if matrices or shared else (True, None)
+
+
+def check_labels(y: ArrayLike) -> NDArray[Any]:
+    """Check labels as scikit-learn does; name the rows of the bad ones."""
+    labels = column_or_1d(y, warn=True)
+    bad = np.flatnonzero(~np.isfinite(labels)) if labels.dtype.kind == "f" else labels[:0]
+    if bad.size:
+        is_nan = np.isnan(labels[bad]).any()
+        what = "NaN" if is_nan else f"infinity or a value too large for {labels.dtype!r}"
+        raise ValueError(f"Input y contains {what}. It is in row(s) {listing(bad)}.")
+    return np.asarray(labels)
+
+
+def two_classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct labels; refuse more than two."""
+    if labels.dtype.kind in "biu":  # no sort, as scikit-learn's checks take several
+        _, classes = encode(labels, "y")
+        if len(classes) <= 2:
+            return classes
+    check_classification_targets(labels)
+    classes = np.unique(labels)
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported: a ranker needs labels of two classes, "
+            f"but y has {len(classes)}: {listing(classes)}. If they are grades, say with users= "
+            "who gave them, or pass Annotations."
+        )
+    return np.asarray(classes)

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_n_features,
     check_array,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
@@ -30,7 +28,7 @@ from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import encode, lookup, positions
 from likeminds.data.label_parsing import LabelReading, join_readings
 from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
-from likeminds.rankers.training_checks import warn_of_popularity
+from likeminds.rankers.training_checks import check_labels, two_classes, warn_of_popularity
 
 if TYPE_CHECKING:
     from likeminds.mixed_model.posterior import Posterior
@@ -145,11 +143,11 @@ def _to_annotations(
             UserWarning,
             stacklevel=4,
         )
-    labels = _check_labels(y)
+    labels = check_labels(y)
     if reset:
         read = read_answers(labels) if owners is not None and labels.dtype.kind in "iuf" else None
         graded = read is not None and read.grades is not None
-        ranker.classes_ = np.array([False, True]) if graded else _two_classes(labels)
+        ranker.classes_ = np.array([False, True]) if graded else two_classes(labels)
         ranker.label_reading_ = read.reading if read is not None and graded else None
     graded = is_graded(ranker)
     return Annotations(
@@ -174,6 +172,19 @@ def note_more(ranker: Ranker, more: Annotations) -> None:
     ranker.label_reading_ = joint_reading(ranker, more)
     if ranker.fingerprint_ is not None:
         ranker.fingerprint_ = joint_fingerprint(ranker.fingerprint_, fingerprint(more))
+
+
+def refuse_second_medians(ranker: Ranker, more: Annotations) -> None:
+    """Refuse ratings above a median by users whose other ratings are not known any more."""
+    reading = ranker.label_reading_
+    if reading is None or reading.threshold != "median":
+        return
+    known = more.user_ids[places_of(ranker, more.user_ids) >= 0]
+    if known.size:
+        raise ValueError(
+            "Labels were read as ratings above a person's own median, which is another one with "
+            f"more ratings: those of {listing(known)} cannot be added. Fit all ratings at once."
+        )
 
 
 def rows_and_users(
@@ -301,41 +312,13 @@ def _column_position(user_column: int | str, names: NDArray[Any]) -> int:
     return user_column % len(names)
 
 
-def _check_labels(y: ArrayLike) -> NDArray[Any]:
-    """Check labels as scikit-learn does; name the rows of the bad ones."""
-    labels = column_or_1d(y, warn=True)
-    bad = np.flatnonzero(~np.isfinite(labels)) if labels.dtype.kind == "f" else labels[:0]
-    if bad.size:
-        is_nan = np.isnan(labels[bad]).any()
-        what = "NaN" if is_nan else f"infinity or a value too large for {labels.dtype!r}"
-        raise ValueError(f"Input y contains {what}. It is in row(s) {listing(bad)}.")
-    return np.asarray(labels)
-
-
-def _two_classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct labels; refuse more than two."""
-    if labels.dtype.kind in "biu":  # no sort, as scikit-learn's checks take several
-        _, classes = encode(labels, "y")
-        if len(classes) <= 2:
-            return classes
-    check_classification_targets(labels)
-    classes = np.unique(labels)
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported: a ranker needs labels of two classes, "
-            f"but y has {len(classes)}: {listing(classes)}. If they are grades, say with users= "
-            "who gave them, or pass Annotations."
-        )
-    return np.asarray(classes)
-
-
 def outcomes(
     y: ArrayLike | None, length: int, classes: NDArray[Any], grading: LabelReading | None = None
 ) -> Bool | FloatArray:
     """Return which labels are positive; or the grades, where labels were read as such."""
     if y is None:
         raise ValueError("score needs the labels y.")
-    labels = _check_labels(y)
+    labels = check_labels(y)
     if len(labels) != length:
         raise ValueError(f"y has {len(labels)} entries, but X has {length} rows.")
     if grading is not None:
