@@ -21,7 +21,7 @@ from likeminds._util.per_user_arrays import SubsetRows, put_together, take_apart
 from likeminds._util.threads import in_this_thread, one_blas_thread
 from likeminds.cluster.checkpoints import Journal, read_own, write_own
 from likeminds.cluster.client import Client, Future, identity, release
-from likeminds.mixed_model.responses import InMemoryResponses
+from likeminds.mixed_model.responses import InMemoryResponses, Responses
 from likeminds.rankers.training_data import people_in
 
 B = TypeVar("B")
@@ -356,7 +356,7 @@ def _people_of(part: Executor[Any]) -> Index | None:
     return people_in(part) if isinstance(part, InMemoryResponses) else None
 
 
-def _of_users(part: Any, chosen: Bool) -> Any:
+def _of_users(part: Responses, chosen: Bool) -> Responses:
     return part.of_users(chosen)
 
 

@@ -54,14 +54,11 @@ class SparkReader:
         columns: PartitionColumns | None = None,
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Iterable[str] | None = None,
-        positive: Hashable | None = None,
-        threshold: float | None = None,
-        grades: bool | Sequence[Hashable] | None = None,
+        **how: Any,
     ) -> "SparkReader":
-        """Say how rows are read, given how often each label is there: see `SparkRows`."""
+        """Take how often each label occurs; ``how`` labels are read is as in `SparkRows`."""
         columns = columns or PartitionColumns()
         counted = ("The table", list(counts), list(counts.values()))
-        how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
         labels = read_label_table([counted], **how)
         catalogue = read_catalogue(features, columns.item, item_ids, feature_names)
         return cls(columns, catalogue, labels, sum(counts.values()))

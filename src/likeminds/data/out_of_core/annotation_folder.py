@@ -237,7 +237,8 @@ class AnnotationFolder:
     def _group(self, target: Path, order: Index) -> dict[str, Any]:
         """Write the rows to a folder, people in some order, and those of each as they come."""
         found, tell = self.survey, self._told("grouping labels")
-        kinds = {name: _kind(column) for name, column in self._read(self._first).items()}
+        first = self._read(next(self.parts.pieces(self._columns, 1)))
+        kinds = {name: (column.dtype, column.shape[1:]) for name, column in first.items()}
         starts = np.zeros(len(order), dtype=np.intp)
         starts[order[1:]] = np.cumsum(found.counts[order])[:-1]
         columns: dict[str, Any] | None = None
@@ -258,10 +259,6 @@ class AnnotationFolder:
             columns = find_grouped(folder, self._order)
         assert columns is not None
         return columns
-
-    @property
-    def _first(self) -> TablePart:
-        return next(self.parts.pieces(self._columns, 1))
 
     def _annotations(self, columns: dict[str, Any], users: Index) -> Annotations:
         """Return columns that `_read` has made as annotations."""
@@ -300,22 +297,18 @@ class AnnotationFolder:
         read = Covariates.read(self.options["user_features"], self.options.get("user"))
         return read.written_as(self.user_ids)
 
-    def _fingerprint(self) -> str:
-        """Return a hash of what the grouped rows depend on, with the order of all codes."""
+    @cached_property
+    def _order(self) -> dict[str, object]:
+        """The labels that codes stand for, and a hash of all that the grouped rows depend on."""
         found, files = self.survey, list(map(str, self.parts.files))
         about = (files, self.parts.lengths, self.parts.stamps, found.roles, found.features)
         digest = hashlib.blake2b(repr(about).encode(), digest_size=16)
         for ids in (found.user_ids, found.item_ids, found.labels.values):
             digest.update(repr(None if ids is None else ids.tolist()).encode())
-        for seen in (found.people, found.items, found.labels):
-            digest.update(b"" if seen is None else seen.codes.tobytes())
-        return digest.hexdigest()
-
-    @cached_property
-    def _order(self) -> dict[str, Any]:
-        """What the codes of labels stand for, kept beside the grouped rows and compared."""
-        labels = [repr(value) for value in self.survey.labels.values.to_pylist()]
-        return {"fingerprint": self._fingerprint(), "labels": labels}
+        for column in (found.people, found.items, found.labels):
+            digest.update(b"" if column is None else column.codes.tobytes())
+        labels = [repr(value) for value in found.labels.values.to_pylist()]
+        return {"fingerprint": digest.hexdigest(), "labels": labels}
 
     def _told(self, what: str) -> Callable[[int], None]:
         done = 0
@@ -326,10 +319,6 @@ class AnnotationFolder:
             self._tell(what, done, len(self))
 
         return tell
-
-
-def _kind(column: Any) -> Any:
-    return (column.dtype, column.shape[1:]) if column.ndim > 1 else column.dtype
 
 
 def _next_places(users: Index, free: Index) -> Index:
