@@ -90,7 +90,7 @@ def test_few_labels_are_unclear():
     assert counts["random", "unclear"] == 24
 
 
-def test_everybody_random_is_not_everybody_fit_attentive():
+def test_everybody_random_is_not_everybody_attentive():
     crowd, _ = planted(60, 0, random=N, contrary=0)
     found = diagnose(ThreeLevelRanker().fit(crowd), crowd)
     assert found.counts["agrees"] + found.counts["different"] <= 0.05 * N
