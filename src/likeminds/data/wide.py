@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.array_types import Float, Index
 from likeminds._util.checks import listing
 from likeminds._util.lazy_imports import pa
 from likeminds.data.alternatives import as_available, refuse_chosen
@@ -79,14 +79,24 @@ def wide_to_long(
     _check_pattern(columns, "columns", {"feature", "alternative"})
     features = _features(table, columns, list(names.values()))
     free = _availability(table, availability, list(names.values()), features)
-    features = {name: found for name, found in features.items() if not set(found) & set(free)}
+    features = {name: found for name, found in features.items() if not {*found} & {*free} - {None}}
     chosen = _chosen(table, choice, names)
-    there = np.column_stack([_there(table, column) for column in free])
+    everywhere = np.ones(len(table), dtype=np.bool_)
+    there = np.column_stack(
+        [
+            everywhere if column is None else as_available(read_values(table, column), column)
+            for column in free
+        ]
+    )
     refuse_chosen(np.flatnonzero(~there[np.arange(len(chosen)), chosen]))
     row, place = np.nonzero(there)
+    if user is not None:
+        refuse_unknown(table, [user], "user")
+    user = user or find_column("user", table.columns)
+    users = np.arange(len(table)) if user is None else read_values(table, user, as_ids=True)
     called = as_arrow(list(names.values()))
     long: dict[str, Any] = {
-        "user": as_arrow(_people(table, user)[row].tolist()),
+        "user": as_arrow(users[row].tolist()),
         "choice_set": row,
         "alternative": called.take(pa.array(place)),
         "label": (chosen[row] == place).astype(np.int64),
@@ -147,29 +157,15 @@ def _availability(
     pattern: str | None,
     names: Sequence[Hashable],
     features: Mapping[str, list[str | None]],
-) -> list[str | int]:
-    """Return the column of each alternative's availability; its position where there is none."""
+) -> list[str | None]:
+    """Return the column of each alternative's availability; None where there is none."""
     if pattern is None:
         usual = [found for name, found in features.items() if is_usual("availability", name)]
-        found = usual[0] if usual else [None] * len(names)
-        return [column or position for position, column in enumerate(found)]
+        return usual[0] if usual else [None] * len(names)
     _check_pattern(pattern, "availability", {"alternative"})
     columns = [pattern.format(alternative=name) for name in names]
     refuse_unknown(table, columns, "availability")
     return list(columns)
-
-
-def _there(table: Frame, column: str | int) -> Bool:
-    if isinstance(column, int):
-        return np.ones(len(table), dtype=np.bool_)
-    return as_available(read_values(table, column), column)
-
-
-def _people(table: Frame, user: str | None) -> IdArray:
-    if user is not None:
-        refuse_unknown(table, [user], "user")
-    user = user or find_column("user", table.columns)
-    return np.arange(len(table)) if user is None else read_values(table, user, as_ids=True)
 
 
 def _numbers(table: Frame, column: str | None, absent: float) -> Float:
