@@ -183,8 +183,7 @@ class Statistics(AbstractStatistics):
     rows : Rows
         Rows of the users who have too few for that.
     form : {"auto", "dense", "factored"}
-        "auto" gives arrays to users with at least as many rows as features (times half the
-        number of grades).
+        "auto" gives arrays to users with at least as many rows as features (K grades: times K/2).
     grades : array of shape (K,), optional
         The grades, ascending, where statistics are by grade.
 
