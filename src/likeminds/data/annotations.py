@@ -13,7 +13,7 @@ from likeminds._util.result_tables import Frames
 from likeminds._util.verbs import read_verb
 from likeminds.data import tables
 from likeminds.data.choice_sets import (
-    ItemOptions,
+    ChoiceOptions,
     choice_sets,
     comparison_arguments,
     difference_arguments,
@@ -313,7 +313,7 @@ class Annotations(CodedLabels):
         Annotations: 3 choices among 2 by 2 people on 3 items, 0 features
         """
         columns = {"users": users, "winners": winners, "losers": losers, "ties": ties}
-        options = ItemOptions(
+        options = ChoiceOptions(
             features=features,
             item_ids=item_ids,
             feature_names=feature_names,
@@ -331,7 +331,7 @@ class Annotations(CodedLabels):
         user: str | None = None,
         ties: str | None = None,
         strength: str | None = None,
-        **options: Unpack[ItemOptions],
+        **options: Unpack[ChoiceOptions],
     ) -> Self:
         """Read a table of pairs, one row each: what was chosen, and what was rejected.
 
@@ -366,7 +366,7 @@ class Annotations(CodedLabels):
         *,
         shown: Iterable[Iterable[Hashable]] | None = None,
         strength: ArrayLike | None = None,
-        **options: Unpack[ItemOptions],
+        **options: Unpack[ChoiceOptions],
     ) -> Self:
         """Make annotations of rankings, the best item first: the Plackett-Luce model.
 
@@ -404,7 +404,7 @@ class Annotations(CodedLabels):
         availability: Iterable[Iterable[bool]] | None = None,
         none: Hashable | None = None,
         strength: ArrayLike | None = None,
-        **options: Unpack[ItemOptions],
+        **options: Unpack[ChoiceOptions],
     ) -> Self:
         """Make annotations of choices of one, or none, of several items: conditional logit.
 
@@ -442,7 +442,7 @@ class Annotations(CodedLabels):
         worst: Iterable[Hashable],
         *,
         strength: ArrayLike | None = None,
-        **options: Unpack[ItemOptions],
+        **options: Unpack[ChoiceOptions],
     ) -> Self:
         """Make annotations of best-worst choices (MaxDiff): of several, the best and the worst.
 

@@ -24,7 +24,7 @@ from likeminds.data.sources import read_table
 _ARGUMENTS = {"winner": "chosen", "loser": "rejected", "tie": "ties"}
 
 
-class ItemOptions(TypedDict, total=False):
+class ChoiceOptions(TypedDict, total=False):
     """The keyword arguments that all constructors of choices have in common."""
 
     features: object
@@ -86,7 +86,7 @@ class ChoiceSets:
         self,
         users: IdArray,
         strength: ArrayLike | None,
-        options: ItemOptions,
+        options: ChoiceOptions,
         none: Hashable | None = None,
     ) -> dict[str, Any]:
         """Return the arguments of annotations, one row per item of a set."""
@@ -105,7 +105,7 @@ class ChoiceSets:
         }
 
 
-def comparison_arguments(columns: Mapping[str, Any], options: ItemOptions) -> dict[str, Any]:
+def comparison_arguments(columns: Mapping[str, Any], options: ChoiceOptions) -> dict[str, Any]:
     """Return the arguments of annotations of pairs: users, winners, losers, ties, strength."""
     won, lost = (as_id_array(columns[name], name) for name in ("winners", "losers"))
     rows, sides = _pair_rows(columns, won, lost)
@@ -119,7 +119,7 @@ def comparison_arguments(columns: Mapping[str, Any], options: ItemOptions) -> di
 
 
 def preference_arguments(
-    frame: object, names: Mapping[str, str | None], options: ItemOptions
+    frame: object, names: Mapping[str, str | None], options: ChoiceOptions
 ) -> dict[str, Any]:
     """Return the arguments of annotations of a table of pairs, by ids or by vectors."""
     if isinstance(frame, str | PathLike):
