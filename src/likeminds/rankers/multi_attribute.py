@@ -264,12 +264,11 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         AttributeNewcomers
         """
         check_is_fitted(self)
-        posterior = {}
-        for name, part in _by_attribute(X).items():
-            ranker = self._ranker_of(name)
-            Capability.NEWCOMERS.require(ranker)
-            posterior[name] = ranker.newcomer(part)
-        return AttributeNewcomers(self, posterior)
+        parts = _by_attribute(X)
+        for name in parts:
+            Capability.NEWCOMERS.require(self._ranker_of(name))
+        found = {name: self._ranker_of(name).newcomer(part) for name, part in parts.items()}
+        return AttributeNewcomers(self, found)
 
     def _learn(self, parts: dict[str, Annotations], callback: Callback | None) -> None:
         new = HierarchicalRanker() if self.ranker is None else self.ranker
@@ -285,8 +284,8 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
             before, mark = self.fingerprints_.get(name), fingerprint(part)
             self.rankers_[name] = found[name]
             self.fingerprints_[name] = mark if before is None else joint_fingerprint(before, mark)
-        ids = [ranker.users_.tolist() for ranker in self.rankers_.values()]
-        self.people_ = encode([person for some in ids for person in some], "users")[1]
+        users = [user for ranker in self.rankers_.values() for user in ranker.users_.tolist()]
+        self.people_ = encode(users, "users")[1]
         for category, message in caught:
             warnings.warn(message, category, stacklevel=3)
 
@@ -317,10 +316,7 @@ class AttributeNewcomers(AttributeQueries):
         users: Iterable[Hashable] | None = None,
         attribute: str | None = None,
     ) -> Float:
-        """Score each row for its person, by one attribute or by all.
-
-        Without ``users``, the rows are those of the only newcomer there is.
-        """
+        """Score each row for its user, by default the only one, by one attribute or by all."""
         rows = X.X if isinstance(X, Annotations) else as_matrix(X, "X")
         owners = X.users if isinstance(X, Annotations) else users
         owners = self._only_one(len(rows)) if owners is None else as_id_array(owners, "users")
@@ -401,5 +397,4 @@ def _names(given: Sequence[str], argument: str) -> list[str]:
 def _share_below(scores: Float) -> Float:
     """Return for each item the share of all that score lower, ties counting half."""
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - 0.5 * counts
-    return np.asarray(middle[place] / len(scores))
+    return np.asarray((np.cumsum(counts) - 0.5 * counts)[place] / len(scores))

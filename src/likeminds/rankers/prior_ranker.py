@@ -18,6 +18,7 @@ from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
 from likeminds.mixed_model.optimisers import PriorFit
+from likeminds.mixed_model.ordinal_responses import ResponseStyle
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import NewUserPosteriors
 from likeminds.rankers import choice_reporting, newcomers, probabilities
@@ -369,20 +370,17 @@ class PriorRanker(Ranker):
             points = points[people]
         if self.crowd_.items is not None:
             points = np.hstack([points, self.factor_weights_[people]])
-        style = newcomers.ways_of(self)
-        style = None if style is None else style.some(people)
-        known = self.information_[people]
-        users = self.users_[people]
+        style = None
+        if self.grading_ is not None and self.label_reading_ is not None:
+            style = ResponseStyle(self.grading_, self.label_reading_).some(people)
+        known, users = self.information_[people], self.users_[people]
         return Posterior.given(self.crowd_, users, points, known, style, unknown=self.unknown)
 
 
 def _explained(
     covariance: Float, directions: Float, spread: Float, beyond: float
 ) -> dict[str, float]:
-    """Return the shares of the variance of scores along the directions, and across them.
-
-    ``beyond`` is the variance that lies beyond the coordinates.
-    """
+    """Return the shares of the variance of scores, with that beyond the coordinates, by level."""
     projected = directions @ (directions.T @ covariance @ directions) @ directions.T
     whole = float((spread * covariance).sum()) + beyond
     share = float((spread * projected).sum()) / whole if whole > 0 else 0.0

@@ -76,7 +76,6 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     unknown: str
     user_column: int | str | None
-
     verbose: bool = False
     coef_: Float
     consensus_: Float
@@ -95,7 +94,6 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     # The fitted attribute that `update` adds to, and the error where a model does not have it.
     _learned_from: ClassVar[str] = ""
     _nothing_to_add_to: ClassVar[str] = ""
-    # Whether Ctrl-C ended the fit early.
     _interrupted: bool = False
     _positions: tuple[IdArray, Mapping[Hashable, int]]
 
@@ -112,7 +110,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     @property
     def people_(self) -> IdArray:  # type: ignore[override]
-        """Everybody it knows: ``users_``."""
+        """All users: ``users_``."""
         return self.users_
 
     @with_callbacks
@@ -144,9 +142,8 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         self
         """
         self._validate_params()
-        with report_progress(
-            self.verbose and not self._has_steps, f"{type(self).__name__}, step"
-        ) as tell:
+        shown = self.verbose and not self._has_steps
+        with report_progress(shown, f"{type(self).__name__}, step") as tell:
             if isinstance(X, RemoteAnnotations):
                 X.teach(self)
             else:
@@ -271,10 +268,6 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         ----------
         X, y, users, sample_weight
             As in `fit`.
-
-        Returns
-        -------
-        float
         """
         if isinstance(X, RemoteAnnotations):
             refuse_extras(y=y, users=users, sample_weight=sample_weight)
@@ -353,7 +346,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         return None
 
     def _in_reach(self, folder: AnnotationFolder) -> Annotations | AnnotationFolder:
-        """Return labels on disk as they are learned from: grouped by person, by default."""
+        """Return labels on disk as they are learned from: grouped by user, by default."""
         return folder.annotations()
 
     def __getstate__(self) -> Any:
