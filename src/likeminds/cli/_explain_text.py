@@ -11,6 +11,7 @@ from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
     from likeminds.cli._items import ModelItems
+    from likeminds.rankers.ranker import Ranker
     from likeminds.rankers.score_decomposition import ScoreDecomposition
     from likeminds.schools.result import Facts
 
@@ -255,7 +256,7 @@ def _names(values: list[Any]) -> str:
 
 
 def show_score(
-    output: Output, ranker: Any, user: Hashable, item: Hashable, shown: "ModelItems"
+    output: Output, ranker: "Ranker", user: Hashable, item: Hashable, shown: "ModelItems"
 ) -> "Facts":
     """Show why an item has its score for a user; return the facts."""
     why: ScoreDecomposition = ranker.explain(user, item, shown.by_id)
@@ -289,7 +290,7 @@ def _show_levels(output: Output, why: "ScoreDecomposition", called: str) -> None
     output.table("What it is made of", levels, digits=2, signed=("adds",))
 
 
-def _feature_words(ranker: Any, shown: "ModelItems") -> dict[str, str]:
+def _feature_words(ranker: "Ranker", shown: "ModelItems") -> dict[str, str]:
     """Return descriptions of learned features: the items with most and least of them."""
     from likeminds.rankers.item_table import ItemTableView, columns_of
     from likeminds.schools.school_names import LETTERS_IN_A_NAME, is_made, name_feature, shorten
@@ -308,7 +309,7 @@ def _feature_words(ranker: Any, shown: "ModelItems") -> dict[str, str]:
     }
 
 
-def show_part_worths(output: Output, ranker: Any, price: str | None) -> "Facts":
+def show_part_worths(output: Output, ranker: "Ranker", price: str | None) -> "Facts":
     """Show part-worths, and the willingness to pay where a price is named; return the facts."""
     from likeminds.rankers.capabilities import Capability
 

@@ -1,7 +1,7 @@
 """``likeminds explain``: a crowd, a user, a school, an item or a score in words."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from likeminds.cli._command import DATA, FIT, command
 from likeminds.cli._options import Attribute, ItemOptions, Model, NSchools, Texts, option
@@ -9,6 +9,8 @@ from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
     from likeminds.cli._items import ModelItems
+    from likeminds.rankers.multi_attribute import AttributeModel
+    from likeminds.rankers.ranker import Ranker
     from likeminds.schools import Explanation
     from likeminds.schools.items import Items
     from likeminds.schools.result import Facts
@@ -122,7 +124,7 @@ def explain(
     output.json({"model": str(model), "explained": found})
 
 
-def _as_items(shown: "ModelItems | None", model: Any) -> "Items | None":
+def _as_items(shown: "ModelItems | None", model: "Ranker | AttributeModel") -> "Items | None":
     import numpy as np
 
     from likeminds.schools.items import Items

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from likeminds.cli._items import ModelItems
     from likeminds.data.annotations import Annotations
     from likeminds.data.covariates import Covariates
+    from likeminds.rankers.multi_attribute import AttributeModel
+    from likeminds.rankers.ranker import Ranker
 
 # The user of labels without a column of users.
 _NEW = "newcomer"
@@ -91,7 +93,7 @@ def newcomer(
 class _Newcomers:
     """Posteriors of new users by attribute: given their labels, or given covariates alone."""
 
-    model: Any
+    model: "Ranker | AttributeModel"
     annotations: "Annotations | None"
     posterior: dict[str, Any]
     without_labels: dict[str, Any]
@@ -100,7 +102,10 @@ class _Newcomers:
 
     @classmethod
     def of(
-        cls, model: Any, annotations: "Annotations | None", covariates: "Covariates | None"
+        cls,
+        model: "Ranker | AttributeModel",
+        annotations: "Annotations | None",
+        covariates: "Covariates | None",
     ) -> "_Newcomers":
         """Compute the posteriors; nothing is fitted."""
         from likeminds.cli._models import parts_of, rankers_of

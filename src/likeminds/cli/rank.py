@@ -21,6 +21,8 @@ from likeminds.cli._output import Output, write_rows
 if TYPE_CHECKING:
     from likeminds._util.array_types import Float
     from likeminds.cli._items import ModelItems
+    from likeminds.rankers.multi_attribute import AttributeModel, AttributeNewcomers
+    from likeminds.rankers.ranker import Ranker
     from likeminds.rankers.ranking import Ranking
 
 _EVERYONE = "everyone"
@@ -105,7 +107,7 @@ def rank(
     show_rankings(output, known, rows, out, brief=each_user, unseen=unseen)
 
 
-def _rank_all(model: Any, shown: "ModelItems", top: int) -> Rows:
+def _rank_all(model: "Ranker | AttributeModel", shown: "ModelItems", top: int) -> Rows:
     """Return the best items of each user, by products of many users at a time."""
     from likeminds.rankers.item_table import ItemTableView
 
@@ -119,7 +121,9 @@ def _is_folder(out: str) -> bool:
     return out != "-" and "://" not in out and (Path(out).is_dir() or not Path(out).suffix)
 
 
-def _write_folder(output: Output, model: Any, shown: "ModelItems", top: int, out: str) -> None:
+def _write_folder(
+    output: Output, model: "Ranker | AttributeModel", shown: "ModelItems", top: int, out: str
+) -> None:
     """Write a folder with the best items of each user, some users at a time."""
     from likeminds.cluster.rankings import write_rankings
 
@@ -129,7 +133,7 @@ def _write_folder(output: Output, model: Any, shown: "ModelItems", top: int, out
     output.hint(f"Written: {out} ({n_users:,} people, {n_parts} parts)")
 
 
-def _unseen(shown: "ModelItems", model: Any, user: Hashable) -> "ModelItems":
+def _unseen(shown: "ModelItems", model: "Ranker | AttributeModel", user: Hashable) -> "ModelItems":
     from likeminds.rankers.ranking import judged_by
 
     fresh = ~judged_by(model, user, shown.ids)
@@ -139,7 +143,7 @@ def _unseen(shown: "ModelItems", model: Any, user: Hashable) -> "ModelItems":
 
 
 def by_wish(  # noqa: PLR0917 - who wishes for what
-    model: Any,
+    model: "Ranker | AttributeModel | AttributeNewcomers",
     shown: "ModelItems",
     user: Hashable,
     like: Sequence[str],
@@ -172,7 +176,7 @@ def as_rows(shown: "ModelItems", ranking: "Ranking", user: Hashable, attribute: 
 
 def show_rankings(
     output: Output,
-    model: Any,
+    model: "Ranker | AttributeModel",
     rows: Rows,
     out: str | None,
     *,

@@ -10,6 +10,7 @@ from likeminds.cli._output import Output, write_rows
 
 if TYPE_CHECKING:
     from likeminds.data.connectors.write_back import ExportQuestion
+    from likeminds.rankers.ranker import Ranker
     from likeminds.schools.school_soft_labels import SoftLabels
 
 
@@ -148,7 +149,7 @@ def export(
         output.show(f": {found['people']:,} annotators", head=annotators)
 
 
-def _soft_labels(ranker: Any) -> "SoftLabels":
+def _soft_labels(ranker: "Ranker") -> "SoftLabels":
     from likeminds.schools.find import find_schools
 
     found = find_schools(ranker).soft_labels
@@ -157,7 +158,7 @@ def _soft_labels(ranker: Any) -> "SoftLabels":
     return found
 
 
-def _question(name: str, ranker: Any, soft: "SoftLabels") -> "ExportQuestion":
+def _question(name: str, ranker: "Ranker", soft: "SoftLabels") -> "ExportQuestion":
     from likeminds.data.connectors.write_back import ExportQuestion
 
     reading = ranker._learned("label_reading_")
@@ -170,7 +171,7 @@ def _question(name: str, ranker: Any, soft: "SoftLabels") -> "ExportQuestion":
     return ExportQuestion(name or None, str(reading.positive), str(reading.negative), shares)
 
 
-def _annotators(ranker: Any) -> list[dict[str, Any]]:
+def _annotators(ranker: "Ranker") -> list[dict[str, Any]]:
     from likeminds.diagnostics import diagnose
 
     annotations = ranker._best_model.kept_

@@ -11,6 +11,8 @@ from likeminds.cli.fit import by_attribute, learn_watched
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
+    from likeminds.rankers.multi_attribute import AttributeModel
+    from likeminds.rankers.ranker import Ranker
 
 
 @command(
@@ -75,13 +77,13 @@ def update(
     )
 
 
-def _n_items(known: Any) -> int:
+def _n_items(known: "Ranker | AttributeModel") -> int:
     """Return how many items have effects."""
     items = None if known.has_attributes else known.learned_items()
     return 0 if items is None else len(items.ids)
 
 
-def _learn(output: Output, known: Any, annotations: "Annotations") -> Any:
+def _learn(output: Output, known: "Ranker | AttributeModel", annotations: "Annotations") -> Any:
     from likeminds.cli._models import parts_of
     from likeminds.rankers.capabilities import Capability
 
