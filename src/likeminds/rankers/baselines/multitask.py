@@ -67,7 +67,7 @@ def _typical_weight(loss: QuadraticLoss) -> float:
 
 
 @dataclass(frozen=True)
-class Penalty:
+class PenaltyParameter:
     """A parameter: its unit for a loss, its default and its candidates in that unit, its range."""
 
     unit: Callable[[QuadraticLoss], float]
@@ -91,7 +91,7 @@ class Penalty:
 
 
 @dataclass(frozen=True)
-class Count:
+class CountParameter:
     """A number of clusters or groups: its default and candidates, and their limits for a loss."""
 
     usual: int
@@ -122,7 +122,7 @@ class Recipe:
     """
 
     parts: Mapping[type[Component], tuple[str, ...]]
-    parameters: Mapping[str, Penalty | Count]
+    parameters: Mapping[str, PenaltyParameter | CountParameter]
     grid: tuple[tuple[str, ...], ...]
 
 
@@ -187,8 +187,8 @@ class RMTL(Competitor):
     _recipe = Recipe(
         {LowRank: ("alpha_low_rank",), Personal: ("alpha_personal",)},
         {
-            "alpha_low_rank": Penalty(silencing(LowRank)),
-            "alpha_personal": Penalty(silencing(Personal), tried=_PERSONAL_SHARES),
+            "alpha_low_rank": PenaltyParameter(silencing(LowRank)),
+            "alpha_personal": PenaltyParameter(silencing(Personal), tried=_PERSONAL_SHARES),
         },
         (("alpha_personal",), ("alpha_low_rank",)),
     )
@@ -214,8 +214,8 @@ class RMTFL(Competitor):
     _recipe = Recipe(
         {SharedFeatures: ("alpha_shared",), Personal: ("alpha_personal",)},
         {
-            "alpha_shared": Penalty(silencing(SharedFeatures)),
-            "alpha_personal": Penalty(silencing(Personal), tried=_PERSONAL_SHARES),
+            "alpha_shared": PenaltyParameter(silencing(SharedFeatures)),
+            "alpha_personal": PenaltyParameter(silencing(Personal), tried=_PERSONAL_SHARES),
         },
         (("alpha_personal",), ("alpha_shared",)),
     )
@@ -235,7 +235,7 @@ class LassoMTL(Competitor):
 
     _recipe = Recipe(
         {Sparse: ("alpha",)},
-        {"alpha": Penalty(silencing(Sparse), tried=_SHARES)},
+        {"alpha": PenaltyParameter(silencing(Sparse), tried=_SHARES)},
         (("alpha",),),
     )
 
@@ -257,7 +257,7 @@ class JFL(Competitor):
 
     _recipe = Recipe(
         {SharedFeatures: ("alpha",)},
-        {"alpha": Penalty(silencing(SharedFeatures), tried=_SHARES)},
+        {"alpha": PenaltyParameter(silencing(SharedFeatures), tried=_SHARES)},
         (("alpha",),),
     )
 
@@ -285,8 +285,10 @@ class RAMU(Competitor):
     _recipe = Recipe(
         {CappedLowRank: ("alpha", "threshold")},
         {
-            "alpha": Penalty(silencing(LowRank)),
-            "threshold": Penalty(_typical_weight, 0.3, (3.0, 1.0, 0.3, 0.1), closed="both"),
+            "alpha": PenaltyParameter(silencing(LowRank)),
+            "threshold": PenaltyParameter(
+                _typical_weight, 0.3, (3.0, 1.0, 0.3, 0.1), closed="both"
+            ),
         },
         (("threshold",), ("alpha",)),
     )
@@ -317,9 +319,11 @@ class CMTL(Competitor):
     _recipe = Recipe(
         {Clustered: ("rho1", "rho2", "n_clusters")},
         {
-            "rho1": Penalty(mean_curvature, 1.0, (10.0, 1.0), closed="neither"),
-            "rho2": Penalty(mean_curvature, 0.1, (1.0, 0.1, 0.01, 0.001), closed="neither"),
-            "n_clusters": Count(
+            "rho1": PenaltyParameter(mean_curvature, 1.0, (10.0, 1.0), closed="neither"),
+            "rho2": PenaltyParameter(
+                mean_curvature, 0.1, (1.0, 0.1, 0.01, 0.001), closed="neither"
+            ),
+            "n_clusters": CountParameter(
                 5, (1, 2, 5), 1, lambda loss: loss.shape[0], lambda loss: min(loss.shape)
             ),
         },
@@ -354,9 +358,9 @@ class COMT(Competitor):
     _recipe = Recipe(
         {MeanRegularised: ("alpha_mean",), Group: ("alpha_group", "n_groups")},
         {
-            "alpha_mean": Penalty(mean_curvature, 1.0, (10.0, 3.0, 1.0, 0.3, 0.1)),
-            "alpha_group": Penalty(mean_curvature, 1.0, (10.0, 3.0, 1.0, 0.3, 0.1)),
-            "n_groups": Count(
+            "alpha_mean": PenaltyParameter(mean_curvature, 1.0, (10.0, 3.0, 1.0, 0.3, 0.1)),
+            "alpha_group": PenaltyParameter(mean_curvature, 1.0, (10.0, 3.0, 1.0, 0.3, 0.1)),
+            "n_groups": CountParameter(
                 *(2, (0, 1, 2, 4), 0),
                 most_usual=lambda loss: (min(loss.shape) - 1) // 2,
                 most_tried=lambda loss: min(loss.shape) - 1,
