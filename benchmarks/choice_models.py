@@ -25,6 +25,7 @@ from likeminds import Annotations, HierarchicalRanker
 from likeminds._util.atomic_files import write_whole
 from likeminds.choice_models.importance_sampling import Coefficients
 from likeminds.choice_models.summary import LogLikelihood, simulate_likelihood
+from likeminds.rankers.choice_reporting import _simulated
 
 PAGE = ROOT / "docs" / "choice-models.md"
 BEGIN, END = "<!-- measured -->", "<!-- end of what was measured -->"
@@ -258,7 +259,7 @@ def _simulate(
         mean.append(said[name] + np.log(unit[name]) if is_log else said[name] * unit[name])
         deviation.append(said[f"sd.{name}"] * (1.0 if is_log else unit[name]))
     fixed = [said[name] * unit[name] for name in names if name in spec.fixed]
-    setting = ranker._simulated(None)[0]
+    setting = _simulated(ranker, None)[0]
     at = Coefficients(np.array(mean), np.diag(np.square(deviation)), np.array(fixed))
     people = ranker.annotations_.user_ids
     return simulate_likelihood(setting, setting.prior(at), exact, people, seed=1)
