@@ -26,17 +26,18 @@ pairs = likeminds.Annotations.from_comparisons(
 pairs
 
 # %%
-# Nothing is said about the dishes, so that each is a column of its own, and a weight is its
-# score.
+# Dishes have no features: each has an effect that all users share, and a factor that users weigh
+# differently. Both are learned.
 
 ranker = likeminds.HierarchicalRanker().fit(pairs)
-columns = [list(ranker.feature_names_).index(dish) for dish in DISHES]
-scores = ranker.coef_[:, columns]
+places = [ranker.items_.tolist().index(dish) for dish in DISHES]
+consensus = ranker.item_effect_[places]
+scores = consensus + ranker.factor_weights_ @ ranker.item_factors_[places].T
 schools = likeminds.find_schools(ranker, pairs)
 print(schools)
 
 # %%
-# The lines are people; the thick ones the consensus and the schools.
+# Thin lines are users, thick lines the schools, the dashed line is the consensus.
 
 figure, axes = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
 for row, label in zip(scores, schools.labels, strict=True):
@@ -48,7 +49,7 @@ for number in range(len(schools)):
         linewidth=3,
         label=f"school {number + 1}, {np.sum(schools.labels == number)} people",
     )
-axes.plot(ranker.consensus_[columns], "k--", linewidth=3, label="consensus")
+axes.plot(consensus, "k--", linewidth=3, label="consensus")
 axes.set_xticks(range(6), DISHES)
 axes.set_ylabel("score")
 axes.legend(frameon=False)
