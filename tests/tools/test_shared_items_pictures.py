@@ -15,7 +15,7 @@ def test_the_camps_are_found_and_drawn():
     ranker = HierarchicalRanker().fit(votes)
     schools = find_schools(ranker, votes, texts=TEXTS)
     camp = np.repeat(np.arange(len(CAMPS)), [size for size, *_ in CAMPS])
-    place = [int(str(person).split()[1]) for person in schools.users]
+    place = [int(str(person).split()[1]) for person in schools.user_ids]
     assert adjusted_rand_score(camp[place], schools.labels) > 0.7
     agreed, divisive = draw_shares(schools).axes
     assert len(agreed.get_yticks()) == len(divisive.get_yticks()) == SHOWN

@@ -311,11 +311,17 @@ def _feature_words(ranker: "Ranker", shown: "ModelItems") -> dict[str, str]:
 
 def show_part_worths(output: Output, ranker: "Ranker", price: str | None) -> "Facts":
     """Show part-worths, and the willingness to pay where a price is named; return the facts."""
+    from sklearn.base import clone
+
     from likeminds.rankers.capabilities import Capability
 
     Capability.PART_WORTHS.require(ranker)
     if ranker._learned("annotations_") is None:
         raise ValueError("The table needs training labels: fit the model with --keep-data.")
+    if ranker.item_effects_:
+        # Part-worths are those of a mixed logit, whose likelihood is a product over users.
+        output.show("Part-worths of a fit without item effects:")
+        ranker = clone(ranker).set_params(item_effects=False).fit(ranker.annotations_)
     table = ranker.summary()
     facts: Facts = table.to_dict()
     _show_notes(output, table, table.notes)

@@ -31,7 +31,8 @@ _USER, _ITEM = " --user household-007", " --item 7ct-5y-local"
     "Ask",
     DATA,
     FIT,
-    *(f"{_ASK}{about}" for about in ("", _USER, _ITEM, f"{_USER}{_ITEM}", " --school 1")),
+    *(f"{_ASK}{about}" for about in ("", _USER, _ITEM, f"{_USER}{_ITEM}")),
+    f"{_ASK} --schools 2 --school 1",
     f"{_ASK} --items agreed",
     f"{_ASK} --table --price price",
 )
