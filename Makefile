@@ -34,13 +34,13 @@ demo: $(READY)  ## Fit the bundled data and tell what came out
 serve: $(READY)  ## A service on sketch shoes, with its page: http://127.0.0.1:8000
 	$(BIN)/likeminds serve --demo
 
-check: $(READY) lint  ## Before every commit: lint, types, import directions, the fast tests (under two minutes)
+check: $(READY) lint  ## Before every commit: lint, types, import directions, the fast tests (about a minute)
 	$(MAKE) --jobs 3 types imports fast
 
-test: $(READY) lint  ## The same with doctests and tests that take seconds (about eight minutes from nothing)
+test: $(READY) lint  ## The same with doctests and tests that take seconds (three to eight minutes from nothing)
 	$(MAKE) --jobs 3 types imports usual
 
-test-all:  ## What CI runs: make test, then make rest, with coverage (25 minutes)
+test-all:  ## What CI runs: make test, then make rest, with coverage (nine to twenty minutes)
 	$(MAKE) test COVER="--cov --cov-report=term:skip-covered"
 	$(MAKE) rest
 
