@@ -327,3 +327,19 @@ def test_unknown_options_raise(tmp_path):
         Annotations.from_csv(tmp_path / "labels.csv", worker="user")
     with pytest.raises(TypeError, match="worker"):
         Annotations.from_choices(["ann"], [["a", "b"]], ["a"], worker="user")
+
+
+def test_passes_among_votes_are_left_out_with_a_warning():
+    frame = pd.DataFrame(
+        {
+            "participant": list("aabb"),
+            "comment": list("xyxy"),
+            "vote": ["Agree", "Pass", "Disagree", "Agree"],
+        }
+    )
+    with pytest.warns(UserWarning, match="1 row"):
+        votes = Annotations.from_frame(frame)
+    assert votes.labels.tolist() == [True, False, True]
+    assert votes.items.tolist() == ["x", "x", "y"]
+    with pytest.raises(ValueError):  # an exam: neither means yes
+        Annotations.from_frame(frame.assign(vote=["pass", "pass", "fail", "fail"]))

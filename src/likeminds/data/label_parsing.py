@@ -24,6 +24,8 @@ _WORDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("1",), ("0",)),
     (("1", "+1"), ("-1",)),
 )
+# Words of those who answer neither.
+_PASSES = ("pass", "passes", "passed", "skip", "skips", "skipped", "abstain", "abstains")
 
 
 def as_binary(
@@ -173,6 +175,24 @@ def _above(ratings: FloatArray, threshold: float | str, within: Sequence[Index])
     for codes in within:
         blocks = encode_pairs(blocks, codes)
     return ratings > block_medians(ratings, blocks) if ratings.size else ratings > 0
+
+
+def passes_among(found: Iterable[Hashable]) -> list[Hashable]:
+    """Return the words for no answer among distinct labels, if the others mean yes and no.
+
+    Examples
+    --------
+    >>> passes_among(["Agree", "Pass", "Disagree"])
+    ['Pass']
+    >>> passes_among(["pass", "fail"])
+    []
+    """
+    values = list(found)
+    none: list[Hashable] = [
+        value for value in values if isinstance(value, str) and _letters(value) in _PASSES
+    ]
+    rest = [value for value in values if value not in none]
+    return none if rest and are_yes_and_no(rest) else []
 
 
 def are_yes_and_no(found: Iterable[Hashable]) -> bool:

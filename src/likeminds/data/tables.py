@@ -47,7 +47,7 @@ from likeminds.data.feature_columns import (
 )
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import as_distinct, lookup
-from likeminds.data.label_parsing import LabelReading
+from likeminds.data.label_parsing import LabelReading, passes_among
 from likeminds.data.sources import Texts, give_back, read_table
 
 logger = logging.getLogger(__name__)
@@ -251,7 +251,7 @@ def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str,
     features = options.get("features")
     table = as_frame(frames.pop())
     found, columns = find_roles(table, {role: options.get(role) for role in LABEL_ROLES}, features)
-    table = available_rows(table, found, options.get("positive"))
+    table = _answered_rows(available_rows(table, found, options.get("positive")), found, options)
     alternative, made = _alternatives(table, found, columns), {}
     if alternative is not None and columns and isinstance(features, list | tuple):
         made = known_constants(*alternative, columns)
@@ -289,6 +289,27 @@ def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str,
         arguments = add_constants(arguments, *alternative, base=base, listed=listed)
         matrix = arguments["features"]
     return arguments | {"features": FiniteRows(matrix) if matrix.shape[1] else matrix}
+
+
+def _answered_rows(
+    table: Frame, found: Mapping[str, str | None], options: Mapping[str, object]
+) -> Frame:
+    """Leave out rows whose label is a pass, where the others mean yes and no; warn of it."""
+    label = found["label"]
+    asked = options.get("positive") is not None or options.get("grades") is not None
+    if asked or label is None or table.schema[label] != nw.String:
+        return table
+    passes = passes_among(table[label].drop_nulls().unique().to_list())
+    if not passes:
+        return table
+    is_answer = ~table[label].is_in(passes)
+    warnings.warn(
+        f"Leaving out {int((~is_answer).sum()):,} row(s) that answer neither yes nor no: "
+        f"{listing(passes)}.",
+        UserWarning,
+        stacklevel=6,
+    )
+    return table.filter(is_answer)
 
 
 def _alternatives(
