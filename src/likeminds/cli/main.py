@@ -14,7 +14,17 @@ from likeminds.cli._output import print_error
 from likeminds.cli._signals import run_to_the_end
 
 # The modules with commands, in the order in which the help lists them.
-for _module in ("start", "fit", "update", "evaluate", "compare", "rank", "newcomer", "explain"):
+for _module in (
+    "start",
+    "fit",
+    "update",
+    "evaluate",
+    "agreement",
+    "compare",
+    "rank",
+    "newcomer",
+    "explain",
+):
     import_module(f"likeminds.cli.{_module}")
 for _module in ("share", "serve", "check"):
     import_module(f"likeminds.cli.{_module}")

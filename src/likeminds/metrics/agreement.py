@@ -64,8 +64,10 @@ class Agreement(ResultTable):
         return next(found for found in self.coefficients if found.name == name)
 
     def to_arrow(self) -> "pyarrow.Table":
-        """Return one row per coefficient."""
-        return pa.Table.from_pylist([vars(found) for found in self.coefficients])
+        """Return one row per coefficient; null where it is not defined."""
+        names, *columns = zip(*(vars(one).values() for one in self.coefficients), strict=True)
+        numbers = [pa.array(column, from_pandas=True) for column in columns]
+        return pa.table([pa.array(names), *numbers], names=["name", "value", "low", "high"])
 
     def by_user(self) -> "pyarrow.Table":
         """Return the mean of Cohen's kappa of each user with the others."""

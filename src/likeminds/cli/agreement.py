@@ -1,0 +1,54 @@
+"""``likeminds agreement``: coefficients of inter-annotator agreement."""
+
+from typing import Annotated
+
+from likeminds.cli._command import command
+from likeminds.cli._options import ComparisonOptions, LabelOptions, Seed, Table, option
+from likeminds.cli._output import Output, write_rows
+
+
+@command(
+    "Learn",
+    "likeminds simulate --n-users 24 --out crowd",
+    "likeminds agreement --annotations crowd/annotations.csv",
+)
+def agreement(
+    output: Output,
+    *,
+    data: LabelOptions,
+    pairs: ComparisonOptions,
+    n_bootstrap: Annotated[
+        int, option("Resampled sets of items for the 95 % intervals; 0 for none.", min=0)
+    ] = 1000,
+    seed: Seed = 0,
+    out: Table = None,
+) -> None:
+    """Print Krippendorff's alpha, Fleiss' and Cohen's kappa and ICC of each attribute.
+
+    Intervals are bootstrapped over items. --out has the mean of Cohen's kappa of each user with
+    the others. A low coefficient means noise, or disagreement that is predictable: compare tells
+    them apart, by how well a ranking per user predicts held-out labels.
+    """
+    from likeminds.cli._labels import read_labels
+    from likeminds.cli._models import about
+    from likeminds.metrics.agreement import agreement as agreement_of
+
+    output.refuse_two_results(out)
+    annotations = read_labels(output, data, pairs).annotations
+    parts = {"": annotations}
+    if annotations.attribute_ids is not None:
+        parts = {str(name): part for name, part in annotations.by_attribute().items()}
+    rows, users = [], []
+    for name, part in parts.items():
+        found = agreement_of(part, n_bootstrap=n_bootstrap, random_state=seed)
+        rows += [about(name) | row for row in found.to_arrow().to_pylist()]
+        users += [about(name) | row for row in found.by_user().to_pylist()]
+    output.json({"coefficients": rows})
+    if out is not None:
+        write_rows(users, out)
+    if out != "-":
+        output.table("Agreement of annotators", rows)
+        output.hint(
+            "Low agreement is noise, or disagreement that is predictable: likeminds compare "
+            "tells them apart."
+        )
