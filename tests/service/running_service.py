@@ -83,6 +83,9 @@ def running_here(settings):
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:
+        while not server.started:  # before that, connections are refused
+            assert thread.is_alive(), "the service has not started"
+            time.sleep(0.01)
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
