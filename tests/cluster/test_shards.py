@@ -116,7 +116,7 @@ def test_simulated_likelihoods_are_the_same(client, given):
     assert there.objective_ == pytest.approx(here.objective_, abs=1e-6)
     found, expected = (one.standard_error(homes) for one in (there, here))
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"fitted on a cluster.*pass the annotations"):
         there.summary()
 
 
@@ -170,7 +170,7 @@ def test_a_ranker_from_a_cluster_is_saved_and_loaded(client, said, fitted, tmp_p
     there = ranker(n_groups=1).fit(spread(said, client))
     again = load(save(there, tmp_path / "crowd.likeminds"))
     np.testing.assert_allclose(again.decision_function(said), fitted.decision_function(said), 1e-6)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="added"):
         there.update(said[:5])
 
 
@@ -229,10 +229,10 @@ def test_items_are_joined_from_a_table_or_found_in_the_rows(client, said, fitted
     frame = pytest.importorskip("dask.dataframe").from_pandas(wide.to_pandas(), npartitions=3)
     same(ranker(n_groups=1).fit(Shards.from_frame(frame, client, names)), fitted)
     other = wide.set_column(3, names[0], pa.array(np.arange(len(wide)) / 7.0))
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="Partition 1 has different features in the rows of item"):
         Shards.from_parts([wide[:99], other[99:]], client, names)
     moved = wide.set_column(3, names[0], pa.array(said.X[:, 0] + 1.0))
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="different features in Partition 0 and Partition 1"):
         Shards.from_parts([wide[:99], moved[99:]], client, names)
 
 
@@ -316,7 +316,7 @@ def test_a_fit_goes_on_from_its_checkpoint(client, said, fitted, tmp_path, every
     same(ranker(n_groups=1).fit(resumed), fitted)
     assert 0 < resumed.journal.replayed < whole.traffic.visits
     assert resumed.traffic.visits == whole.traffic.visits - resumed.journal.replayed
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="another fit"):
         ranker(n_groups=2).fit(resumed)
     begun = shards.checkpointed(tmp_path / "stopped")
     same(ranker(n_groups=1).fit(begun), fitted)

@@ -131,5 +131,5 @@ def test_covariates_without_variance_may_be_of_another_kind_later():
         encoder = CovariateEncoder.of(people)
     later = Covariates.read({9: {"age": 3, "town": "Bern"}})
     assert encoder(later).shape == (1, 1)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="categories"):
         encoder(Covariates.read({9: {"age": "old"}}))

@@ -183,7 +183,7 @@ def test_pictures_of_items():
     assert picture_of({"a": images[1]}, "a", 0) is not None
     assert picture_of({"a": images[1]}, "b", 1) is None
     assert (picture_of(images, "a", 2) == images[2]).all()
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="3 pictures, but item 'a' is in row 3"):
         picture_of(images, "a", 3)
 
 
@@ -231,7 +231,7 @@ def test_cv_surface(simulation):
         assert surface[row, column] >= 100 * (score - best) - 1e-9
     assert texts(axes).count("chosen") == 1
     assert plots.cv_surface(tuned).images  # finds two parameters by itself
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="'tol' was not searched; there are alpha_group"):
         plots.cv_surface(tuned, "tol")
 
 
@@ -240,7 +240,7 @@ def test_cv_line(simulation):
     axes = plots.cv_surface(search.fit(simulation.annotations))
     assert axes.lines[0].get_ydata().max() == 0
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.1", "1", "10"]
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="searched nothing"):
         plots.cv_surface(ThreeLevelRanker())
 
 
