@@ -86,9 +86,3 @@ def test_folds_are_an_option_where_they_are_named(folder):
         assert done.code == 2
         assert "--folds" in done.err
         assert "should not happen" not in done.err
-
-
-def test_compare_refuses_one_fold_in_python_too():
-    crowd = likeminds.make_schools(6, 12, 12, 4, 2, contested=0.5, random_state=0).annotations
-    with pytest.raises(ValueError, match="n_folds must be at least 2"):
-        likeminds.compare(crowd, ["RMTL"], n_folds=1, progress=False)

@@ -280,38 +280,7 @@ def test_finished_fits_are_reported_to_a_function(schools, capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    ("rankers", "options", "match"),
-    [
-        (["ConsensusOnyl"], {}, "no ranker called 'ConsensusOnyl'; there are ThreeLevelRankerCV"),
-        (["ConsensusOnly", ConsensusOnly()], {}, "Two rankers are called ConsensusOnly"),
-        ([], {}, "no ranker to compare"),
-        (["ConsensusOnly"], {"repeats": 0}, "repeats must be at least 1, but is 0"),
-        (["ConsensusOnly"], {"test_size": 1.5}, "test_size must lie between 0 and 1"),
-    ],
-)
-def test_bad_requests_are_refused(schools, rankers, options, match):
-    with pytest.raises(ValueError, match=match):
-        compare(schools, rankers, **options)
-
-
-@pytest.mark.parametrize(
-    ("rankers", "match"),
-    [
-        ("ConsensusOnly", "a mapping or a list"),
-        ([ConsensusOnly], "make one of this class"),
-        ({"a": 3}, "it has no fit, decision_function"),
-    ],
-)
-def test_what_is_no_ranker_is_refused(schools, rankers, match):
-    with pytest.raises(TypeError, match=match):
-        compare(schools, rankers)
-
-
-def test_other_bad_places(schools, tmp_path):
+def test_a_file_is_not_a_folder_for_results(schools, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError):
         compare(schools, QUICK, folder=tmp_path / "file")
-    two = Annotations([0, 0], [0, 1], [0, 1], np.eye(2), attributes=["open", "closed"])
-    with pytest.raises(ValueError, match="about one attribute, but there are 2"):
-        compare(two)

@@ -321,14 +321,6 @@ def test_columns_taken_and_left_out_are_listed(framed):
         Annotations.from_frame(framed(COLUMNS), positive="yes")
 
 
-def test_unknown_options_raise(tmp_path):
-    (tmp_path / "labels.csv").write_text("user,item,label\nann,cat,1\n")
-    with pytest.raises(TypeError, match="worker"):
-        Annotations.from_csv(tmp_path / "labels.csv", worker="user")
-    with pytest.raises(TypeError, match="worker"):
-        Annotations.from_choices(["ann"], [["a", "b"]], ["a"], worker="user")
-
-
 def test_passes_among_votes_are_left_out_with_a_warning():
     frame = pd.DataFrame(
         {

@@ -168,23 +168,6 @@ class TestRefusals:
             with pytest.raises(ValueError):
                 ColourHistogram().transform([tmp_path / name])
 
-    @pytest.mark.parametrize(
-        ("images", "error", "message"),
-        [
-            ("a.png", TypeError, r"Pass a list of pictures, not one path \(a.png\)"),
-            (["nowhere.png"], FileNotFoundError, "There is no picture nowhere.png"),
-            ([], ValueError, "the list is empty"),
-            (PIXELS[:, :, 0], ValueError, r"but this one has \(6, 8\)"),
-            ([PIXELS, PIXELS[:, :, :2]], ValueError, r"Picture 1 .* shape \(6, 8, 2\)"),
-            ([PIXELS.astype(int)], ValueError, r"int64 from \d to 2\d\d"),
-            ([PIXELS / 100], ValueError, r"float64 from 0.\d+ to 2.\d+"),
-            ([np.full((2, 2), np.nan)], ValueError, "from nan to nan"),
-        ],
-    )
-    def test_what_is_no_list_of_pictures(self, images, error, message):
-        with pytest.raises(error, match=message):
-            as_images(images)
-
     def test_one_picture_is_checked_as_well(self):
         with pytest.raises(ValueError):
             read_image(PIXELS * 1.0)

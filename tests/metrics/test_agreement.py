@@ -93,14 +93,8 @@ def test_the_later_label_of_a_user_counts():
     np.testing.assert_allclose(first, second)
 
 
-def test_tables_and_errors():
+def test_tables():
     found = agreement(annotated(ratings(2)), n_bootstrap=50)
     assert found.to_pandas()["name"].tolist()[0] == "alpha (nominal)"
     assert found.by_user().num_rows == 6
     assert "Agreement on 30 items" in str(found) + found._repr_html_()
-    with pytest.raises(ValueError, match="two users"):
-        agreement(Annotations(["a", "b"], ["x", "y"], [1, 0]))
-    with pytest.raises(ValueError, match="items"):
-        agreement(Annotations(["a", "b"], None, [1, 0], [[1.0], [2.0]]))
-    with pytest.raises(ValueError, match="ratio"):
-        agreement(annotated(ratings(0)), ["ratio"])

@@ -45,18 +45,3 @@ def test_zero_weight_rows_count_for_nothing():
     np.testing.assert_allclose(
         with_zero, laplacian_form(A[[0, 1, 3]], A[[0, 1, 3]], [False, True, True])
     )
-
-
-@pytest.mark.parametrize("labels", [[True, True], [False, False]])
-def test_one_class_has_no_graph(labels):
-    with pytest.raises(ValueError, match="both classes"):
-        laplacian_product(np.ones((2, 1)), labels)
-
-
-def test_lengths_must_agree():
-    for call in (
-        lambda: laplacian_form(np.ones((3, 1)), np.ones((2, 1)), [True, False, True]),
-        lambda: laplacian_product(np.ones((3, 1)), [True, False]),
-    ):
-        with pytest.raises(ValueError, match="Lengths"):
-            call()

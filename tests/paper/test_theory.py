@@ -82,10 +82,3 @@ def test_theorem_3_term_by_term(crowd, fitted, form):
     assert bound.deviation == pytest.approx(5 * np.sqrt(changes * np.log(2 / 0.1) / 2))
     assert bound.value == bound.training_loss + bound.capacity + bound.deviation
     assert bound.is_vacuous
-
-
-@pytest.mark.parametrize("delta", [0.0, 1.0, -0.5])
-@pytest.mark.slow
-def test_theorem_3_needs_a_probability(crowd, fitted, delta):
-    with pytest.raises(ValueError, match="delta"):
-        generalization_bound(fitted, crowd, delta)

@@ -231,8 +231,6 @@ def test_cv_surface(simulation):
         assert surface[row, column] >= 100 * (score - best) - 1e-9
     assert texts(axes).count("chosen") == 1
     assert plots.cv_surface(tuned).images  # finds two parameters by itself
-    with pytest.raises(ValueError, match="'tol' was not searched; there are alpha_group"):
-        plots.cv_surface(tuned, "tol")
 
 
 def test_cv_line(simulation):
@@ -240,8 +238,6 @@ def test_cv_line(simulation):
     axes = plots.cv_surface(search.fit(simulation.annotations))
     assert axes.lines[0].get_ydata().max() == 0
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.1", "1", "10"]
-    with pytest.raises(ValueError, match="searched nothing"):
-        plots.cv_surface(ThreeLevelRanker())
 
 
 def test_reliability():
@@ -252,8 +248,6 @@ def test_reliability():
     x, y = axes.lines[1].get_data()
     np.testing.assert_allclose(x, y, atol=0.03)
     assert len(x) == 5
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        plots.reliability(labels, 2 * chance)
 
 
 def test_learning_curves():
@@ -263,8 +257,6 @@ def test_learning_curves():
     np.testing.assert_allclose(axes.lines[0].get_ydata(), [0.65, 0.85])
     assert len(axes.collections) == 1  # a band for the one with repeats
     assert axes.get_xlabel() == "labels per person"
-    with pytest.raises(ValueError, match="a has 1 values for 2 sizes"):
-        plots.learning_curves([5, 10], {"a": [0.6]}, title="")
 
 
 def test_a_hierarchical_ranker_and_rows_of_features(simulation):
@@ -304,5 +296,3 @@ def test_shares_of_items_are_drawn_in_order(schools):
     soft = schools.soft_labels
     np.testing.assert_allclose(drawn, np.sort(100.0 * soft.share))
     assert f"{(soft.share > 0.5).sum()} of {len(soft.share)} items" in axes.get_title(loc="left")
-    with pytest.raises(ValueError, match="Pass it the annotations"):
-        plots.item_shares(replace(schools, soft_labels=None))

@@ -1,7 +1,6 @@
 """A model has a type: a ranker and a model of several attributes answer the same questions."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -119,27 +118,6 @@ def test_models_that_are_not_fitted_say_so(ask):
         getattr(HierarchicalRanker(), ask)(*UNFITTED[ask])
 
 
-def test_what_is_no_features_is_told_how_to_be_passed():
-    frame = pd.DataFrame({"user": ["ann"] * 4, "item": list("abcd"), "rating": [1, 2, 3, 4]})
-    ranker = HierarchicalRanker()
-    with pytest.raises(ValueError, match="from_frame"):
-        ranker.fit(frame)
-    with pytest.raises(ValueError, match="items="):
-        ranker.fit(np.ones((3, 4)))
-    with pytest.raises(ValueError, match="items="):
-        ranker.fit([["a"], ["b"]], [0, 1], ["ann", "bob"])
-    with pytest.raises(AttributeError):
-        ranker.predict([[1.0]])
-
-
-def test_items_without_length_are_refused():
-    rng = np.random.default_rng(0)
-    ranker = HierarchicalRanker(n_groups=0)
-    ranker.fit(rng.normal(size=(40, 2)), rng.random(40) < 0.5, np.repeat(np.arange(4), 10))
-    with pytest.raises(ValueError, match="2D"):
-        ranker.rank_interval(0, 3)
-
-
 def test_many_distinct_numbers_are_announced_as_grades():
     values = np.linspace(-1.0, 1.0, 60)
     with pytest.warns(UserWarning, match="threshold="):
@@ -190,10 +168,3 @@ def test_every_method_of_an_unfitted_model_raises_not_fitted_error(kind, name):
     ask = getattr(model, name)
     with pytest.raises(NotFittedError):
         list(ask(*given.get(name, (crowd,))))  # `rank_all` is a generator
-
-
-def test_fitted_attributes_of_an_unfitted_model_raise_not_fitted_error():
-    with pytest.raises(NotFittedError, match="coef_"):
-        ThreeLevelRanker().coef_  # noqa: B018
-    with pytest.raises(AttributeError, match="sorted"):
-        ThreeLevelRanker().sorted  # noqa: B018

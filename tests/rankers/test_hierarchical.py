@@ -180,8 +180,6 @@ def test_save_and_load_keep_all_that_is_believed(schools, fitted, tmp_path):
     np.testing.assert_array_equal(
         again.newcomer(items, labels).coef, fitted.newcomer(items, labels).coef
     )
-    with pytest.raises(ValueError, match="training data"):
-        again.update(schools.annotations)
 
 
 @pytest.mark.seconds

@@ -62,8 +62,6 @@ def test_it_is_one_ranker_per_attribute(model, crowds, items):
         np.testing.assert_allclose(together[:, column], alone.decision_function(items, users))
         np.testing.assert_allclose(model.decision_function(items, users, name), together[:, column])
         assert model.fingerprints_[name] == fingerprint(said)
-    with pytest.raises(ValueError, match="a99"):
-        model.decision_function(items, ["a99"] * 40)
     # Who never labelled an attribute gets its consensus.
     assert together[39, 1] == pytest.approx(items[39] @ model.rankers_["open"].consensus_)
 
@@ -196,8 +194,6 @@ def test_several_newcomers_by_several_attributes(model, crowds, items):
     assert scores[0, 1] == pytest.approx(
         new.posterior["open"].decision_function(items[:1], ["all0"])[0]
     )
-    with pytest.raises(ValueError, match="stranger"):
-        new.decision_function(items[:1], ["stranger"])
     with pytest.raises(ValueError):
         new.decision_function(items)
     plain = AttributeModel(baselines.ConsensusOnly()).fit(crowds)
@@ -225,14 +221,11 @@ def test_more_labels(crowds, tmp_path):
     assert AttributeModel().update({"open": crowds["open"]}).attributes_ == ["open"]
 
 
-def test_more_labels_where_none_can_be_taken(crowds, tmp_path):
+def test_more_labels_where_none_can_be_taken(crowds):
     first = {"open": crowds["open"]}
     single = AttributeModel(baselines.PooledLogistic()).fit(first)
     with pytest.raises(TypeError):
         single.update(first)
-    again = load(save(AttributeModel(ThreeLevelRanker(tol=1e-2)).fit(first), tmp_path / "m"))
-    with pytest.raises(ValueError, match="with_data"):
-        again.update(first)
     search = AttributeModel(RankerCV(baselines.ConsensusOnly(), n_folds=2)).fit(first)
     assert search.update(first).rankers_["open"].n_labels_ == 2 * len(crowds["open"])
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from crowds import make_grades
 from likeminds import (
     Annotations,
     HierarchicalRanker,
@@ -188,13 +187,6 @@ def test_labels_are_predicted_by_probabilities_above_one_half():
     np.testing.assert_array_equal(found, expected)
 
 
-def test_grades_and_choices_are_not_predicted_as_labels():
-    graded = make_grades(np.random.default_rng(0))
-    ranker = HierarchicalRanker(0, "cumulative", n_item_factors=0).fit(graded)
-    with pytest.raises(TypeError, match="predict_grades"):
-        ranker.predict(graded)
-    choices = load_electricity()[:400]
-    with pytest.raises(TypeError, match="choices"):
-        HierarchicalRanker(0).fit(choices).predict(choices)
+def test_rankers_of_pairs_do_not_predict_labels():
     assert not hasattr(HierarchicalRanker(loss="auc"), "predict")
     assert not hasattr(ThreeLevelRanker(), "predict")

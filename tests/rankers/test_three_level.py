@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import naive
 from crowds import make_crowd
-from likeminds import Annotations, ThreeLevelRanker, load, make_schools, save
+from likeminds import Annotations, ThreeLevelRanker, make_schools
 from likeminds.metrics import auc_by_user
 from likeminds.solvers import PaperSolver
 
@@ -305,12 +305,6 @@ def test_fit_starts_afresh_where_partial_fit_goes_on(schools):
     assert ranker.statistics_.class_weight.sum() == len(schools)
     ranker.partial_fit(schools)
     assert ranker.statistics_.class_weight.sum() == 2 * len(schools)
-
-
-def test_a_ranker_from_a_file_takes_no_more_labels(schools, fitted, tmp_path):
-    again = load(save(fitted, tmp_path / "m"))
-    with pytest.raises(ValueError, match="read from a file"):
-        again.update(schools)
 
 
 @pytest.mark.parametrize("solver", ["fast", "paper"])

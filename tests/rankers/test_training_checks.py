@@ -112,11 +112,6 @@ def test_models_with_matrices_keep_leading_directions(given, monkeypatch):
     assert np.isfinite(ranker.decision_function(said)).all()
 
 
-def test_signs_are_about_single_features():
-    with pytest.raises(ValueError, match="single features"):
-        HierarchicalRanker(wide=True, signs={0: 1}).fit(labels_of(20, 30))
-
-
 def test_the_papers_ranker_says_what_wide_features_take():
     with pytest.warns(UserWarning, match="GiB"):
         refuse_too_wide("ThreeLevelRanker", 2000)

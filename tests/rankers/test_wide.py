@@ -199,12 +199,3 @@ def test_a_known_consensus_is_saved(crowd, tmp_path):
     ranker = HierarchicalRanker(wide=True, n_groups=0, consensus=crowd[2]).fit(crowd[0])
     again = likeminds.load(likeminds.save(ranker, tmp_path / "known.likeminds"))
     np.testing.assert_array_equal(again.consensus, crowd[2])
-
-
-@pytest.mark.parametrize(
-    ("consensus", "said"),
-    [(np.ones(3), "there are 40 features"), (np.full(40, np.nan), "NaN"), (3.0, "consensus")],
-)
-def test_a_consensus_that_does_not_fit_is_refused(crowd, consensus, said):
-    with pytest.raises(ValueError, match=said):
-        HierarchicalRanker(consensus=consensus).fit(crowd[0])

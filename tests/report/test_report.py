@@ -153,19 +153,6 @@ def test_several_attributes_and_thumbnails(tmp_path, crowd):
     assert ("h2", "shut") in found.headings
     assert {"#part-1", "#part-2"} <= set(found.links)
     assert sum(alt in {str(item) for item in crowd.item_ids} for alt in found.alts) >= 20
-    for told, call in (
-        (
-            "2 attributes, but the annotations tell none apart",
-            lambda: write_report(model, path, crowd),
-        ),
-        (
-            "about one attribute, but the annotations are about 2",
-            lambda: write_report(model.rankers_["open"], path, both),
-        ),
-        ("no attributes", lambda: write_report({}, path)),
-    ):
-        with pytest.raises(ValueError, match=told):
-            call()
     with pytest.raises(KeyError):
         write_report({"wide": model.rankers_["open"]}, path, both)
     with pytest.raises(TypeError):

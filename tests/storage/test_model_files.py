@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
-from sklearn.base import clone
 
 import likeminds.storage.models
-from crowds import make_crowd
 from likeminds import (
     Annotations,
     FileChangedError,
@@ -206,8 +204,6 @@ def test_what_others_have_put_there_meanwhile_is_not_replaced(path, ranker):
     assert load(path).max_iter == 77
     save(mine, path)
     assert load(path).max_iter == 1000
-    with pytest.raises(ValueError, match="for a model that was read from a file"):
-        save(clone(mine).fit(make_crowd(np.random.default_rng(0))), path, if_unchanged=True)
 
 
 # Files of earlier versions.

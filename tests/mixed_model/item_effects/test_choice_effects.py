@@ -143,7 +143,7 @@ def test_new_items_join_by_comparisons_with_known_ones():
     assert wiser.item_effect_[place] == pytest.approx(expected, abs=0.2)
     assert 0 < wiser.item_effect_error_[place] < 0.5
     np.testing.assert_array_equal(wiser.item_effect_[:-1], ranker.item_effect_)
-    with pytest.raises(ValueError, match="known already"):
+    with pytest.raises(ValueError):
         ranker.new_items(said[~late])
 
 

@@ -173,8 +173,6 @@ def test_more_labels_change_opinions_as_if_fitted_at_once(tmp_path):
     whole = PopularityWithFeatures().fit(crowd)
     assert again.item_weight_ == pytest.approx(whole.item_weight_)
     np.testing.assert_allclose(again.decision_function(crowd), whole.decision_function(crowd))
-    with pytest.raises(ValueError, match="with_data"):
-        load(save(ranker, tmp_path / "other")).update(more)
 
 
 def test_rows_that_say_nothing_of_items_are_refused_and_lone_items_warned_of():
