@@ -108,12 +108,27 @@ class TestCrowd:
         assert quick(attributes="open").annotations.n_attributes == 1
 
 
+def without_the_edge_of_greys(features):
+    """Add up the two bins of a*, and of b*, whose edge all greys are on, 73 % of the pixels.
+
+    When the features were bundled, rounding decided the bin of each grey: about 140 of the
+    9,216 pixels of a picture are now in the other one.
+    """
+    features = features.copy()
+    features[:, [526, 536]] += features[:, [527, 537]]
+    return np.delete(features, [527, 537], axis=1)
+
+
 class TestFeatures:
     def test_are_those_of_shoes(self):
         made = quick(n_components=None)
         extractors = GIST(), ColourHistogram("lab", bins=10)
-        wanted = np.hstack([extractor.transform(made.pictures[:3]) for extractor in extractors])
-        np.testing.assert_allclose(made.annotations.features[:3], wanted, rtol=1e-2, atol=1e-3)
+        wanted = np.hstack([extractor.transform(made.pictures) for extractor in extractors])
+        found, wanted = (
+            without_the_edge_of_greys(features) for features in (made.annotations.features, wanted)
+        )
+        # Features are bundled in half precision: 4.9e-4 of each.
+        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-5)
 
     def test_are_principal_components(self):
         full = quick(n_components=None).annotations.features

@@ -46,6 +46,11 @@ class TestColour:
         ]
         np.testing.assert_allclose(lab, expected, atol=0.03)
 
+    def test_all_greys_are_in_one_bin(self):
+        greys = np.repeat(np.arange(256, dtype=np.uint8), 3).reshape(16, 16, 3)
+        found = ColourHistogram("lab", bins=10).transform([greys])[0].reshape(3, 10)
+        assert found[1:, 5].tolist() == [1, 1]
+
     def test_opponent_channels(self):
         colours = to_space(np.uint8([[255, 0, 0], [0, 0, 255], [255, 255, 255]]), "opponent")
         np.testing.assert_allclose(colours, [[1, 0.75, 1 / 3], [0.5, 0, 1 / 3], [0.5, 0.5, 1]])

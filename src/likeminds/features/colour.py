@@ -141,7 +141,8 @@ def _lab(pixels: Picture) -> Float:
     lightness = (116 * y - 16) / 100
     a, b = 500 * (x - y), 200 * (y - z)
     stacked: Float = np.column_stack([lightness, (a + 128) / 256, (b + 128) / 256])
-    return stacked.clip(0.0, 1.0)
+    # Greys are 0.5 in a* and b*, an edge of bins: rounding in the product must not decide.
+    return stacked.round(12).clip(0.0, 1.0)
 
 
 def _cube_root(values: Float) -> Float:
