@@ -1,6 +1,6 @@
 """Means, standard deviations and correlations of part-worths, and how well they are known."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +30,8 @@ _PEOPLE_EACH, _MOST_NUMBERS = 2, 120
 _INVERTIBLE = 1e-7
 # Half the distance over which numbers of the table are differenced.
 _APART = 1e-5
+# A number depends on an entry of the model if its slope is more than this share of the steepest.
+_DEPENDS = 1e-6
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,8 @@ class Estimates:
     deviation_error : array of shape (d,)
         Standard errors of the standard deviations.
     robust_mean_error, robust_deviation_error : arrays of shape (d,)
-        Sandwich estimates, clustered by user; NaN where ``by`` is not "hessian".
+        Sandwich estimates, clustered by user; with the correlations taken for granted where
+        ``by`` is "scores".
     centre_error, spread_error : arrays of shape (d,)
         Standard errors of mean and deviation of the normal distribution: of logarithms, where
         weights are log-normal.
@@ -189,65 +192,62 @@ def estimate(
     at = setting.coefficients(prior)
     simulation = ImportanceSampler(setting, at, n_draws)
     n_means, n_users = len(at.mean) + len(at.fixed), setting.tasks.n_users
+    usual, by, given = None, "hessian", ""
     for form in _forms(kind, at, n_users):
         surface = LikelihoodSurface(simulation, at, form)
-        information, scores, by = _information(surface, n_users)
-        if not isinstance(form, FullCovariance) or _is_definite(information):
+        slopes = _slopes(surface, coordinates)
+        information, scores = surface.information(), surface.scores()
+        whole = isinstance(form, FullCovariance)
+        if not whole or _is_definite(information):
             break
+        # At a penalised estimate the gradient is not zero: scores less their mean.
+        outer = n_users * np.cov(scores.T, ddof=0)
+        if len(outer) * _PEOPLE_EACH <= n_users and _is_definite(outer):
+            usual, by = slopes.T @ np.linalg.inv(outer) @ slopes, "scores"
     kept = _definite_part(information, n_means)
-    if coordinates.basis is not None and len(kept) < len(information):
-        kept = kept[:n_means]  # each weight depends on several deviations
-    known = information[np.ix_(kept, kept)]
-    has_means = _is_definite(known)
-    covariance = np.full(information.shape, 0.0 if has_means else np.nan)
-    robust = np.full(information.shape, np.nan)
-    if has_means:
-        inverse = np.linalg.inv(known)
-        covariance[np.ix_(kept, kept)] = inverse
-        if by == "hessian":
-            robust[:] = 0.0
-            robust[np.ix_(kept, kept)] = inverse @ (scores.T @ scores)[np.ix_(kept, kept)] @ inverse
-
-    def numbers(vector: Float) -> Float:
-        worth = PartWorths.of(surface.coefficients(vector), setting, coordinates)
-        parts = (worth.mean, worth.deviation, worth.centre, worth.spread)
-        return np.concatenate([*parts, worth.correlation.ravel()])
-
-    slopes = _slopes(numbers, surface.start)
-    errors = np.asarray(slopes.T @ covariance @ slopes)
+    inverse = _inverse(information, kept)
+    # Numbers that depend on an entry without information have no error.
+    lost = np.abs(np.delete(slopes, kept, axis=0))
+    unknown = (lost > _DEPENDS * np.abs(slopes).max(axis=0)).any(axis=0)
+    robust = np.sqrt(np.diag(slopes.T @ (inverse @ scores.T @ scores @ inverse) @ slopes))
+    robust[unknown] = np.nan
+    if usual is None:
+        usual = slopes.T @ inverse @ slopes
+        usual[unknown], usual[:, unknown] = np.nan, np.nan
+        if len(kept) == n_means:
+            given = "everything" if np.isnan(inverse).any() else "covariance"
+        elif not whole and kind != "diagonal":
+            given = "correlations"
     d = len(coordinates.scale)
-    every, sandwich = (np.sqrt(np.diag(slopes.T @ one @ slopes)) for one in (covariance, robust))
-    deviation, centre, spread, correlation = np.split(every[d:], [d, 2 * d, 3 * d])
-    whole = isinstance(surface.form, FullCovariance)
-    if not whole:  # a standard error of zero is that of a deviation that was not kept
-        for one in (deviation, spread, sandwich[d : 2 * d]):
-            one[one == 0.0] = np.nan
-    given = "" if whole or kind == "diagonal" else "correlations"
-    if len(kept) == n_means:
-        given = "covariance" if has_means else "everything"
+    error = np.sqrt(np.diag(usual))
+    deviation, centre, spread, correlation = np.split(error[d:], [d, 2 * d, 3 * d])
     return Estimates(
         part_worths=PartWorths.of(at, setting, coordinates),
-        mean_covariance=errors[:d, :d],
+        mean_covariance=usual[:d, :d],
         deviation_error=deviation,
-        robust_mean_error=sandwich[:d],
-        robust_deviation_error=sandwich[d : 2 * d],
+        robust_mean_error=robust[:d],
+        robust_deviation_error=robust[d : 2 * d],
         centre_error=centre,
         spread_error=spread,
-        correlation_error=correlation.reshape(d, d) if whole else None,
+        correlation_error=correlation.reshape(d, d) if whole or by == "scores" else None,
         given=given,
         by=by,
     )
 
 
-def _information(surface: LikelihoodSurface, n_users: int) -> tuple[Float, Float, str]:
-    """Return the information, users' scores, and what the information is made of."""
-    information, scores = surface.information(), surface.scores()
-    if isinstance(surface.form, FullCovariance) and not _is_definite(information):
-        # At a penalised estimate the gradient is not zero: scores less their mean.
-        outer = n_users * np.cov(scores.T, ddof=0)
-        if len(outer) * _PEOPLE_EACH <= n_users and _is_definite(outer):
-            return outer, scores, "scores"
-    return information, scores, "hessian"
+def _numbers(surface: LikelihoodSurface, vector: Float, coordinates: Design) -> Float:
+    """Return what a vector of the surface says: means, deviations, ..., correlations."""
+    worth = PartWorths.of(surface.coefficients(vector), surface.simulation.setting, coordinates)
+    parts = (worth.mean, worth.deviation, worth.centre, worth.spread)
+    return np.concatenate([*parts, worth.correlation.ravel()])
+
+
+def _inverse(information: Float, kept: Index) -> Float:
+    """Return the inverse of the entries that are kept, zero elsewhere; NaN if it has none."""
+    known, entries = information[np.ix_(kept, kept)], np.ix_(kept, kept)
+    inverse = np.zeros(information.shape)
+    inverse[entries] = np.linalg.inv(known) if _is_definite(known) else np.nan
+    return inverse
 
 
 def _definite_part(information: Float, n_first: int) -> Index:
@@ -282,7 +282,11 @@ def _forms(kind: str, at: Coefficients, n_users: int) -> Iterator[CovariancePara
     yield ScaledCovariance(at.covariance)
 
 
-def _slopes(numbers: Callable[[Float], Float], at: Float) -> Float:
-    """Return the derivatives of numbers by a vector that they depend on, by differences."""
-    steps = _APART * np.eye(len(at))
-    return np.array([(numbers(at + e) - numbers(at - e)) / (2.0 * _APART) for e in steps])
+def _slopes(surface: LikelihoodSurface, coordinates: Design) -> Float:
+    """Return the derivatives of the table's numbers by the surface's vector, by differences."""
+    start = surface.start
+    ahead, behind = (
+        np.array([_numbers(surface, start + step, coordinates) for step in steps])
+        for steps in (_APART * np.eye(len(start)), -_APART * np.eye(len(start)))
+    )
+    return np.asarray((ahead - behind) / (2.0 * _APART))

@@ -315,8 +315,9 @@ def _notes(
     elif estimates.by == "scores":
         notes.append(
             "Standard errors: inverse of the outer product of users' scores (BHHH), as the "
-            "Hessian of the simulated log-likelihood is not definite at this penalised estimate. "
-            "Fit with draws=500 for its maximum, and robust errors."
+            "Hessian of the simulated log-likelihood is not definite at this estimate. Robust: "
+            "sandwich estimate, clustered by user, which takes the correlations of weights for "
+            "granted."
         )
     else:
         notes.append(
