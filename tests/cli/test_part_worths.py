@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from crowds import make_choices
-from likeminds import HierarchicalRanker, ThreeLevelRanker, save
+from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, save
 from likeminds.cli import app
 
 
@@ -35,6 +35,23 @@ def test_table_in_words_and_for_programs(folder):
     assert facts["rows"][0]["mean"] < 0 < facts["rows"][1]["mean"]
     assert facts["wtp"]["rows"][0]["from"] < facts["wtp"]["rows"][0]["to"]
     assert facts["log_likelihood"] < 0
+
+
+def test_small_numbers_keep_their_digits(tmp_path):
+    crowd, _ = make_choices([-1.0, 0.8], [[0.3, 0.0], [0.0, 0.5]], n_users=40, n_sets=6)
+    dollars = Annotations(
+        crowd.user_codes,
+        None,
+        crowd.labels,
+        crowd.X * [1e5, 1.0],
+        choice_sets=crowd.choice_set_codes,
+        feature_names=["price", "size"],
+    )
+    ranker = HierarchicalRanker(covariance="full").fit(dollars)
+    save(ranker, tmp_path / "m.likeminds", with_data=True)
+    shown = run("explain", tmp_path / "m.likeminds", "--table").stdout
+    price, *_ = (line.split() for line in shown.splitlines() if line.split()[:1] == ["price"])
+    assert all(float(number) != 0.0 for number in price[1:8])
 
 
 def test_what_is_missing_is_said(folder):

@@ -103,6 +103,21 @@ class TestWidth:
         for cell in ("1", "a-long-name", "0.125", "2", "b", "-"):
             assert cell in text
 
+    @pytest.mark.parametrize("width", [40, 80, 100])
+    def test_columns_that_do_not_fit_continue_below(self, width):
+        names = [f"feature{k}" for k in range(12)]
+        rows = [
+            {"feature": row} | {name: -0.001 * k for k, name in enumerate(names)} for row in "ab"
+        ]
+        screen = SafeConsole(file=io.StringIO(), width=width)
+        screen.print(rich_table("Correlations", rows, digits=None))
+        lines = screen.file.getvalue().splitlines()
+        assert max(map(len, lines)) <= width
+        words = screen.file.getvalue().split()
+        assert all(words.count(name) == 1 for name in names)
+        assert words.count("-0.011") == words.count("-0.001") == 2
+        assert words.count("a") == words.count("feature") > 1
+
 
 class TestColour:
     def test_no_color_writes_text_only(self, folder, monkeypatch):

@@ -36,6 +36,19 @@ def signed(value: float, digits: int = 3) -> str:
     return shown if float(shown) else shown[1:]
 
 
+def decimal(value: float) -> str:
+    """Return a number with three decimals, or three digits where it is small or large.
+
+    Examples
+    --------
+    >>> decimal(-0.25), decimal(-0.0000712), decimal(0.0), decimal(20403.6)
+    ('-0.250', '-7.12e-05', '0.000', '20404')
+    """
+    if value == 0.0 or 5e-3 <= abs(value) < 1e4:
+        return f"{value + 0.0:.3f}"
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
 def written_grade(grade: float | str) -> str:
     """Return a grade as written: a word as it is, a number with one decimal.
 

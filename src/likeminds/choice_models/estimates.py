@@ -205,6 +205,8 @@ def estimate(
         if len(outer) * _PEOPLE_EACH <= n_users and _is_definite(outer):
             usual, by = slopes.T @ np.linalg.inv(outer) @ slopes, "scores"
     kept = _definite_part(information, n_means)
+    if coordinates.basis is not None and len(kept) < len(information):
+        kept = kept[:n_means]  # each weight depends on several deviations
     inverse = _inverse(information, kept)
     # Numbers that depend on an entry without information have no error.
     lost = np.abs(np.delete(slopes, kept, axis=0))

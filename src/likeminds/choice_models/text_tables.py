@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from likeminds._util.result_tables import Frames, as_kind, table_html
-from likeminds._util.text_format import visible
+from likeminds._util.text_format import decimal, visible
 
 Row = dict[str, Any]
 
@@ -82,7 +82,5 @@ def _cell(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        # Three decimals, unless that would leave nothing of a small number, or of a large one.
-        is_usual = value == 0.0 or 5e-3 <= abs(value) < 1e4
-        return f"{value + 0.0:.3f}" if is_usual else f"{value:.3g}"
+        return decimal(value)
     return visible(str(value), keep="")

@@ -337,6 +337,6 @@ def show_part_worths(output: Output, ranker: "Ranker", price: str | None) -> "Fa
 
 
 def _show_notes(output: Output, table: Any, notes: Sequence[str] = ()) -> None:
-    output.table(table.title, table.rows)
+    output.table(table.title, table.rows, digits=None)
     for note in notes:
         output.show(note)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from likeminds._util.text_format import mask, visible
+from likeminds._util.text_format import decimal, mask, visible
 from likeminds._util.text_format import signed as with_sign
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ _BAD_INPUT = (
 )
 # Columns of a result that no terminal shows.
 _WIDTH = 100
-# The narrowest column in which one can read anything, its border included.
-_NARROWEST = 7
+# What a column takes beside its cells, and a table beside its columns.
+_BORDER, _EDGE = 3, 1
 # Texts of so many letters are not broken.
 _WHOLE = 16
 # Columns of ids: 12345 is a user, not 12,345 users.
@@ -95,9 +95,12 @@ class Output:
         self.console.print(thing)
 
     def table(
-        self, title: str, rows: Sequence[Row], *, digits: int = 3, signed: Sequence[str] = ()
+        self, title: str, rows: Sequence[Row], *, digits: int | None = 3, signed: Sequence[str] = ()
     ) -> None:
-        """Print rows with the same columns as a table for people."""
+        """Print rows with the same columns as a table for people.
+
+        ``digits`` are decimals; with None, small numbers keep three digits.
+        """
         if not self.as_json:
             self.console.print(rich_table(title, rows, digits=digits, signed=signed))
 
@@ -220,7 +223,7 @@ def _option(found: re.Match[str]) -> str:
 
 
 def rich_table(
-    title: str, rows: Sequence[Row], *, digits: int = 3, signed: Sequence[str] = ()
+    title: str, rows: Sequence[Row], *, digits: int | None = 3, signed: Sequence[str] = ()
 ) -> "RenderableType":
     """Return rows with the same columns as a table for the terminal."""
     from rich.console import Group
@@ -248,9 +251,20 @@ class TableColumn(NamedTuple):
     numbers: bool
     cells: list[str]
 
+    @property
+    def least(self) -> int:
+        """The least width in which numbers, short texts and words of the header are whole."""
+        cells = max(map(len, self.cells), default=0)
+        words = max(map(len, self.name.split()), default=0)
+        return max(words, cells if self.numbers else min(cells, _WHOLE))
+
 
 class TableColumns(NamedTuple):
-    """Columns side by side; where the terminal is too narrow for that, one cell a line."""
+    """Columns side by side.
+
+    Where the terminal is too narrow for that, columns continue below, each time after the first
+    one; where it is too narrow for two, one cell a line.
+    """
 
     columns: list[TableColumn]
 
@@ -261,27 +275,34 @@ class TableColumns(NamedTuple):
         from rich.table import Table
         from rich.text import Text
 
-        if options.max_width < _NARROWEST * len(self.columns):
+        room = options.max_width - _EDGE
+        first, *others = self.columns or [TableColumn("", numbers=False, cells=[])]
+        if first.least + max((c.least for c in others), default=0) + 2 * _BORDER > room:
             for cells in zip(*(column.cells for column in self.columns), strict=True):
                 yield Text("")
                 for column, shown in zip(self.columns, cells, strict=True):
                     yield Text(f"{column.name}: {shown}", overflow="fold")
             return
-        table = Table(box=SIMPLE_HEAD)
-        for column in self.columns:
-            longest = 0 if column.numbers else max(map(len, column.cells), default=0)
-            table.add_column(
-                Text(column.name),
-                justify="right" if column.numbers else "left",
-                overflow="fold",
-                min_width=min(longest, _WHOLE) or None,  # headers of numbers break before names do
-            )
-        for cells in zip(*(column.cells for column in self.columns), strict=True):
-            table.add_row(*map(Text, cells))
-        yield table
+        blocks = [[first]]
+        for column in others:
+            if sum(c.least + _BORDER for c in [*blocks[-1], column]) > room:
+                blocks.append([first])
+            blocks[-1].append(column)
+        for block in blocks:
+            table = Table(box=SIMPLE_HEAD)
+            for column in block:
+                table.add_column(
+                    Text(column.name),
+                    justify="right" if column.numbers else "left",
+                    overflow="fold",
+                    min_width=column.least or None,
+                )
+            for cells in zip(*(column.cells for column in block), strict=True):
+                table.add_row(*map(Text, cells))
+            yield table
 
 
-def cell(value: object, digits: int = 3, signed: bool = False) -> str:
+def cell(value: object, digits: int | None = 3, signed: bool = False) -> str:
     """Return the text of a cell.
 
     Examples
@@ -296,6 +317,8 @@ def cell(value: object, digits: int = 3, signed: bool = False) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
+        if digits is None:
+            return decimal(value)
         written = with_sign(value, digits)
         return written if signed else written.removeprefix("+")
     return visible(str(value), keep="")
