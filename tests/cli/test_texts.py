@@ -91,3 +91,14 @@ def test_bad_labels_are_told_before_texts_are_processed(folder, tmp_path, monkey
     told = run(*fit, "--label-column", "rude", "--out", tmp_path / "m.likeminds")
     assert told.exit_code == 2
     assert "--positive" in told.output
+
+
+def test_passes_are_noted_once(tmp_path):
+    rows = [f"p{k % 12},s{k % 7},{('agree', 'disagree', 'pass')[k % 3]}" for k in range(84)]
+    (tmp_path / "votes.csv").write_text("\n".join(["participant,comment,vote", *rows]))
+    texts = [f"s{k},a statement about {word}" for k, word in enumerate("abcdefg")]
+    (tmp_path / "said.csv").write_text("\n".join(["comment,text", *texts]))
+    votes = ("--annotations", tmp_path / "votes.csv", "--texts", tmp_path / "said.csv")
+    done = run("fit", *votes, "--out", tmp_path / "m.likeminds")
+    assert done.exit_code == 0
+    assert done.output.count("Leaving out 28 row(s)") == 1

@@ -333,5 +333,11 @@ def test_passes_among_votes_are_left_out_with_a_warning():
         votes = Annotations.from_frame(frame)
     assert votes.labels.tolist() == [True, False, True]
     assert votes.items.tolist() == ["x", "x", "y"]
+    numbers = frame.assign(vote=[1, 0, -1, 1])
+    with pytest.warns(UserWarning, match="1 row"):
+        assert Annotations.from_frame(numbers).labels.tolist() == [True, False, True]
+    assert Annotations.from_frame(numbers, grades=True).grades.tolist() == [1, 0, -1, 1]
+    rated = Annotations.from_frame(numbers.rename(columns={"vote": "rating"}))
+    assert rated.grades.tolist() == [1, 0, -1, 1]
     with pytest.raises(ValueError):  # an exam: neither means yes
         Annotations.from_frame(frame.assign(vote=["pass", "pass", "fail", "fail"]))

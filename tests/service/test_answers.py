@@ -100,6 +100,9 @@ def test_votes_are_words_and_their_chances_are_told(votes):
     tell(client, "zoe", s1="agree", s3=True, s0="Disagree", s2=False)
     told = client.get("/v1/people/zoe/labels").json()["labels"]
     assert [one["label"] for one in told] == [True, True, False, False]
+    assert tell(client, "zoe", s1="Pass", s3=1, s2="skip").json()["labels"] == 2
+    told = client.get("/v1/people/zoe/labels").json()["labels"]
+    assert {one["item"]: one["label"] for one in told} == {"s3": True, "s0": False}
     ranked = client.get("/v1/people/zoe/ranking", params={"limit": 16}).json()["items"]
     assert all(0 < one["expected"] < 1 for one in ranked)
     assert ranked[0]["expected"] > ranked[-1]["expected"]

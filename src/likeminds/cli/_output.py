@@ -74,6 +74,7 @@ class Output:
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False, debug: bool = False) -> None:
         self.as_json, self.quiet, self.debug = as_json, quiet, debug
+        self._noted: set[str] = set()
 
     @cached_property
     def console(self) -> "Console":
@@ -110,8 +111,9 @@ class Output:
             self.console.print(text, soft_wrap=True)
 
     def note(self, text: str) -> None:
-        """Print a note on standard error."""
-        if not self.quiet:
+        """Print a note on standard error, once."""
+        if not self.quiet and text not in self._noted:
+            self._noted.add(text)
             print_error(f"Note: {text}", "yellow")
 
     def json(self, found: Row) -> None:

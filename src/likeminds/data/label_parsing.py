@@ -177,8 +177,15 @@ def _above(ratings: FloatArray, threshold: float | str, within: Sequence[Index])
     return ratings > block_medians(ratings, blocks) if ratings.size else ratings > 0
 
 
-def passes_among(found: Iterable[Hashable]) -> list[Hashable]:
+def is_pass(answer: Hashable) -> bool:
+    """Tell whether an answer is a word for no answer, such as pass and skip."""
+    return isinstance(answer, str) and _letters(answer) in _PASSES
+
+
+def passes_among(found: Iterable[Hashable], *, votes: bool = False) -> list[Hashable]:
     """Return the words for no answer among distinct labels, if the others mean yes and no.
+
+    ``votes`` may be numbers: 0 is a pass between -1 and 1.
 
     Examples
     --------
@@ -186,11 +193,13 @@ def passes_among(found: Iterable[Hashable]) -> list[Hashable]:
     ['Pass']
     >>> passes_among(["pass", "fail"])
     []
+    >>> passes_among([-1, 0, 1]), passes_among([-1, 0, 1], votes=True)
+    ([], [0])
     """
     values = list(found)
-    none: list[Hashable] = [
-        value for value in values if isinstance(value, str) and _letters(value) in _PASSES
-    ]
+    if votes and set(values) == {-1, 0, 1}:
+        return [0]
+    none = [value for value in values if is_pass(value)]
     rest = [value for value in values if value not in none]
     return none if rest and are_yes_and_no(rest) else []
 
@@ -265,10 +274,13 @@ def _negative_of(found: Sequence[Hashable], positive: Hashable) -> Hashable | No
 
 def same_label(first: object, second: object) -> bool:
     """Say whether two labels are one, perhaps as a number here and as a text there."""
-    return first == second or (None not in (first, second) and _text(first) == _text(second))
+    return first == second or (
+        None not in (first, second) and label_text(first) == label_text(second)
+    )
 
 
-def _text(value: object) -> str:
+def label_text(value: object) -> str:
+    """Return a label as text in small letters, whole numbers without decimals."""
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         value = int(value)
     return str(value).lower()

@@ -296,10 +296,11 @@ def _answered_rows(
 ) -> Frame:
     """Leave out rows whose label is a pass, where the others mean yes and no; warn of it."""
     label = found["label"]
-    asked = options.get("positive") is not None or options.get("grades") is not None
-    if asked or label is None or table.schema[label] != nw.String:
+    asked = any(options.get(name) is not None for name in ("positive", "threshold", "grades"))
+    votes = default_verb(label) == "agree with"
+    if asked or label is None or not (votes or table.schema[label] == nw.String):
         return table
-    passes = passes_among(table[label].drop_nulls().unique().to_list())
+    passes = passes_among(table[label].drop_nulls().unique().to_list(), votes=votes)
     if not passes:
         return table
     is_answer = ~table[label].is_in(passes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likeminds._util.array_types import IdArray
-from likeminds.data.label_parsing import LabelReading, same_label
+from likeminds.data.label_parsing import LabelReading, is_pass, label_text, same_label
 
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
@@ -29,8 +29,9 @@ class AnswerScale:
     >>> stars = AnswerScale((1.0, 2.0, 3.0), ("1", "2", "3"), graded)
     >>> stars.read(3), stars.read("2"), stars.read(True)
     (3.0, 2.0, 3.0)
-    >>> AnswerScale((0.0, 1.0), ("No", "Yes"), LabelReading("agree", "disagree")).read("Agree")
-    1.0
+    >>> votes = AnswerScale((0.0, 1.0), ("Disagree", "Agree"), LabelReading(1, -1))
+    >>> votes.read("Agree"), votes.read(-1), votes.read("Pass")
+    (1.0, 0.0, None)
     """
 
     levels: tuple[float, ...]
@@ -58,17 +59,22 @@ class AnswerScale:
         """Whether answers are grades."""
         return self.reading is not None and self.reading.grades is not None and bool(self.levels)
 
-    def read(self, answer: Hashable) -> float:
-        """Return the number of an answer; a yes to grades is a grade in the middle of the upper."""
+    def read(self, answer: Hashable) -> float | None:
+        """Return the number of an answer, None for a pass.
+
+        A yes to grades is a grade in the middle of the upper.
+        """
         if isinstance(answer, bool | np.bool_):
             return self._typical(bool(answer)) if self.is_graded else float(answer)
-        text = str(answer).strip().lower()
+        text = label_text(answer).strip()
         names = [word.lower() for word in self.words]
         if text in names:
             return self.levels[names.index(text)]
         number = _as_number(text)
         if number is not None and not self._has_words and self._spans(number):
             return number
+        if is_pass(answer) or (text == "0" and self._is_of_votes):
+            return None
         found = None if self.is_graded else self._as_before(answer, text)
         if found is None:
             ends = f"a number from {self.words[0]} to {self.words[-1]}"
@@ -112,6 +118,10 @@ class AnswerScale:
     @property
     def _has_words(self) -> bool:
         return self.reading is not None and bool(self.reading.grades)
+
+    @property
+    def _is_of_votes(self) -> bool:
+        return self.reading is not None and self.reading.negative == -1
 
     def _typical(self, yes: bool) -> float:
         assert self.reading is not None

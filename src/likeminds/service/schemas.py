@@ -185,8 +185,8 @@ class OneLabel(BaseModel):
     item: Name
     attribute: Name | None = None
     label: bool | Annotated[float, Field(allow_inf_nan=False)] | Name | None = Field(
-        description="An answer of `/v1/model`: true or false, a grade, or a word; null to take "
-        "it back"
+        description="An answer of `/v1/model`: true or false, a grade, or a word; null or a "
+        "pass to take it back"
     )
 
 

@@ -84,7 +84,7 @@ def add_labels(
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> Stored:
-    """Store labels of a user, new or known; null deletes a label.
+    """Store labels of a user, new or known; null or "pass" deletes a label.
 
     Labels that are answered with 200 are on the disk. The last label of an item counts, so a
     request may be repeated; with an Idempotency-Key it gets the same answer.
