@@ -111,7 +111,7 @@ class TestCrowd:
 def without_the_edge_of_greys(features):
     """Add up the two bins of a*, and of b*, whose edge all greys are on, 73 % of the pixels.
 
-    When the features were bundled, rounding decided the bin of each grey: about 140 of the
+    When the features were bundled, rounding decided the bin of each grey: up to 140 of the
     9,216 pixels of a picture are now in the other one.
     """
     features = features.copy()
