@@ -122,6 +122,12 @@ class TestTypedColumns:
         assert "12,345" not in done.out
 
     @pytest.mark.seconds
+    def test_numbers_name_users(self, folder):
+        ranked = succeed(folder, "rank", "m.likeminds", "--user", "7", "--user", "12345")
+        assert {row["user"] for row in ranked["rankings"]} == {7, 12345}
+        assert "'007' here may be 7" in refused(folder, "rank", "m.likeminds", "--user", "007")
+
+    @pytest.mark.seconds
     def test_people_of_both_kinds_are_written_to_tables(self, folder):
         write(folder, "more.csv", said(["zoe"], [str(k) for k in range(100, 100 + ITEMS)]))
         assert succeed(folder, *UPDATE)["new_people"] == 1

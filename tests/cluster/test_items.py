@@ -27,7 +27,8 @@ def judged():
 
 
 @pytest.mark.parametrize("n_shards", [pytest.param(1, marks=pytest.mark.slow), 3])
-def test_effects_of_items_are_the_same(client, judged, n_shards):
+def test_effects_of_items_are_the_same(client, judged, n_shards, monkeypatch):
+    monkeypatch.setattr("likeminds.cluster.executor._ADDED_AT_ONCE", 2)
     given = {"n_groups": 1, "n_item_factors": 0}
     here = HierarchicalRanker(**given).fit(judged)
     order = np.random.default_rng(n_shards).permutation(len(judged))

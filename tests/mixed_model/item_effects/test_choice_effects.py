@@ -1,6 +1,7 @@
 """Item effects and factors in choices: gradients, recovery, new users and new items."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from learned_model import (
 )
 from likeminds import Annotations, HierarchicalRanker, load, save
 from likeminds.mixed_model.item_effects.e_step import crossed_moments
-from likeminds.mixed_model.item_effects.item_responses import ItemEffects
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects, of_new_users
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
 from likeminds.mixed_model.losses import PRIOR_LOSSES
 
@@ -145,6 +146,17 @@ def test_new_items_join_by_comparisons_with_known_ones():
     np.testing.assert_array_equal(wiser.item_effect_[:-1], ranker.item_effect_)
     with pytest.raises(ValueError):
         ranker.new_items(said[~late])
+
+
+def test_uncertain_items_lower_the_weight_of_new_users_choices():
+    said = Annotations.from_choices(["zoe"] * 2, [[0, 1, 2], [3, 4]], [0, 3])
+    doubt = np.array([0.1, 0.2, 0.6, 0.5, 0.3])
+    items = replace(ItemPosteriors.unknown(np.arange(5)), doubt=doubt)
+    found = of_new_users(said, items, 0.25)
+    for shown in (doubt[:3], doubt[3:]):
+        variance = np.mean([one + other for one, other in combinations(shown, 2)])
+        mine = np.isin(doubt[found.items], shown)
+        np.testing.assert_allclose(found.weights[mine], 1 / (1 + 0.25 * variance))
 
 
 def test_two_new_items_in_one_set_are_told_apart():
