@@ -225,15 +225,10 @@ class ItemObservations:
 
     def likeliest(self) -> tuple[Float, float]:
         """Return the logarithms of s^2 and tau^2 of least cost, and that cost but for s's prior."""
-        # Logarithms of s^2 and tau^2 stay within these bounds, and are searched for from these
-        # starts.
-        trials = [
-            optimize.minimize(
-                self.cost, start, jac=True, method="L-BFGS-B", bounds=((-16.0, 8.0), (-16.0, 8.0))
-            )
-            for start in ((-6.0, 0.0), (-2.0, -1.0))
-        ]
-        best = min(trials, key=lambda trial: float(trial.fun))
+        # L-BFGS-B starts here and stays within these bounds; the cost has one minimum in practice.
+        best = optimize.minimize(
+            self.cost, (-2.0, -1.0), jac=True, method="L-BFGS-B", bounds=((-16.0, 8.0),) * 2
+        )
         return best.x, float(best.fun) + 0.5 * OFF_ZERO * float(best.x[0])
 
     def cost(self, logs: Float) -> tuple[float, Float]:
@@ -245,22 +240,26 @@ class ItemObservations:
         total, p = variance + self.noise, self.n_features
         precision, right = self.normal_equations(spread, variance)
         inverse = np.linalg.inv(np.linalg.cholesky(precision))
-        doubt, solved = (inverse**2).sum(axis=0), inverse.T @ (inverse @ right)
+        covariance, solved = inverse.T @ inverse, inverse.T @ (inverse @ right)
+        doubt = covariance.diagonal()
         left = (self.y - self.wide @ solved) / total
-        known = np.square(self.wide @ inverse.T).sum(axis=1) / total
+        scaled = self.wide / total[:, None]
+        # Products of a matrix with itself take half the time of others.
+        known = float((covariance * (scaled.T @ scaled)).sum())
         cost = 0.5 * float(self.y @ left) - float(np.log(inverse.diagonal()).sum())
         cost += 0.5 * float(np.log(total).sum()) + 0.5 * p * float(logs[0])
         by_spread = 0.5 * (p - float((doubt[:p] + solved[:p] ** 2).sum()) / spread)
-        by_variance = 0.5 * variance * float(((1.0 - known) / total - left**2).sum())
+        by_variance = 0.5 * variance * (float((1.0 / total - left**2).sum()) - known)
         slope = np.array([by_spread, by_variance]) - 0.5 * OFF_ZERO
         return cost - 0.5 * OFF_ZERO * float(logs.sum()), slope
 
     def normal_equations(self, spread: float, variance: float) -> tuple[Float, Float]:
         """Return the precision of theta, a and c, and what it is multiplied with to be solved."""
-        scaled = self.wide / (variance + self.noise)[:, None]
-        precision = scaled.T @ self.wide
+        root = np.sqrt(variance + self.noise)
+        scaled = self.wide / root[:, None]
+        precision = scaled.T @ scaled
         # a and c are N(0, 10^2): next to nothing is known about them.
         held = np.full(len(precision), 0.01)
         held[: self.n_features] = 1.0 / spread
         precision[np.diag_indices(len(precision))] += held
-        return np.asarray(precision), np.asarray(scaled.T @ self.y)
+        return np.asarray(precision), np.asarray(scaled.T @ (self.y / root))
