@@ -83,6 +83,22 @@ def test_what_nobody_wrote_is_named(folder, tmp_path):
     assert "Give --texts or --images, not both" in told.output
 
 
+def test_a_blank_text_has_no_words(folder, tmp_path):
+    lines = (folder / "comments.csv").read_text().splitlines()
+    blank = [line.partition(",")[0] + ", " if n in {3, 7} else line for n, line in enumerate(lines)]
+    (tmp_path / "blank.csv").write_text("\n".join(blank))
+    votes = (folder / "labels.csv").read_text().replace(",0\n", ",-1\n")
+    (tmp_path / "votes.csv").write_text(votes.replace("rude", "vote"))
+    fit = ("fit", "--annotations", tmp_path / "votes.csv", "--texts", tmp_path / "blank.csv")
+    told = run(*fit, "--out", tmp_path / "m")
+    assert told.exit_code == 0, told.output
+    assert "2 items with a blank text (002, 006)" in told.output
+    model = load(tmp_path / "m")
+    ids, rows = model.kept_items()
+    assert not rows[np.isin(ids, ["002", "006"])].any()
+    assert "002" not in model.item_names
+
+
 def test_bad_labels_are_told_before_texts_are_processed(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("likeminds.features.text.TextFeatures.fit", None)
     said = (folder / "labels.csv").read_text().replace(",1\n", ",rude\n").replace(",0\n", ",fine\n")

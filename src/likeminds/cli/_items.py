@@ -150,8 +150,8 @@ def find_names(table: "pa.Table", key: str, column: str | None) -> str | None:
     return column
 
 
-def read_texts(source: str, column: str = "item") -> Names:
-    """Read the texts of items, by their ids, as they are and as texts."""
+def read_texts(source: str, column: str = "item", *, blank: bool = False) -> Names:
+    """Read the texts of items, by their ids, as they are and as texts; blank ones if asked."""
     import pyarrow as pa
 
     from likeminds._util.checks import listing
@@ -172,7 +172,8 @@ def read_texts(source: str, column: str = "item") -> Names:
         found = f"there are {listing(columns)}" if columns else "there is none"
         raise ValueError(f"{source} needs one column of texts beside {key}, but {found}.")
     both = zip(table[key].to_pylist(), table[columns[0]].to_pylist(), strict=True)
-    texts = {item: text for item, text in both if text}
+    stripped = {item: (text or "").strip() for item, text in both}
+    texts = {item: text for item, text in stripped.items() if text or blank}
     return {str(item): text for item, text in texts.items()} | texts
 
 

@@ -331,13 +331,17 @@ class _Reader:
         import pyarrow as pa
 
         from likeminds._util.checks import listing
+        from likeminds._util.text_format import counted
         from likeminds.data.column_roles import as_arrow
         from likeminds.features.text import TextFeatures
 
         assert self.texts is not None
-        texts = read_texts(self.texts, column) if self.exported is None else self.exported
         kind = type(table[column][0].as_py())
-        labelled = dict.fromkeys(table[column].to_pylist())
+        labelled: Names = dict.fromkeys(table[column].to_pylist(), "")
+        if self.exported is None:
+            texts = read_texts(self.texts, column, blank=True)
+        else:
+            texts = labelled | self.exported
         others = (item for item in texts if isinstance(item, kind) and item not in labelled)
         ids = [*labelled, *others]
         row = {}
@@ -348,6 +352,12 @@ class _Reader:
             missing = [item for item in labelled if item not in there]
             if missing and (there is texts or features is not None):
                 raise ValueError(f"{where} for {listing(missing)}, which people judged.")
+        blank = [item for item in ids if not texts[item]]
+        if blank:
+            self.output.note(
+                f"{counted(len(blank), 'item')} with a blank text ({listing(blank)}): known by "
+                "labels alone, without words."
+            )
         words = TextFeatures(random_state=0)
         matrix = words.fit_transform([texts[item] for item in ids])
         made = pa.table(
@@ -358,7 +368,7 @@ class _Reader:
             beside = features.take([row[item] for item in ids]).drop_columns([column])
             for name in beside.column_names:
                 made = made.append_column(name, beside[name])
-        return made, {item: texts[item] for item in ids}
+        return made, {item: texts[item] for item in ids if texts[item]}
 
 
 def _has_features(table: "pa.Table", columns: Columns, known: list[str]) -> bool:
