@@ -78,6 +78,15 @@ def test_unanimous_labels_do_not_let_tau_grow_for_ever():
     assert found.variance == 4.0
 
 
+def test_one_label_tells_little_however_small_tau_is():
+    said, doubt = np.tile([1.0, -1.0], 20), np.full(40, 1.0 / (0.25 + 1.0 / 4e-4))
+    items = ItemPosteriors.unknown(np.arange(40), 4e-4)
+    items = replace(items, effects=0.5 * said * doubt, doubt=doubt)  # by Laplace's method
+    likely = -np.logaddexp(0.0, -points_of(items) * said[:, None])
+    found, _ = integrated(items, likely, np.ones(40, dtype=bool), (1e-4, 1e-4))
+    np.testing.assert_allclose(1.0 / found.doubt - 1e4, 0.25, rtol=0.02)
+
+
 @pytest.mark.parametrize("graded", [False, True])
 def test_people_are_integrated_out_without_the_label_itself(graded):
     said, b = make_votes(2, n_users=12, n_items=6, per_item=8)

@@ -11,7 +11,8 @@ distribution, approximately known from the posterior with it. Then
     tau maximises   sum_j log int L_j(b) N(b; 0, tau^2) db     (with its prior, `item_posteriors`)
 
 and b_j and its variance are the moments of the integrand. Integrals are sums over equidistant
-points, with errors of a few thousandths.
+points, with errors of a few thousandths. The same sums for the normal approximation of L_j, whose
+moments are known, correct them: where tau is small, labels tell less than these errors.
 """
 
 from dataclasses import replace
@@ -71,13 +72,14 @@ def integrated(
 
     ``likely`` is what `likely_effects` returns; tau^2 stays within ``bounds``.
     """
-    b, likely, variance = points_of(items)[labelled], likely[labelled], items.variance
-    mean, doubt = _moments(b, likely, variance)
+    there = items.take(np.flatnonzero(labelled))
+    b, likely, variance = points_of(there), likely[labelled], items.variance
+    mean, doubt = _moments(there, b, likely, variance)
     # Steps to tau^2, and what they may leave of it.
     for _ in range(100):
         before, variance = variance, update_tau2(variance, mean**2 + doubt, doubt)
         variance = float(np.clip(variance, *bounds))
-        mean, doubt = _moments(b, likely, variance)
+        mean, doubt = _moments(there, b, likely, variance)
         if abs(variance - before) <= 1e-10 * before:
             break
     centre = float(mean.mean())
@@ -91,9 +93,20 @@ def points_of(items: ItemPosteriors) -> Float:
     return np.asarray(items.effects[:, None] + np.sqrt(items.doubt)[:, None] * _POINTS)
 
 
-def _moments(b: Float, likely: Float, variance: float) -> tuple[Float, Float]:
+def _moments(
+    items: ItemPosteriors, b: Float, likely: Float, variance: float
+) -> tuple[Float, Float]:
     """Return mean and variance of every b_j, given log L_j at some points, and tau^2."""
-    logs = likely - 0.5 * b**2 / variance
+    known = np.maximum(1.0 / items.doubt - 1.0 / items.variance, 0.0)
+    pull = items.effects / items.doubt
+    normal = 1.0 / (known + 1.0 / variance)
+    mean, doubt = _sums(likely - 0.5 * b**2 / variance, b)
+    about, spread = _sums(pull[:, None] * b - 0.5 * b**2 / normal[:, None], b)
+    return mean - about + normal * pull, normal * doubt / spread
+
+
+def _sums(logs: Float, b: Float) -> tuple[Float, Float]:
+    """Return mean and variance of b, (m,), given the logarithms of its density at some points."""
     weight = np.exp(logs - logs.max(axis=1, keepdims=True))
     weight /= weight.sum(axis=1, keepdims=True)
     mean = np.einsum("jk,jk->j", weight, b)
