@@ -118,6 +118,14 @@ class TestWidth:
         assert words.count("-0.011") == words.count("-0.001") == 2
         assert words.count("a") == words.count("feature") > 1
 
+    @pytest.mark.parametrize("width", range(40, 110, 3))
+    def test_headers_of_several_words_leave_numbers_whole(self, width):
+        names = ["mean", "error", "robust error", "z", "p", "sd", "sd robust error", "like more"]
+        rows = [{"feature": "alt: TRAIN"} | dict.fromkeys(names, -1.234e-05)]
+        screen = SafeConsole(file=io.StringIO(), width=width)
+        screen.print(rich_table("Part-worths", rows, digits=None))
+        assert screen.file.getvalue().split().count("-1.23e-05") == len(names)
+
 
 class TestColour:
     def test_no_color_writes_text_only(self, folder, monkeypatch):

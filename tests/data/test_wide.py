@@ -45,3 +45,11 @@ def test_what_was_chosen_was_there():
     wide = WIDE.assign(CAR_AV=[0, 0, 1])
     with pytest.raises(ValueError):
         wide_to_long(wide, availability="{alternative}_AV", **OPTIONS)
+
+
+def test_a_wide_table_is_not_taken_for_grades():
+    wide = pd.DataFrame({"ID": [1, 1, 2], "GROUP": 2, "CAR_TT": 3.0, "CHOICE": [1, 2, 3]})
+    with pytest.raises(ValueError, match="wide_to_long"):
+        Annotations.from_frame(wide)
+    rated = Annotations.from_frame(wide, user="ID", label="CHOICE", choice_set="CAR_TT")
+    assert rated.grades.tolist() == [1, 2, 3]

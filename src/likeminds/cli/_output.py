@@ -292,12 +292,14 @@ class TableColumns(NamedTuple):
             blocks[-1].append(column)
         for block in blocks:
             table = Table(box=SIMPLE_HEAD)
+            is_tight = sum(max(len(c.name), c.least) + _BORDER for c in block) > room
             for column in block:
                 table.add_column(
                     Text(column.name),
                     justify="right" if column.numbers else "left",
                     overflow="fold",
                     min_width=column.least or None,
+                    max_width=column.least if column.numbers and is_tight else None,
                 )
             for cells in zip(*(column.cells for column in block), strict=True):
                 table.add_row(*map(Text, cells))

@@ -120,10 +120,29 @@ def find_columns(
         found["user"] = next((c for c in free if _letters(c) == "id"), None)
     if "label" in found and found["label"] is None:
         found["label"] = _left_for_label(found, free)
+    _refuse_wide(table, names, found)
     for role in ("user", "label", "winner", "loser"):
         if role in found and found[role] is None:
             raise not_found(role, table, called[role])
     return found
+
+
+def _refuse_wide(
+    table: Frame, names: Mapping[str, str | None], found: Mapping[str, str | None]
+) -> None:
+    """Refuse a table with one row per choice, whose label tells the chosen alternative."""
+    label = found.get("label")
+    if names.get("label") is not None or found.get("item") is not None:
+        return
+    if label is None or _letters(label) not in _LESS_USUAL["label"]:
+        return
+    values = table[label].drop_nulls().unique().to_list()
+    if len(values) > 2:
+        raise ValueError(
+            f"Column {label!r} has {len(values):,} values, not two: each row seems to be a choice. "
+            "Give each alternative a row, with likeminds.wide_to_long in Python, or pass label= "
+            "if these are grades."
+        )
 
 
 def _left_for_label(found: Mapping[str, str | None], free: Sequence[str]) -> str | None:
