@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from crowds import make_choices
-from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, save
+from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, load, save
 from likeminds.cli import app
 
 
@@ -66,3 +66,27 @@ def test_what_is_missing_is_said(folder):
         assert message in " ".join(done.output.split())
     done = run("explain", folder / "kept.likeminds", "--price", "price")
     assert "belongs to --table" in done.output
+
+
+def test_new_users_have_choices_with_features_in_their_rows(tmp_path):
+    lines = ["id,chid,alt,chosen,price,feat"]
+    for k in range(60):
+        cheap = (k // 3) % 2
+        price = (2, 5) if k % 2 else (5, 2)
+        for alt in (0, 1):
+            chosen = int((price[alt] == 2) == bool(cheap))
+            lines.append(f"u{k // 3},c{k},{'ab'[alt]},{chosen},{price[alt]},{(k + alt) % 4 // 2}")
+    (tmp_path / "all.csv").write_text("\n".join(lines))
+    model = tmp_path / "m.likeminds"
+    assert run("fit", "--annotations", tmp_path / "all.csv", "--out", model).exit_code == 0
+    # Two new users; feat does not vary among their alternatives.
+    rows = ["ann,n0,a,1,2,0", "ann,n0,b,0,5,0", "bob,n1,a,0,2,1", "bob,n1,b,1,5,1"]
+    (tmp_path / "new.csv").write_text("\n".join([lines[0], *rows]))
+    done = run("newcomer", model, "--annotations", tmp_path / "new.csv", "--top", "40", "--json")
+    ranked = json.loads(done.stdout)["rankings"]
+    best = {row["user"]: row["item"] for row in ranked if row["rank"] == 1}
+    price = load(model).annotations_.X[:, 0]
+    assert price[int(best["ann"])] == 2.0
+    assert price[int(best["bob"])] == 5.0
+    with pytest.raises(ValueError, match="feature_names_"):
+        load(model).newcomer(Annotations.from_csv(tmp_path / "new.csv"))

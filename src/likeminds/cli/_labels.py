@@ -118,9 +118,12 @@ def _with_user(table: "pa.Table", column: str | None, user: str | None) -> "pa.T
     """Return a table with a column of users; where it has none, all rows are of one user."""
     import pyarrow as pa
 
-    from likeminds.data.column_roles import find_column
+    from likeminds.data.column_roles import find_column, id_of_choosers
 
-    if user is None or column is not None or find_column("user", table.column_names) is not None:
+    names = table.column_names
+    column = column or find_column("user", names)
+    column = column or id_of_choosers(names, find_column("alternative", names))
+    if user is None or column is not None:
         return table
     return table.append_column("user", pa.array([user] * table.num_rows))
 
@@ -258,6 +261,8 @@ class _Reader:
         self, table: "pa.Table", columns: Columns
     ) -> "tuple[pa.Table, Any, Names | None, Reduction | None]":
         """Return labels, features (a table, or columns of labels), item names, and reduction."""
+        from likeminds.data.column_roles import find_column
+
         model, shown = self.model, self.shown
         if self.data.images is not None:
             return self._with_pictures(table, columns)
@@ -271,7 +276,8 @@ class _Reader:
         if model is None:
             return table, [] if self.ids_only else None, None, None
         known = [str(name) for name in model.feature_names_]
-        if shown is None and _has_features(table, columns, known):
+        by_id = columns["item"] or find_column("item", table.column_names)
+        if (shown is None or by_id is None) and _has_features(table, columns, known):
             return table, known, None, None
         items = kept_items(model) if shown is None else shown
         if items is None:

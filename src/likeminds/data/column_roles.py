@@ -116,8 +116,8 @@ def find_columns(
     spoken_for = {*names.values(), *listed}
     free = [column for column in table.columns if column not in spoken_for]
     found = {role: name or find_column(role, free) for role, name in names.items()}
-    if found.get("user", "") is None and found.get("alternative") is not None:
-        found["user"] = next((c for c in free if _letters(c) == "id"), None)
+    if found.get("user", "") is None:
+        found["user"] = id_of_choosers(free, found.get("alternative"))
     if "label" in found and found["label"] is None:
         found["label"] = _left_for_label(found, free)
     _refuse_wide(table, names, found)
@@ -125,6 +125,13 @@ def find_columns(
         if role in found and found[role] is None:
             raise not_found(role, table, called[role])
     return found
+
+
+def id_of_choosers(columns: Iterable[str], alternative: str | None) -> str | None:
+    """Return the column id, which names the users of a table of alternatives."""
+    if alternative is None:
+        return None
+    return next((column for column in columns if _letters(column) == "id"), None)
 
 
 def _refuse_wide(

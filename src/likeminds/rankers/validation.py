@@ -243,7 +243,8 @@ def check_width(ranker: Ranker, annotations: Annotations) -> None:
     if annotations.n_features != len(ranker.feature_names_):
         raise ValueError(
             f"X has {annotations.n_features} features, but {type(ranker).__name__} is "
-            f"expecting {len(ranker.feature_names_)} features as input."
+            f"expecting {len(ranker.feature_names_)} features as input. Read tables with "
+            "features=list(ranker.feature_names_): columns that do not vary are left out otherwise."
         )
 
 
