@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from likeminds import Annotations
 from likeminds._util.text_format import counted, join_words
-from likeminds._util.verbs import LIKE, Verb, read_verb
+from likeminds._util.verbs import LIKE, RATE, Verb, read_verb
 
 VERBS = ("like", "buy", "choose", "watch", "miss", "fix", "try", "find", "agree with", "would buy")
 objects = st.text("abcxyz ", min_size=1, max_size=12).map(str.strip).filter(bool)
@@ -43,7 +43,7 @@ def test_a_complement_follows_the_object(infinitive: str) -> None:
         ("would buy", "would buy tea", "would buy tea", "would not buy tea", "would buy most"),
         ("try", "tries tea", "try tea", "does not try tea", "tries most"),
         ("watch", "watches tea", "watch tea", "does not watch tea", "watches most"),
-        ("rate it high", "rates tea high", "rate tea high", "does not rate tea high", None),
+        ("rate it high", "rates tea high", "rate tea high", "rates tea low", "rates highest"),
     ],
 )
 def test_examples(said: str, one: str, many: str, neither: str, most: str | None) -> None:
@@ -52,8 +52,14 @@ def test_examples(said: str, one: str, many: str, neither: str, most: str | None
     assert most is None or verb.most() == most
 
 
-def test_the_default_is_like_and_other_forms_than_infinitives_are_errors() -> None:
-    assert Verb.of(None) == LIKE
+def test_the_default_is_neutral_and_other_forms_than_infinitives_are_errors() -> None:
+    rate = Verb.of(None)
+    assert (rate, rate.wishes, rate.question()) == (RATE, False, "How do you rate this?")
+    assert (rate.more("tea", even=True), rate.less("tea")) == (
+        "rates tea even higher",
+        "rates tea lower",
+    )
+    assert rate.conditional.most() == "would rate highest"
     assert LIKE.wishes
     assert Verb.of("would buy").wishes
     assert not Verb.of("find rude").wishes

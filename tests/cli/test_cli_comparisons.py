@@ -50,6 +50,16 @@ def test_the_model_is_that_of_python(folder):
     np.testing.assert_allclose(model.factor_weights_, expected.factor_weights_, atol=1e-8)
 
 
+def test_items_without_features_are_told_apart(folder):
+    done = told(folder, "explain", "m.likeminds", "--items", "agreed")["explained"][0]
+    assert {one["item"] for one in done["items"]} == set(ITEMS)
+    assert "What everyone chooses most" in run(folder, "rank", "m.likeminds").out
+    assert run(folder, "report", "m.likeminds", "--out", "m.html", "--no-diagnostics").code == 0
+    page = (folder / "m.html").read_text()
+    assert "choices among 2" in page
+    assert ">labels<" not in page
+
+
 def test_evaluate_with_shots(folder):
     words = "evaluate m.likeminds --comparisons test.csv --shots 0 5 10"
     rows = told(folder, *words.split())["scores"]

@@ -36,7 +36,7 @@ def test_one_command_makes_the_model(films):
     folder, done = films
     assert "Using column 'title' as item names, not as a feature." in done.out
     card = told(folder, "explain", "films.likeminds")
-    assert "'wish': 'no Crime'" in str(card)
+    assert "'wish': 'what has no Crime'" in str(card)
     assert "timestamp" not in str(card)
 
 
@@ -45,7 +45,8 @@ def test_how_many_like_the_surest_at_the_least(films):
     facts = told(folder, "explain", "films.likeminds")["explained"][0]
     least = min(one["at_least"] for one in facts["agreed"][:5])
     out = run(folder, "explain", "films.likeminds").out
-    assert f"At least {least:.0%} of people would like each of these: " in " ".join(out.split())
+    said = f"At least {least:.0%} of people would rate each of these high: "
+    assert said in " ".join(out.split())
 
 
 def test_genres_are_told_without_their_column(films):

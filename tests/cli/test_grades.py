@@ -79,8 +79,8 @@ def test_a_person_s_explanation_has_expected_grades(stars):
     assert found["expected"] == pytest.approx([row["expected"] for row in rows])
     assert found["labelled"] == found["best"]
     shown = run(folder, "explain", "s.likeminds", "--user", "p3").out
-    assert f"Likes best: {rows[0]['item']} ({rows[0]['expected']:.1f})" in shown
-    assert "Would like" not in shown
+    assert f"Rates highest: {rows[0]['item']} ({rows[0]['expected']:.1f})" in shown
+    assert "Would rate" not in shown
 
 
 @pytest.mark.slow
@@ -90,9 +90,9 @@ def test_the_report_says_where_grades_are_cut(stars):
     assert "Grades above 2 count as a yes." in (folder / "s.html").read_text()
 
 
-def test_unseen_items_are_those_that_newcomers_would_like(stars):
+def test_unseen_items_are_those_that_newcomers_would_rate_highest(stars):
     folder, _ = stars
     (folder / "new.csv").write_text("item,label\ns1,5\ns2,1\n")
     ask = ("newcomer", "s.likeminds", "--annotations", "new.csv", "--top", "2")
-    assert "What newcomer would like best" in run(folder, *ask).out
-    assert "What newcomer likes best" in run(folder, *ask, "--labelled").out
+    assert "What newcomer would rate highest" in run(folder, *ask).out
+    assert "What newcomer rates highest" in run(folder, *ask, "--labelled").out

@@ -160,8 +160,8 @@ def test_a_person_s_card(simulation, ranker):
     best = np.argsort(-simulation.annotations.features @ ranker.coef_[7])[:5]
     title = figure.subfigs[1].axes[0].get_title(loc="left")
     assert not np.isin(best, seen).all()
-    assert title.endswith("would like best")
-    assert title.startswith("7 likes or") == np.isin(best, seen).any()
+    assert title.endswith("would rate highest")
+    assert title.startswith("7 rates high or") == np.isin(best, seen).any()
     alone = plots.user_card(ranker, 7)
     assert len(alone.axes) == 1
     with pytest.raises(KeyError):

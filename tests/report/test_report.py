@@ -92,7 +92,7 @@ def outline(path):
 def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     path = write_report(ranker, tmp_path / "page.html", crowd, title="Shoes & <boots>")
     found = outline(path)
-    finding = "50 people form two schools of thought on what they want"
+    finding = "50 people form two schools of thought on what they rate high"
     assert found.headings[0] == ("h1", finding)
     assert '<p class="kicker">Shoes &amp; &lt;boots&gt;</p>' in path.read_text()
     assert path.read_text().count("screen and (prefers-color-scheme: dark)") >= 3
@@ -100,7 +100,7 @@ def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     sections = [words for level, words in found.headings if level == "h2"]
     assert sections == [
         "Schools of thought",
-        "What every school likes",
+        "What every school rates high",
         "What divides people most",
         "Where people stand",
         "Accuracy",

@@ -72,7 +72,7 @@ class TestFacts:
         told = explained.school(1)
         assert told.pop("members") == explained.schools.members(1).tolist()
         assert told.pop("words").keys() == told["features"].keys()
-        assert told.pop("verb") == whole["verb"] == "like"
+        assert told.pop("verb") == whole["verb"] == "rate high"
         assert told == whole["schools"][0]
         person = explained.schools.members(1)[0]
         assert explained.user(person)["school"] == told

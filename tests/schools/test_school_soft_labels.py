@@ -32,7 +32,7 @@ def make_opposed(n_users=60, n_labels=24, seed=0):
     users = np.repeat(np.arange(n_users), n_labels)
     items = np.concatenate([rng.permutation(N_ITEMS)[:n_labels] for _ in range(n_users)])
     chance = expit(np.einsum("nd,nd->n", features[items], weights[users]))
-    said = Annotations(users, items, rng.random(len(users)) < chance, features)
+    said = Annotations(users, items, rng.random(len(users)) < chance, features, verb="like")
     return said, side, expit(weights @ features.T)
 
 

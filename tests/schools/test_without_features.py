@@ -27,7 +27,7 @@ def crowd():
     seen = rng.random(log_odds.shape) < 0.6
     people, items = np.nonzero(seen)
     labels = rng.random(len(people)) < expit(log_odds[people, items])
-    said = Annotations(people, np.array(ids, dtype=object)[items], labels)
+    said = Annotations(people, np.array(ids, dtype=object)[items], labels, verb="like")
     return said, side, HierarchicalRanker(n_item_factors=1).fit(said)
 
 

@@ -303,8 +303,8 @@ def test_models_of_the_third_format_score_as_they_did(kind):
         np.testing.assert_allclose(value, parts[what], rtol=1e-9, atol=1e-9, err_msg=what)
 
 
-def test_models_keep_their_verb_and_those_of_old_like_things(tmp_path):
-    assert load(DATA / "HierarchicalRanker.format-3.likeminds").verb.one("tea") == "likes tea"
+def test_models_keep_their_verb_and_those_of_old_have_a_neutral_one(tmp_path):
+    assert load(DATA / "HierarchicalRanker.format-3.likeminds").verb.one("tea") == "rates tea high"
     said = Annotations(["a"] * 4, list("wxyz"), [1, 0, 1, 0], np.eye(4)[:, :2], verb="find rude")
     path = save(ThreeLevelRanker().fit(said), tmp_path / "rude.likeminds")
     assert load(path).verb.one("tea") == "finds tea rude"

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 _WITH_COMPLEMENT = ("find", "consider", "call", "judge", "rate")
 _MODAL = ("would", "will", "can", "could", "should", "might", "may", "must")
 _WISHING = ("like", "love", "enjoy", "want", "prefer", "choose", "buy")
-_OPPOSITES = {"like it": "dislike it", "agree with it": "disagree with it"}
+_OPPOSITES = {
+    "like it": "dislike it",
+    "agree with it": "disagree with it",
+    "rate it high": "rate it low",
+}
+_DEGREES = {"most high": "highest", "more high": "higher", "less high": "lower"}
 
 
 @dataclass(frozen=True)
@@ -26,8 +31,8 @@ class Verb:
 
     @classmethod
     def of(cls, verb: str | None) -> "Verb":
-        """Parse an infinitive, by default "like"; without "it", the usual place is taken."""
-        words = ("like" if verb is None else verb).split()
+        """Parse an infinitive, by default "rate high"; without "it", the usual place is taken."""
+        words = ("rate high" if verb is None else verb).split()
         if "it" not in words[1:]:
             main = int(words[0] in _MODAL and len(words) > 1)
             place = main + 1 if words[main] in _WITH_COMPLEMENT else len(words)
@@ -67,6 +72,8 @@ class Verb:
 
     def question(self, what: str = "this") -> str:
         """Return "Do you find WHAT rude?"."""
+        if self == RATE:
+            return f"How do you rate {what}?"
         first, *rest = self.words.split()
         start = [first.capitalize(), "you"] if first in _MODAL else ["Do", "you", first]
         return f"{_put(what, *start, *rest)}?"
@@ -87,10 +94,15 @@ class Verb:
 
     def _in_degree(self, degree: str) -> "Verb":
         before, _, complement = f"{self.words} ".partition(" it ")
-        return Verb(f"{before} it {degree} {complement}".strip())
+        words = f"{degree} {complement}".strip()
+        for irregular, word in _DEGREES.items():
+            words = words.replace(irregular, word)
+        return Verb(f"{before} it {words}")
 
 
 LIKE = Verb("like it")
+# The verb of labels whose meaning is not known: they may be about what nobody likes.
+RATE = Verb("rate it high")
 
 
 def read_verb(verb: str | None) -> str | None:

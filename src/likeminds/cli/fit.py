@@ -77,7 +77,7 @@ def fit(
         option(
             'What a positive label means: "find offensive", "agree with", "would buy"; {} is the '
             'attribute. By default "agree with" for votes, "choose" for choices, "find {}" for '
-            'several attributes, else "like".',
+            'several attributes, else "rate high".',
             panel=SETTINGS,
         ),
     ] = None,
@@ -311,7 +311,7 @@ def _show_result(output: Output, path: Path, scores: dict[str, Any], seconds: fl
 def _show_next(output: Output, path: Path, data: LabelOptions) -> None:
     """Propose commands that work with this model, and with the items there are."""
     from likeminds._util.console import program
-    from likeminds._util.verbs import LIKE
+    from likeminds._util.verbs import RATE
     from likeminds.rankers.capabilities import Capability
     from likeminds.storage.models import load
 
@@ -330,7 +330,7 @@ def _show_next(output: Output, path: Path, data: LabelOptions) -> None:
     steps = []
     if given or has_items:
         verbs = {one.verb for one in best}
-        what = verbs.pop() if len(verbs) == 1 else LIKE
+        what = verbs.pop() if len(verbs) == 1 else RATE
         steps.append((f"rank {file}{given} --top 5", f"what everyone {what.most()}"))
     if all(Capability.LEVELS.of(one) for one in best):
         steps.append((f"explain {file}{given}", "who thinks alike, and on what"))

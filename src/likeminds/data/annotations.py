@@ -85,7 +85,8 @@ class Annotations(CodedLabels):
     verb : str, optional
         What people who say yes do with an item, as in "like", "agree with", "find offensive" or
         "would give it a prize". Explanations and reports use it; {} stands for the attribute. By
-        default "find" and the attribute, "agree with" for agree, else "like".
+        default "find" and the attribute, "agree with" for agree, "choose" for choices,
+        else "rate high".
 
     Attributes
     ----------
@@ -117,7 +118,7 @@ class Annotations(CodedLabels):
     picks_worst : array of bool, or None
         Rows of choice sets in which the worst was chosen: there, the negative label is the choice.
     verb : str or None
-        What people do with items; None is "like".
+        What people do with items; None is "choose" for choices, else "rate high".
 
     Examples
     --------

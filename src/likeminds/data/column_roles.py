@@ -55,10 +55,11 @@ _NO_FEATURES = (
     *("index", "level_0", "row", "row_id", "unnamed: 0"),
 )
 
-# The verbs of labels, and of columns of labels, with these names; others have "like".
+# The verbs of labels, and of columns of labels, with these names; others have "rate high".
 _VERBS = {
     **dict.fromkeys(("agree", "vote", "votes"), "agree with"),
     **dict.fromkeys(("choice", "chosen"), "choose"),
+    **dict.fromkeys(("like", "likes", "liked"), "like"),
 }
 
 # The roles of a table with one row per label.

@@ -273,7 +273,7 @@ def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str,
     if columns is None:
         assert found["item"] is not None
         return arguments | read_items(features, found["item"], options.get("item_column"))
-    if not columns and features is None and alternative is None:
+    if not columns and not made and alternative is None and found.get("item") is not None:
         return arguments | {"features": None}
     arguments |= {"feature_names": [*columns, *made], "features_per": "row"}
     matrix: FloatArray = np.zeros((len(arguments["users"]), 0))

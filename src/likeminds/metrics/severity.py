@@ -75,13 +75,18 @@ class Severity:
     def __str__(self) -> str:
         if not self.differs:
             return "thresholds differ no more than by chance"
+        return f"thresholds differ: {self.spread}"
+
+    @property
+    def spread(self) -> str:
+        """The ends and the middle half in words."""
         low, high = (
             f"{self.share[i]:.0%} ({self.users[i]})" for i in (self.strictest, self.mildest)
         )
         half = (
             "" if len(self.share) < 8 else ", the middle half {:.0%} to {:.0%}".format(*self.middle)
         )
-        return f"thresholds differ: from yes to {low} to yes to {high}{half}"
+        return f"from yes to {low} to yes to {high}{half}"
 
 
 def are_chosen(annotations: Annotations) -> bool:

@@ -157,7 +157,7 @@ class ReadableModel:
 
     @property
     def verb(self) -> Verb:
-        """What people do with items, as far as the labels said; by default "like"."""
+        """What people do with items, as far as the labels said; by default "rate high"."""
         return Verb.of(self.verb_)
 
     @property

@@ -103,9 +103,11 @@ def _take_annotations(
             "none: pass features= with them, or fit a HierarchicalRanker, which learns what items "
             "are like from the people who judge them."
         )
+    ranker.fitted_on_annotations_, ranker.verb_ = True, annotations.verb
     if isinstance(annotations, Annotations):  # streamed labels are not in memory
         warn_of_popularity(annotations)
-    ranker.fitted_on_annotations_, ranker.verb_ = True, annotations.verb
+        if annotations.n_choices:
+            ranker.verb_ = annotations.verb or "choose"
     ranker.label_reading_, ranker.n_features_in_ = annotations.reading, annotations.n_features
     ranker.feature_names_in_ = np.array(annotations.feature_names, dtype=object)
     ranker.feature_names_ = ranker.feature_names_in_

@@ -35,14 +35,15 @@ def finding(facts: ReportFacts) -> str:
     if schools.axes:
         return f"{people} differ gradually on {what}, without separate camps"
     ranked = f"{people} rank alike on {what}, as far as these labels show"
-    return f"{ranked}, but differ in threshold" if _differ_in_threshold(facts) else ranked
+    return f"{ranked}, but differ in threshold" if _severity(facts) else ranked
 
 
 def numbers(facts: ReportFacts) -> dict[str, str]:
     """Return the few numbers to look at first, by what they are."""
     found = {"people": f"{facts.n_users:,}"}
     if facts.annotations is not None:
-        found |= {"labels": f"{len(facts.annotations):,}", "items": f"{facts.n_items:,}"}
+        number, _, given = facts.annotations.statements().partition(" ")
+        found |= {given: number, "items": f"{facts.n_items:,}"}
     if facts.schools:
         found["schools of thought"] = str(len(facts.schools))
     accuracy = facts.accuracy()
@@ -111,16 +112,12 @@ def _schools(facts: ReportFacts) -> list[str]:
     ]
 
 
-def _differ_in_threshold(facts: ReportFacts) -> bool:
-    schools = facts.schools
-    return schools is not None and schools.severity is not None and schools.severity.differs
-
-
 def _severity(facts: ReportFacts) -> list[str]:
     """Return who says yes most and least readily, where that differs by more than chance."""
-    if facts.schools is None or not _differ_in_threshold(facts):
+    severity = None if facts.schools is None else facts.schools.severity
+    if severity is None or not severity.differs:
         return []
-    return [f"How readily they say yes differs, too: {facts.schools.severity}."]
+    return [f"How readily they say yes differs: {severity.spread}."]
 
 
 def _first_clause(clauses: str, facts: ReportFacts) -> str:

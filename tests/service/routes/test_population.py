@@ -93,16 +93,52 @@ def test_the_page_is_there_and_the_api_is_described(reader):
     assert "/v1/people/{user}/labels" in paths
 
 
+def client_of(kind, folder):
+    """Return a client of a service of a kind of model."""
+    settings = Settings(
+        str(model_of(kind, folder)), str(folder), f"sqlite:///{folder / 'service.db'}"
+    )
+    return TestClient(make_app(settings, watching=False), base_url="http://127.0.0.1")
+
+
 def test_an_item_of_a_crowd_without_schools(tmp_path):
-    model = model_of("likes of people who do not differ", tmp_path)
-    state = tmp_path / "state"
-    state.mkdir()
-    settings = Settings(str(model), str(state), f"sqlite:///{state / 'service.db'}")
-    app = make_app(settings, watching=False)
-    with TestClient(app, base_url="http://127.0.0.1") as client:
+    with client_of("likes of people who do not differ", tmp_path) as client:
         assert client.get("/v1/schools").json()["schools"] == []
         found = client.get("/v1/item", params={"item": "3"})
         assert found.status_code == 200
         assert found.json()["schools"] == []
         assert client.get("/v1/school", params={"number": 1}).status_code == 404
         assert client.post("/v1/compare", json={}).json()["standing"][0]["school"] is None
+
+
+def test_people_who_rank_alike_are_not_told_apart(tmp_path):
+    with client_of("likes of people who do not differ", tmp_path) as client:
+        divisive = client.get("/v1/divisive").json()
+        assert (divisive["total"], divisive["items"]) == (0, [])
+        assert client.get("/v1/agreed").json()["items"]
+        found = client.post("/v1/compare", json={}).json()
+        assert [found[name] for name in ("a_prefers", "b_prefers", "features")] == [[], [], []]
+        assert found["both_like"]
+        assert client.get("/v1/map").json()["thresholds_differ"] is False
+
+
+@pytest.mark.parametrize(
+    ("kind", "question", "most", "yes"),
+    [
+        ("likes with pictures", "How do you rate this?", "rate highest", "Yes"),
+        ("stars with bare ids", "How do you rate this?", "rate highest", "above 2.5"),
+        ("choices with features", "Would you choose this?", "choose most", "would choose it"),
+    ],
+)
+def test_without_a_verb_words_are_neutral(tmp_path, kind, question, most, yes):
+    with client_of(kind, tmp_path) as client:
+        (said,) = client.get("/v1/model").json()["wording"].values()
+        assert (said["question"], said["most"], said["yes"]) == (question, most, yes)
+
+
+def test_visitors_do_not_learn_who_is_strictest(serve, keys):
+    client = serve(visitors=True)
+    assert "strictest" in client.get("/v1/schools", headers=show(keys["read"])).json()["severity"]
+    seen = client.get("/v1/schools").json()
+    assert seen["people"] == 24
+    assert "person-" not in str(seen["severity"])

@@ -1,7 +1,7 @@
 // Part 2: two people side by side, or a person and what all agree on.
 
 import { get, join, me, post } from "./api.js";
-import { el, isNamed, levelBar, peopleMap, percent, put, say, things, words } from "./dom.js";
+import { capital, el, isNamed, levelBar, number, peopleMap, percent, put, say, things, words } from "./dom.js";
 
 const ALL = "\u0000all", YOU = "\u0000you";
 
@@ -13,10 +13,10 @@ export async function compare(room, { attribute, model, wording }) {
     visitor ? { people: [] } : get("/v1/people", { limit: 500 }),
   ]);
   const people = known.people.filter((name) => name !== me.get().user);
-  const names = new Map([[YOU, "You"], [ALL, "The consensus"], ...people.map((name) => [name, name])]);
+  const names = new Map([[YOU, "you"], [ALL, "the consensus"], ...people.map((name) => [name, name])]);
   const result = el("div", { "aria-live": "polite" });
   const select = (id, label, value) => el("label", {}, label, el("select", { id, onchange: look },
-    [...names].map(([code, name]) => el("option", { value: code, selected: code === value }, name))));
+    [...names].map(([code, name]) => el("option", { value: code, selected: code === value }, capital(name)))));
   put(room,
     el("h2", {}, "Compare two people"),
     el("div", { class: "choices" }, select("a", "This one", YOU), select("b", "with", ALL)),
@@ -29,7 +29,7 @@ export async function compare(room, { attribute, model, wording }) {
     try {
       const found = await post("/v1/compare", { a: who(a), b: who(b), attribute }, { own: visitor });
       put(result, show(found, names.get(a), names.get(b)));
-      say(`${names.get(a)} and ${names.get(b)}: ranked alike by ${percent(Math.max(found.likeness, 0))}.`);
+      say(`${capital(names.get(a))} and ${names.get(b)}: ranked alike by ${percent(Math.max(found.likeness, 0))}.`);
     } catch (problem) {
       put(result, el("p", { class: "card problem", role: "alert" }, problem.message));
     }
@@ -38,7 +38,7 @@ export async function compare(room, { attribute, model, wording }) {
   function show(found, a, b) {
     const both = (one) => `${percent(one.a)} / ${percent(one.b)}`;
     const list = (id, title, items) => el("section", { class: "card", "aria-labelledby": id },
-      el("h3", { id }, title), things(items, { note: both }));
+      el("h3", { id }, title), items.length ? things(items, { note: both }) : el("p", { class: "soft" }, "None."));
     const meaning = found.likeness > 0.8 ? "nearly the same ranking" : found.likeness > 0.4 ? "much in common" : found.likeness > -0.2 ? "little in common" : "opposite rankings";
     return [
       el("div", { class: "grid" },
@@ -46,25 +46,25 @@ export async function compare(room, { attribute, model, wording }) {
           el("h3", { id: "alike" }, "How alike they rank"),
           el("p", { class: "big", id: "likeness" }, found.likeness.toFixed(2)),
           el("p", { class: "soft" }, `1 is the same ranking, −1 the reverse: ${meaning}.`),
-          el("h3", {}, a), levelBar(found.standing[0].standing, a),
-          el("h3", {}, b), levelBar(found.standing[1].standing, b)),
+          el("h3", {}, capital(a)), levelBar(found.standing[0].standing, capital(a)),
+          el("h3", {}, capital(b)), levelBar(found.standing[1].standing, capital(b))),
         el("section", { class: "card", "aria-labelledby": "where" },
           el("h3", { id: "where" }, "Where they stand"),
-          peopleMap(map, found.standing.map((one, i) => ({ name: [a, b][i], at: one.coordinates }))))),
+          peopleMap(map, found.standing.map((one, i) => ({ name: capital([a, b][i]), at: one.coordinates }))))),
       el("p", { class: "soft small" }, `Below each ${wording.noun}: the share of all ${wording.noun}s that it beats, for ${a} / for ${b}.`),
       el("div", { class: "cards" },
         list("both", `What both ${wording.many}`, found.both_like),
-        list("left", `${a}: higher than ${b}`, found.a_prefers),
-        list("right", `${b}: higher than ${a}`, found.b_prefers)),
+        list("left", `Higher for ${a} than for ${b}`, found.a_prefers),
+        list("right", `Higher for ${b} than for ${a}`, found.b_prefers)),
       features(found.features.filter((one) => isNamed(one.feature)), a, b),
     ];
   }
 
   function features(rows, a, b) {
     if (!rows.length) return null;
-    return el("section", { class: "card" }, el("h3", {}, "What they look at"),
-      el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "number" }, a), el("th", { scope: "col", class: "number" }, b))),
-        el("tbody", {}, rows.map((one) => el("tr", {}, el("th", { scope: "row" }, words(one.feature)), el("td", { class: "number" }, one.a.toFixed(2)), el("td", { class: "number" }, one.b.toFixed(2)))))));
+    return el("section", { class: "card" }, el("h3", {}, "Features that they weigh differently"),
+      el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "number" }, capital(a)), el("th", { scope: "col", class: "number" }, capital(b)))),
+        el("tbody", {}, rows.map((one) => el("tr", {}, el("th", { scope: "row" }, words(one.feature)), el("td", { class: "number" }, number(one.a)), el("td", { class: "number" }, number(one.b)))))));
   }
 
   await look();

@@ -1,7 +1,7 @@
 // The API page: each operation of /v1/openapi.json with its parameters, a form, and the answer.
 
 import { get, key } from "./api.js";
-import { el, put } from "./dom.js";
+import { capital, el, put } from "./dom.js";
 
 const room = document.getElementById("main");
 let described = null, served = null;
@@ -105,7 +105,7 @@ async function start() {
   }
   put(room,
     el("form", { class: "field", onsubmit: (event) => event.preventDefault() }, el("label", { for: "secret" }, "Key or token (only if the service asks for one)"), field),
-    [...tags].map(([tag, operations]) => [el("h2", {}, `${tag[0].toUpperCase()}${tag.slice(1)}`), operations]));
+    [...tags].map(([tag, operations]) => [el("h2", {}, capital(tag)), operations]));
   room.dataset.ready = "docs";
 }
 

@@ -20,6 +20,7 @@ export const put = (node, ...inner) => node.replaceChildren(...parts(inner));
 export const el = (name, given, ...inner) => fill(document.createElement(name), given, inner);
 export const svg = (name, given, ...inner) => fill(document.createElementNS(SVG, name), given, inner);
 
+export const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 export const say = (text) => { document.getElementById("said").textContent = text; };
 export const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
 export const called = (one) => one.text || one.item;
@@ -71,7 +72,7 @@ export function levelBar(shares, whose) {
 // The map of people, each a dot in the colour of their school, some with a name: on a plane, or
 // heaped up along the one axis that divides them.
 export function peopleMap(map, marked) {
-  if (!map.axes.length) return el("p", { class: "soft" }, "People rank alike, as far as these labels show. They may still differ in how readily they say yes.");
+  if (!map.axes.length) return el("p", { class: "soft" }, `People rank alike, as far as these labels show.${map.thresholds_differ ? " They differ in how readily they say yes." : ""}`);
   const line = map.axes.length === 1, several = map.names.length > 1;
   const all = line ? [...map.points, ...marked.map((one) => [one.at[0], 0])] : [...map.points, ...marked.map((one) => one.at)];
   const range = (axis) => {
@@ -108,13 +109,13 @@ export function signedBars(rows, label) {
   const most = Math.max(...rows.map((row) => Math.abs(row.value)), 1e-9);
   const height = 26 * rows.length;
   const bars = rows.map((row, index) => {
-    const length = 130 * Math.abs(row.value) / most;
+    const length = 112 * Math.abs(row.value) / most;
     const y = 26 * index;
     return svg("g", {},
-      svg("text", { x: 108, y: y + 16, "text-anchor": "end" }, row.name.length > 16 ? `${row.name.slice(0, 15)}…` : row.name),
-      svg("rect", { class: row.kind, x: row.value < 0 ? 250 - length : 250, y: y + 4, width: length, height: 16 }),
-      svg("text", { x: row.value < 0 ? 254 : 246, y: y + 16, "text-anchor": row.value < 0 ? "start" : "end" }, number(row.value)));
+      svg("text", { x: 146, y: y + 16, "text-anchor": "end" }, row.name.length > 26 ? `${row.name.slice(0, 25)}…` : row.name),
+      svg("rect", { class: row.kind, x: row.value < 0 ? 268 - length : 268, y: y + 4, width: length, height: 16 }),
+      svg("text", { x: row.value < 0 ? 272 : 264, y: y + 16, "text-anchor": row.value < 0 ? "start" : "end" }, number(row.value)));
   });
   return svg("svg", { viewBox: `0 0 400 ${height}`, role: "img", "aria-label": `${label}: ${rows.map((row) => `${row.name} ${number(row.value)}`).join(", ")}` },
-    svg("line", { class: "track", x1: 250, x2: 250, y1: 0, y2: height }), bars);
+    svg("line", { class: "track", x1: 268, x2: 268, y1: 0, y2: height }), bars);
 }

@@ -1,15 +1,15 @@
 // Part 4: most loved, most divisive, and why an item stands where it stands for the visitor.
 
 import { get, join, me, picture, post } from "./api.js";
-import { briefly, called, el, expectation, isNamed, number, percent, put, say, signedBars, things, words } from "./dom.js";
+import { briefly, called, capital, el, expectation, isNamed, number, percent, put, say, signedBars, things, words } from "./dom.js";
 
 export async function items(room, { attribute, wording }) {
   await join();
-  const kinds = { loved: `What people ${wording.most}`, divisive: "What divides people most", mine: `What you ${wording.most}` };
+  const kinds = { loved: `What people ${wording.most}`, divisive: "What divides people most", mine: `What you ${wording.would_most}` };
   let kind = "loved", page = [];
   const list = el("div"), why = el("div", { id: "why" });
   const buttons = el("div", { class: "row", role: "group", "aria-label": `Which ${wording.noun}s` });
-  const heading = `${wording.noun[0].toUpperCase()}${wording.noun.slice(1)}s`;
+  const heading = `${capital(wording.noun)}s`;
   put(room, el("h2", {}, heading), buttons, el("div", { class: "grid" },
     el("section", { class: "card", "aria-label": `List of ${wording.noun}s` }, list),
     el("section", { class: "card", "aria-label": `Why this ${wording.noun}` }, why)));
@@ -17,7 +17,7 @@ export async function items(room, { attribute, wording }) {
   async function load() {
     if (kind === "divisive") page = (await get("/v1/divisive", { attribute, limit: 24 })).items;
     else if (kind === "loved") page = (await post("/v1/rank", { attribute, limit: 24 })).items;
-    else page = (await post("/v1/rank", { attribute, limit: 24, user: me.get().user }, { own: true })).items;
+    else page = (await post("/v1/rank", { attribute, limit: 24, user: me.get().user, exclude_labelled: true }, { own: true })).items;
     await choose(page[0], false);
   }
 
@@ -28,7 +28,7 @@ export async function items(room, { attribute, wording }) {
     }, text)));
     put(list, page.length ? things(page, { choose: (one) => choose(one, true), chosen: chosen?.item,
       note: (one) => (kind === "divisive" ? `spread ${one.spread.toFixed(2)}` : expectation(one, wording)) })
-      : el("p", { class: "soft" }, "There is none."));
+      : el("p", { class: "soft" }, kind === "divisive" ? "People rank alike, as far as these labels show." : "There is none."));
   }
 
   async function choose(one, focus) {

@@ -2,7 +2,7 @@
 
 import { get, key } from "./api.js";
 import { compare } from "./compare.js";
-import { el, put, words } from "./dom.js";
+import { capital, el, put, words } from "./dom.js";
 import { items } from "./items.js";
 import { schools } from "./schools.js";
 import { teach } from "./teach.js";
@@ -42,7 +42,7 @@ async function show(focus) {
 }
 
 function dress({ taste, noun }) {
-  const names = { teach: noun === "statement" ? "Vote" : `Teach it your ${taste}`, items: `${noun[0].toUpperCase()}${noun.slice(1)}s` };
+  const names = { teach: noun === "statement" ? "Vote" : `Teach it your ${taste}`, items: `${capital(noun)}s` };
   for (const [part, text] of Object.entries(names)) document.querySelector(`nav a[data-part=${part}]`).textContent = text;
   document.title = `${model.title}: ${names.teach.toLowerCase()}`;
 }

@@ -26,7 +26,7 @@ export async function schools(room, { attribute, wording }) {
       el("section", { class: "card", "aria-labelledby": "people" }, el("h3", { id: "people" }, "The people"), peopleMap(map, [])),
       el("div", {},
         list("agreed", "What all agree on", agreed.items, (one) => `${wording.yes}: ${percent(one.share)}`, "The model has kept no labels to tell."),
-        list("divides", several ? `What divides them (${wording.yes.toLowerCase()}, by school)` : "What divides them", found.axes.length ? divisive.items : [], shares, "Nothing does."))),
+        list("divides", several ? `What divides them (${wording.yes.toLowerCase()}, by school)` : "What divides them", divisive.items, shares, "Nothing that these labels show."))),
     several ? el("div", { class: "cards" }, found.schools.map(card)) : null);
 
   function list(id, heading, items, note, none) {

@@ -1,7 +1,7 @@
 // Part 1: the visitor answers, and everything beside it moves with every answer.
 
 import { get, join, me, personPath, picture, post, remove } from "./api.js";
-import { briefly, called, el, expectation, isNamed, levelBar, peopleMap, percent, put, say, sentence, svg, thumb, words } from "./dom.js";
+import { briefly, called, capital, el, expectation, isNamed, levelBar, peopleMap, percent, put, say, sentence, svg, thumb, words } from "./dom.js";
 
 // Answers after which enough is known; grades that are buttons, others are on a slider.
 const ENOUGH = 20, BUTTONS = 11;
@@ -33,7 +33,7 @@ export async function teach(room, { attribute, model, wording }) {
 
   // Answers by name: no and yes, or grades by their place.
   const votes = wording.noun === "statement", graded = wording.graded;
-  const answers = wording.answers.map((one, index) => ({ ...one, text: one.text[0].toUpperCase() + one.text.slice(1), name: graded ? `grade-${index}` : ["no", "yes"][index] }));
+  const answers = wording.answers.map((one, index) => ({ ...one, text: capital(one.text), name: graded ? `grade-${index}` : ["no", "yes"][index] }));
   if (votes && !graded) answers.reverse();
   const actions = {
     ...Object.fromEntries(answers.map((one) => [one.name, () => answer(one)])),

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Query, Response
 
-from likeminds._util.verbs import LIKE
+from likeminds._util.verbs import Verb
 from likeminds.schools.user_map import map_places, n_dimensions
 from likeminds.service.access import State
 from likeminds.service.catalogue import UnknownNameError, read_picture
@@ -48,22 +48,24 @@ def _wording(scorer: AttributeScorer) -> dict[str, Any]:
     """Return how a page asks about items: the question, the answers, and words for both."""
     verb, scale = scorer.chosen.verb, scorer.scale
     votes = verb.words == "agree with it"
-    asked = verb.question("this statement" if votes else "this")
-    if scale.is_graded and verb == LIKE:
-        asked = "How do you rate this?"
+    # Who is asked has not been offered any choice.
+    chooses = verb == Verb.of("choose")
+    asks = verb.conditional if chooses else verb
     cut = None if scale.reading is None else scale.reading.threshold
+    yes = asks.many("it") if chooses else scale.words[-1]
+    if scale.is_graded and isinstance(cut, float):
+        yes = f"above {scale.words[bisect(scale.levels, cut) - 1]}"
     return {
-        "question": asked,
+        "question": asks.question("this statement" if votes else "this"),
         "many": verb.many(),
         "most": verb.most(many=True),
+        "would_most": verb.conditional.most(),
         "answers": [
             {"label": scale.value_of(level), "text": word}
             for level, word in zip(scale.levels, scale.words, strict=True)
         ],
         "graded": scale.is_graded,
-        "yes": f"above {scale.words[bisect(scale.levels, cut) - 1]}"
-        if scale.is_graded and isinstance(cut, float)
-        else scale.words[-1],
+        "yes": yes,
         "skip": "Pass" if votes and not scale.is_graded else "Skip",
         "noun": "statement" if votes else "item",
         "taste": "taste" if verb.wishes else "view",
@@ -128,6 +130,8 @@ def schools(asked: Annotated[Asked, Query()], queries: Queries) -> dict[str, Any
         ]
     if queries.caller.role < Role.READ:
         found["loners"] = len(found["loners"])
+        for end in ("strictest", "mildest"):
+            (found["severity"] or {}).pop(end, None)
     return found | {"attribute": scorer.attribute or None}
 
 
@@ -153,7 +157,7 @@ def agreed(asked: Annotated[Paged, Query()], queries: Queries) -> dict[str, Any]
 
 @router.get("/divisive", response_model=Facts)
 def divisive(asked: Annotated[Paged, Query()], queries: Queries) -> dict[str, Any]:
-    """List the items that divide people most."""
+    """List the items that divide people most; none where people rank alike."""
     return _about_items("divisive", asked, queries)
 
 
@@ -168,6 +172,7 @@ def people_map(asked: Annotated[Asked, Query()], queries: Queries) -> dict[str, 
     shown = np.arange(len(found.user_ids)) % step == 0
     axes = [{"low": axis.low, "high": axis.high} for axis in found.axes[: n_dimensions(found)]]
     return {
+        "thresholds_differ": found.severity is not None and found.severity.differs,
         "points": np.round(map_places(found, shown)[shown], 4).tolist(),
         "schools": found.numbers[::step].tolist(),
         "names": [one.name for one in found],
@@ -201,15 +206,16 @@ def _about_items(which: str, asked: Paged, queries: Queries) -> dict[str, Any]:
         )
     spread = items.disagreement(explained.levels.coef, np.random.default_rng(0))
     key = spread if which == "divisive" or soft is None else soft.at_least
+    total = len(items) if which == "agreed" or found.axes else 0
     rows = []
-    for place in best(key, asked.offset + asked.limit)[asked.offset :].tolist():
+    for place in best(key, min(asked.offset + asked.limit, total))[asked.offset :].tolist():
         facts = catalogue.facts(catalogue.position(str(items.ids[place])))
         facts["spread"] = float(spread[place])
         rows.append(facts if soft is None else facts | soft.of_row(int(items.rows[place])))
     return {
         "which": which,
         "attribute": scorer.attribute or None,
-        "total": len(items),
+        "total": total,
         "schools": [{"number": one.number, "name": one.name} for one in found],
         "items": rows,
     }

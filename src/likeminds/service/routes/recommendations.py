@@ -26,6 +26,8 @@ from likeminds.service.schemas import (
 router = APIRouter(prefix="/v1", tags=["ranking"], responses=documented(404, 409))
 
 _SHOWN = 8
+# Smaller differences round to none: of shares of items, and of weights.
+_VISIBLE = 0.005
 
 
 @router.post("/rank")
@@ -73,7 +75,7 @@ def compare(asked: CompareRequest, queries: Queries) -> dict[str, Any]:
     spread = float(scores[0].std() * scores[1].std())
     covariance = float(((scores[0] - scores[0].mean()) * (scores[1] - scores[1].mean())).mean())
     weights = [profile.levels.coef[0] * explained.unit for profile in profiles]
-    apart = np.argsort(-np.abs(weights[0] - weights[1]), kind="stable")[:_SHOWN]
+    apart = _differing(np.abs(weights[0] - weights[1]))
 
     def facts(places: Index) -> list[dict[str, Any]]:
         return [
@@ -91,8 +93,8 @@ def compare(asked: CompareRequest, queries: Queries) -> dict[str, Any]:
             for user, profile in zip((asked.a, asked.b), profiles, strict=True)
         ],
         "both_like": facts(best(np.minimum(first, second), _SHOWN)),
-        "a_prefers": facts(best(first - second, _SHOWN)),
-        "b_prefers": facts(best(second - first, _SHOWN)),
+        "a_prefers": facts(_differing(first - second)),
+        "b_prefers": facts(_differing(second - first)),
         "features": [
             {
                 "feature": explained.levels.feature_names[j],
@@ -102,6 +104,11 @@ def compare(asked: CompareRequest, queries: Queries) -> dict[str, Any]:
             for j in apart.tolist()
         ],
     }
+
+
+def _differing(by: Float) -> Index:
+    """Return the places with the largest differences that can be seen, largest first."""
+    return best(by, min(_SHOWN, int((by > _VISIBLE).sum())))
 
 
 def _beaten(scores: Float) -> Float:
