@@ -18,7 +18,7 @@ from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.storage.models import save
 
 # A changed demo needs another number, so the one of an earlier version is not served.
-_VERSION = 4
+_VERSION = 5
 _SHOES, _PEOPLE, _EACH = 160, 60, 40
 _ATTRIBUTES = ("comfortable", "fashionable", "open")
 

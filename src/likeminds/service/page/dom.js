@@ -101,7 +101,7 @@ export function peopleMap(map, marked) {
     svg("svg", { viewBox: `0 0 360 ${floor + (line && marked.length ? 24 + 14 * marked.length : 16)}`, role: "img", "aria-label": label }, dots, stars),
     several ? el("ul", { class: "legend" }, map.names.map((_, index) => el("li", { class: `cs${index % 6 + 1}` }, el("span", {}, `School ${index + 1}`)))) : null,
     map.axes.map((axis, index) => el("div", { class: "ends soft small" },
-      el("span", {}, `${ends[index][0]} ${axis.low}`), el("span", {}, `${axis.high} ${ends[index][1]}`))));
+      el("span", {}, `${ends[index][0]} ${axis.low}`), el("span", {}, `${axis.high}\u00a0${ends[index][1]}`))));
 }
 
 // What adds to a score, and what takes from it, as bars around a middle line.
