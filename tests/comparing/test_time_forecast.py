@@ -3,8 +3,9 @@
 import pytest
 
 from likeminds import compare, make_schools
+from likeminds.baselines import Popularity
 from likeminds.comparing import comparison, runs
-from likeminds.comparing.runs import Forecast
+from likeminds.comparing.runs import Forecast, all_cells
 
 SECONDS = {"cheap": 1.0, "usual": 5.0, "dear": 200.0}
 
@@ -35,6 +36,12 @@ def test_fits_under_way_count():
     assert ahead.share_after("slow", 100.0, elapsed=110.0) == 1.0
 
 
+def test_time_between_fits_does_not_count_as_work():
+    ahead = Forecast(["usual"] * 8, n_jobs=2)
+    ahead.share_after("usual", 10.0, elapsed=50.0)
+    assert ahead.share_after("usual", 10.0, elapsed=100.0) == 40 / 80
+
+
 def test_the_estimate_comes_before_the_first_fit(crowd, capsys, monkeypatch):
     monkeypatch.setattr(runs, "MANY_LABELS", 0)
     compare(crowd, ["Popularity", "ConsensusOnly"], repeats=2, n_folds=2)
@@ -42,6 +49,25 @@ def test_the_estimate_comes_before_the_first_fit(crowd, capsys, monkeypatch):
     assert notice.startswith("Timing 2 rankers")
     assert first.startswith("4 fits take about")
     assert second.startswith("1 of 4 fits")
+
+
+def test_the_estimate_does_not_wait_for_workers(crowd, capsys, monkeypatch):
+    monkeypatch.setattr(runs, "Parallel", None)
+    ahead = Forecast([("", "Popularity")] * 4, n_jobs=2)
+    ahead.measure({"": crowd}, {("", "Popularity"): Popularity()})
+    assert "4 fits take about" in capsys.readouterr().err
+
+
+def test_long_fits_start_first_after_one_that_shows_progress(crowd, monkeypatch):
+    monkeypatch.setattr(runs, "_time", lambda ranker, few: SECONDS[ranker])
+    cells = all_cells(crowd, {name: Popularity() for name in SECONDS}, 0.2, [0, 1], None)
+    work = [("", cell) for cell in cells]
+    ahead = Forecast([("", cell.name) for cell in cells])
+    assert ahead.in_order(work) == work
+    ahead.measure({"": crowd}, {("", name): name for name in SECONDS})
+    first = [("cheap", 0), ("dear", 0), ("usual", 0)]
+    later = [("dear", 1), ("usual", 1), ("cheap", 1)]
+    assert [cell.key for _, cell in ahead.in_order(work)] == first + later
 
 
 def test_fits_of_all_attributes_are_counted_once(crowd, capsys, monkeypatch):
@@ -53,7 +79,7 @@ def test_fits_of_all_attributes_are_counted_once(crowd, capsys, monkeypatch):
     _, estimate, *lines = capsys.readouterr().err.splitlines()
     assert estimate.startswith("4 fits")
     assert [line.split(" fits")[0] for line in lines] == [f"{n} of 4" for n in (1, 2, 3, 4)]
-    assert "soft: Popularity, repeat 1" in lines[-1]
+    assert sum("soft: Popularity, repeat 1" in line for line in lines) == 1
 
 
 @pytest.mark.parametrize("many", [0, 10**9])

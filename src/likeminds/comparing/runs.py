@@ -30,10 +30,11 @@ from likeminds.rankers.capabilities import with_consensus
 
 # Comparisons of fewer labels take about as long as a forecast.
 MANY_LABELS = 20_000
-_SAMPLED = 1_000
+# All rankers compared by default take 2 seconds on so many labels.
+_SAMPLED = 300
 # Time grows with the number of labels to this power: between searches by statistics of users,
 # which grow slower, and HierarchicalRanker, which grows faster. On 100,000 film ratings, the
-# rankers compared by default take 73 processor seconds, and by this power 79.
+# rankers compared by default take 67 processor seconds, and by this power 75 to 88.
 _POWER = 0.7
 # Fits under way never count as more than this share of the work.
 _MOST_UNDER_WAY = 0.99
@@ -123,6 +124,10 @@ class ComparisonRun:
             _parameters(ranker),
             warned,
         )
+
+
+# An attribute and a fit.
+Work = tuple[str, ComparisonRun]
 
 
 def fit_to_the_end(ranker: Any, annotations: Annotations) -> tuple[str, ...]:
@@ -234,7 +239,6 @@ class Forecast:
 
     def __init__(self, names: Sequence[Name], n_jobs: int | None = None) -> None:
         self._left = Counter(names)
-        self._n_jobs = n_jobs
         self._n_workers = max(1, min(int(effective_n_jobs(n_jobs)), len(names)))
         self._expected: dict[Name, float] = {}
         self._taken: dict[Name, list[float]] = {}
@@ -247,10 +251,9 @@ class Forecast:
         labels = max(map(len, few.values()))
         sys.stderr.write(f"Timing {len(rankers)} rankers on {labels:,} labels first.\n")
         sys.stderr.flush()
-        times = Parallel(n_jobs=self._n_jobs)(
-            delayed(_time)(ranker, few[part]) for (part, _), ranker in rankers.items()
-        )
-        for name, seconds in zip(rankers, times, strict=True):
+        # In this process: to start others takes longer than the fits.
+        for name, ranker in rankers.items():
+            seconds = _time(ranker, few[name[0]])
             if seconds is not None:
                 growth = len(parts[name[0]]) / len(few[name[0]])
                 self._expected[name] = seconds * growth**_POWER
@@ -259,25 +262,47 @@ class Forecast:
         sys.stderr.write(f"{n_fits} fits take about {left} ({self._n_workers} at a time).\n")
         sys.stderr.flush()
 
+    def in_order(self, work: Sequence[Work]) -> list[Work]:
+        """Return fits by repeat, the longest first: workers end at about the same time.
+
+        The shortest fit of all comes before, so progress appears at once.
+        """
+        if not self._expected:
+            return list(work)
+
+        def lasts(one: Work) -> float:
+            return self._expected.get((one[0], one[1].name), np.inf)
+
+        shortest = min(work, key=lambda one: (one[1].repeat, lasts(one)))
+        others = [one for one in work if one is not shortest]
+        return [shortest, *sorted(others, key=lambda one: (one[1].repeat, -lasts(one)))]
+
     def seconds_left(self) -> float:
         """Return the seconds that all fits to come take."""
+        return sum(self._each_left())
+
+    def _each_left(self) -> list[float]:
+        """Return the seconds of each fit to come, the longest first."""
         known = {name: float(np.mean(times)) for name, times in self._taken.items()}
         expected = self._expected | known
         usual = float(np.mean(list(expected.values()))) if expected else 1.0
-        return sum(count * expected.get(name, usual) for name, count in self._left.items())
+        left = (expected.get(name, usual) for name in self._left.elements())
+        return sorted(left, reverse=True)
 
     def share_after(self, name: Name, seconds: float, elapsed: float) -> float:
         """Return the share of the work done after a fit that took so many seconds.
 
-        ``elapsed`` are the seconds since the first fit began; fits under way count by them.
+        ``elapsed`` are the seconds since the first fit began; fits under way count by them, and
+        by no more than the longest fits to come, one for each worker.
         """
         self._left[name] -= 1
         self._taken.setdefault(name, []).append(seconds)
-        done, left = sum(map(sum, self._taken.values())), self.seconds_left()
-        if not left:
+        done, each = sum(map(sum, self._taken.values())), self._each_left()
+        if not each:
             return 1.0
-        under_way = min(elapsed * self._n_workers, _MOST_UNDER_WAY * (done + left))
-        return max(done, under_way) / (done + left)
+        begun = done + sum(each[: self._n_workers])
+        under_way = min(elapsed * self._n_workers, begun, _MOST_UNDER_WAY * (done + sum(each)))
+        return max(done, under_way) / (done + sum(each))
 
 
 def _few_users(annotations: Annotations) -> Annotations:
@@ -302,16 +327,16 @@ def _time(ranker: Any, few: Annotations) -> float | None:
 
 def run_all(
     parts: Mapping[str, Annotations],
-    work: Sequence[tuple[str, ComparisonRun]],
+    work: Sequence[Work],
     n_jobs: int | None,
     progress: bool | Callable[[str], None],
 ) -> Iterator[tuple[str, tuple[Key, RunResult]]]:
     """Yield results as they are finished, with the attribute of each, and report progress."""
-    calls = [(_run_cell, (part, cell, parts[part])) for part, cell in work]
     ahead = Forecast([(part, cell.name) for part, cell in work], n_jobs)
     if progress is True:
         many = [one for one in work if len(parts[one[0]]) > MANY_LABELS]
         ahead.measure(parts, {(part, cell.name): cell.ranker for part, cell in many})
+    calls = [(_run_cell, (part, cell, parts[part])) for part, cell in ahead.in_order(work)]
     done, start = itertools.count(1), perf_counter()
     with report_progress(progress is True, "fits", len(work)) as tell:
 

@@ -234,21 +234,17 @@ class _Side:
         label, weight = (column[begin:end] for column in votes)
         return cls(part, _owners(part), label, weight, rows, offset, centre, penalty)
 
-    def scores(self, points: Float) -> Float:
-        """Return the log-odds of the labels."""
-        dot = np.einsum("nk,nk->n", points[self.owner], self.rows[self.where.indices])
-        return np.asarray(self.offset + dot)
-
-    def values(self, points: Float) -> Float:
-        """Return what each point costs."""
-        scores = self.scores(points)
+    def values(self, points: Float, scores: Float) -> Float:
+        """Return what each point costs, given the log-odds of the labels there."""
         loss = self.weight * (np.logaddexp(0.0, scores) - self.label * scores)
         summed = np.bincount(self.owner, weights=loss, minlength=len(points))
         return np.asarray(summed + 0.5 * (points - self.centre) ** 2 @ self.penalty)
 
     def step(self, points: Float) -> Float:
         """Return the points after a Newton step, halved where it leads up."""
-        odds = expit(self.scores(points))
+        seen = self.rows[self.where.indices]
+        scores = self.offset + np.einsum("nk,nk->n", points[self.owner], seen)
+        odds = expit(scores)
         slope = _fill(self.where, self.weight * (self.label - odds)) @ self.rows
         slope -= (points - self.centre) * self.penalty
         size = self.rows.shape[1]
@@ -256,9 +252,11 @@ class _Side:
         bend = _fill(self.where, self.weight * odds * (1.0 - odds)) @ squares
         bend = bend.reshape(len(points), size, size) + np.diag(self.penalty)
         way = np.linalg.solve(bend, slope[:, :, None])[:, :, 0]
-        before, share = self.values(points), np.ones(len(points))
+        before, share = self.values(points, scores), np.ones(len(points))
+        change = np.einsum("nk,nk->n", way[self.owner], seen)
         for _ in range(_HALVINGS):
-            worse = self.values(points + share[:, None] * way) > before
+            there = scores + share[self.owner] * change
+            worse = self.values(points + share[:, None] * way, there) > before
             if not worse.any():
                 break
             share[worse] *= 0.5
