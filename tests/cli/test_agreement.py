@@ -23,6 +23,9 @@ def test_json_has_the_coefficients_and_out_those_of_users(labels, tmp_path):
     done = run(tmp_path, *asked, "--out", "users.csv")
     assert done.code == 0
     assert "alpha (nominal)" in done.out
+    assert "alpha (ordinal)" not in done.out  # of yes and no, the same number again
+    assert "Agreement of 4 annotators on 12 items with 48 labels" in done.out
+    assert "where 1 is full agreement" in done.out
     assert pd.read_csv(tmp_path / "users.csv")["user"].tolist() == list("abcd")
     expected = agreement(Annotations.from_csv(labels), n_bootstrap=50)
     found = json.loads(run(tmp_path, *asked, "--json").out)

@@ -97,4 +97,20 @@ def test_tables():
     found = agreement(annotated(ratings(2)), n_bootstrap=50)
     assert found.to_pandas()["name"].tolist()[0] == "alpha (nominal)"
     assert found.by_user().num_rows == 6
-    assert "Agreement on 30 items" in str(found) + found._repr_html_()
+    for shown in (str(found), found._repr_html_()):
+        assert "Agreement of 6 annotators on 30 items" in shown
+    assert "alpha (ordinal)" in found.reading()
+
+
+@pytest.mark.parametrize(
+    ("third", "meaning"),
+    [("yes", "reliable"), ("one", "tentative"), ("no", "too low")],
+)
+def test_reading_compares_alpha_with_the_usual_bounds(third, meaning):
+    same = np.tile([0, 1], 10)
+    other = {"yes": same, "one": np.r_[1 - same[:4], same[4:]], "no": np.zeros(20)}[third]
+    labels = np.concatenate([same, same, other])
+    crowd = Annotations(np.repeat(list("abc"), 20), np.tile(np.arange(20), 3), labels)
+    found = agreement(crowd, n_bootstrap=0)
+    assert meaning in found.reading()
+    assert [one.name for one in found.coefficients][:2] == ["alpha (nominal)", "Fleiss' kappa"]

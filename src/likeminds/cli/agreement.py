@@ -38,17 +38,20 @@ def agreement(
     parts = {"": annotations}
     if annotations.attribute_ids is not None:
         parts = {str(name): part for name, part in annotations.by_attribute().items()}
-    rows, users = [], []
-    for name, part in parts.items():
-        found = agreement_of(part, n_bootstrap=n_bootstrap, random_state=seed)
-        rows += [about(name) | row for row in found.to_arrow().to_pylist()]
-        users += [about(name) | row for row in found.by_user().to_pylist()]
-    output.json({"coefficients": rows})
+    found = {
+        name: agreement_of(part, n_bootstrap=n_bootstrap, random_state=seed)
+        for name, part in parts.items()
+    }
+    rows = {name: one.to_arrow().to_pylist() for name, one in found.items()}
+    output.json({"coefficients": [about(name) | row for name in rows for row in rows[name]]})
     if out is not None:
-        write_rows(users, out)
+        by_user = {name: one.by_user().to_pylist() for name, one in found.items()}
+        write_rows([about(name) | row for name in by_user for row in by_user[name]], out)
     if out != "-":
-        output.table("Agreement of annotators", rows)
+        for name, one in found.items():
+            output.table(": ".join(filter(None, [name, one._headline()])), rows[name])
+            output.show(one.reading())
         output.hint(
             "Low agreement is noise, or disagreement that is predictable: likeminds compare "
-            "tells them apart."
+            "tells them apart. --out FILE has each annotator's mean kappa."
         )

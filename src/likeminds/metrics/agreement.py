@@ -24,6 +24,8 @@ Level = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
 # Pairs of users are many: their interval has fewer draws, and none in larger teams.
 _MOST_DRAWS, _MOST_USERS = 200, 200
+# Krippendorff's bounds of alpha for reliable labels and for tentative conclusions.
+_RELIABLE, _TENTATIVE = 0.8, 0.667
 
 
 @dataclass(frozen=True)
@@ -73,20 +75,40 @@ class Agreement(ResultTable):
         """Return the mean of Cohen's kappa of each user with the others."""
         return pa.table({"user": self.users, "kappa": self.kappa_by_user})
 
+    def reading(self) -> str:
+        """Return what Krippendorff's alpha means, in a sentence; for grades, the ordinal one."""
+        alpha = [one for one in self.coefficients if one.name.startswith("alpha")][:2][-1]
+        if np.isnan(alpha.value):
+            return "All labels are the same: coefficients are not defined."
+        level = (
+            "reliable labels"
+            if alpha.value >= _RELIABLE
+            else "labels for tentative conclusions"
+            if alpha.value >= _TENTATIVE
+            else f"too low to take one label per item as the truth (below {_TENTATIVE})"
+        )
+        return (
+            f"Krippendorff's {alpha.name} is {alpha.value:.2f}, where 1 is full agreement and 0 is "
+            f"chance: {level}."
+        )
+
     def _headline(self) -> str:
-        return f"Agreement on {self.n_items:,} items with {self.n_labels:,} labels"
+        return (
+            f"Agreement of {len(self.users):,} annotators on {self.n_items:,} items with "
+            f"{self.n_labels:,} labels"
+        )
 
     def __str__(self) -> str:
         rows = [
             f"  {one.name:<28} {one.value:6.3f}  [{one.low:.3f}, {one.high:.3f}]"
             for one in self.coefficients
         ]
-        return "\n".join([self._headline(), *rows])
+        return "\n".join([self._headline(), *rows, self.reading()])
 
 
 def agreement(
     annotations: Annotations,
-    levels: Sequence[Level] = LEVELS,
+    levels: Sequence[Level] | None = None,
     *,
     n_bootstrap: int = 1000,
     random_state: int = 0,
@@ -97,8 +119,9 @@ def agreement(
     ----------
     annotations : Annotations
         Labels or grades. If a user labels an item twice, the later label counts.
-    levels : sequence of {"nominal", "ordinal", "interval"}
-        The levels of measurement for Krippendorff's alpha.
+    levels : sequence of {"nominal", "ordinal", "interval"}, optional
+        The levels of measurement for Krippendorff's alpha. By default all for grades; "nominal"
+        for yes and no, where all levels have the same alpha.
     n_bootstrap : int, default=1000
         Resampled sets of items for the intervals; 0 leaves intervals out.
     random_state : int, default=0
@@ -120,6 +143,8 @@ def agreement(
     """
     if not annotations.has_items:
         raise ValueError("Agreement needs items that several users label: pass items=.")
+    if levels is None:
+        levels = LEVELS[:1] if annotations.grades is None else LEVELS
     unknown = [level for level in levels if level not in LEVELS]
     if unknown:
         raise ValueError(f"levels are {', '.join(LEVELS)}, but got {unknown[0]!r}.")
