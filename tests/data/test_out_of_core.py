@@ -17,6 +17,7 @@ from likeminds import (
     Statistics,
     ThreeLevelRanker,
 )
+from likeminds.cluster.label_table import read_label_table
 from likeminds.data.out_of_core import annotation_folder as stored
 from likeminds.data.out_of_core import first_pass
 from likeminds.data.out_of_core.annotation_folder import as_bytes
@@ -389,3 +390,20 @@ def test_how_far_it_is_goes_up_to_all_rows(tmp_path):
     for steps in told.values():
         assert [done for done, _ in steps] == sorted(done for done, _ in steps)
         assert steps[-1] == (600, 600)
+
+
+@pytest.mark.parametrize("answers", [(-1, 0, 1), ("disagree", "pass", "agree")])
+def test_votes_with_passes_are_refused(tmp_path, answers):
+    said = {"participant": list("aab"), "comment": list("xyx"), "vote": list(answers)}
+    folder = in_parts(tmp_path / "votes", pa.table(said), 1)
+    with pytest.raises(ValueError, match="neither yes nor no"):
+        AnnotationFolder(folder).annotations()
+    graded = AnnotationFolder(folder, grades=True if answers[0] == -1 else list(answers))
+    assert len(graded.grades) == 3
+
+
+def test_votes_with_passes_are_refused_on_a_cluster():
+    counted = [("a.csv", [-1, 0, 1], [3, 2, 4])]
+    with pytest.raises(ValueError, match="neither yes nor no"):
+        read_label_table(counted, column="vote")
+    assert read_label_table(counted, column="rating").grades.tolist() == [-1, 0, 1]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.checks import listing
 from likeminds.data.label_parsing import LabelReading
-from likeminds.data.out_of_core.first_pass import read_counted_labels
+from likeminds.data.out_of_core.first_pass import read_counted_labels, refuse_passes
 
 Counted = tuple[str, list[Hashable], list[int]]
 
@@ -77,6 +77,7 @@ def count_labels(table: pa.Table, name: str) -> Counted:
 def read_label_table(
     counted: Sequence[Counted],
     *,
+    column: str = "label",
     positive: Hashable | None = None,
     threshold: float | str | None = None,
     grades: bool | Sequence[Hashable] | None = None,
@@ -89,6 +90,8 @@ def read_label_table(
         raise ValueError("There are no annotations: all partitions are empty.")
     _refuse_other_kinds(counted)
     every = list(total)
+    if positive is None and threshold is None and grades is None:
+        refuse_passes(every, column)
     often = tuple(total.values())
     try:
         found = read_counted_labels(

@@ -88,7 +88,7 @@ class Shuffle:
             items = None if catalogue is None else self._submit(identity, catalogue)
             tables = self._read(parts, items)
             seen, kinds = zip(*self._each(_seen, tables), strict=True)
-            labels = read_label_table(seen, **how)
+            labels = read_label_table(seen, column=self.columns.label, **how)
             roles = mixed_ids(kinds)
             if roles:
                 tables = [(self._submit(ids_as_texts, one, roles), name) for one, name in tables]

@@ -59,7 +59,7 @@ class SparkReader:
         """Take how often each label occurs; ``how`` labels are read is as in `SparkRows`."""
         columns = columns or PartitionColumns()
         counted = ("The table", list(counts), list(counts.values()))
-        labels = read_label_table([counted], **how)
+        labels = read_label_table([counted], column=columns.label, **how)
         catalogue = read_catalogue(features, columns.item, item_ids, feature_names)
         return cls(columns, catalogue, labels, sum(counts.values()))
 

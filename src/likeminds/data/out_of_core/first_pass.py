@@ -8,10 +8,10 @@ import numpy as np
 
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing
-from likeminds.data.column_roles import as_frame, read_values
+from likeminds.data.column_roles import as_frame, default_verb, read_values
 from likeminds.data.grades import ParsedLabels, divide_evenly, read_answers
 from likeminds.data.identifiers import encode
-from likeminds.data.label_parsing import LabelReading
+from likeminds.data.label_parsing import LabelReading, passes_among
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
 from likeminds.data.tables import (
     LinkedFeatures,
@@ -159,9 +159,20 @@ def _read_labels(
     known: LabelReading | None = options.get("reading")
     if "median" in {how["threshold"], known and known.threshold}:
         return read_counted_labels(values, counts, threshold="median"), True
-    if all(value is None for value in how.values()):
+    if known is None and all(value is None for value in how.values()):
+        refuse_passes(values.tolist(), name)
         how["grades"] = ordered_categories(head, name)
     return read_counted_labels(values, counts, known=known, **how), False
+
+
+def refuse_passes(values: Sequence[Hashable], name: str) -> None:
+    """Refuse votes among which some are passes: rows are not left out while they are streamed."""
+    passes = passes_among(values, votes=default_verb(name) == "agree with")
+    if passes:
+        raise ValueError(
+            f"Column {name!r} has rows that answer neither yes nor no: {listing(passes)}. Leave "
+            "them out of the files, or pass grades= with all answers from worst to best."
+        )
 
 
 def read_counted_labels(
