@@ -97,6 +97,10 @@ def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     assert '<p class="kicker">Shoes &amp; &lt;boots&gt;</p>' in path.read_text()
     assert path.read_text().count("screen and (prefers-color-scheme: dark)") >= 3
     assert "<boots>" not in path.read_text()
+    assert re.search("(Different|Random|Constant): [0-9]+ p", path.read_text())
+    assert len(re.findall("<th[^>]*>verdict<", path.read_text())) == 2  # of counts, and of all
+    # The map, the heat map and the AUCs are drawn for phones, too, light and dark.
+    assert path.read_text().count("and (max-width: 40rem)") >= 6
     sections = [words for level, words in found.headings if level == "h2"]
     assert sections == [
         "Schools of thought",

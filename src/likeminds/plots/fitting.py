@@ -123,7 +123,7 @@ def auc_by_user(diagnostics: Diagnostics, *, ax: "Axes | None" = None) -> "Axes"
     axes.axhline(0.5, color="black", linewidth=1, linestyle="--")
     axes.set_xlim(-1, max(len(order), 10))
     axes.text(0.99, 0.5, "chance", ha="right", va="bottom", transform=axes.get_yaxis_transform())
-    axes.set_xlabel("people, from the worst predicted to the best")
+    axes.set_xlabel("people, the worst predicted first")
     axes.set_ylabel("AUC on held-out labels, 95 % interval")
     axes.set_xticks([])
     drawn = np.concatenate([low, consensus, [_LOWEST_SHOWN]])

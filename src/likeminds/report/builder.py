@@ -187,9 +187,6 @@ def _first_picture(facts: ReportFacts) -> list[PagePicture]:
 def _page_of_many(facts: Mapping[Hashable, ReportFacts], title: str | None) -> str:
     rows = [_overview_row(attribute, found) for attribute, found in facts.items()]
     header = ["attribute", "people", "schools", "AUC, own", "AUC, consensus", "to check"]
-    # Columns without any entry are left out.
-    filled = [column for column in range(len(header)) if any(row[column] for row in rows)]
-    header, *rows = ([row[column] for column in filled] for row in (header, *rows))
     parts = [
         Section(
             str(attribute),
@@ -198,7 +195,7 @@ def _page_of_many(facts: Mapping[Hashable, ReportFacts], title: str | None) -> s
         )
         for n, (attribute, found) in enumerate(facts.items(), start=1)
     ]
-    first: list[Block] = [Paragraph(_of_all(facts), "lead"), ReportTable(header, rows)]
+    first: list[Block] = [Paragraph(_of_all(facts), "lead"), ReportTable.filled(header, rows)]
     name = title or f"What people make of {listing(list(facts))}"
     return page(name, first, parts, footer=_FOOTER)
 

@@ -51,6 +51,21 @@ class ReportTable:
     rows: Sequence[Sequence[str]]
     caption: str | None = None
 
+    @classmethod
+    def filled(
+        cls, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str | None = None
+    ) -> "ReportTable":
+        """Return a table without the columns that have no entry.
+
+        Examples
+        --------
+        >>> ReportTable.filled(["who", "AUC", "K"], [["ann", "0.91", ""], ["bob", "", ""]]).columns
+        ['who', 'AUC']
+        """
+        there = [j for j in range(len(columns)) if any(row[j] != "" for row in rows)]
+        header, *cells = ([row[j] for j in there] for row in (columns, *rows))
+        return cls(header, cells, caption)
+
     @property
     def kinds(self) -> list[str | None]:
         """The class of each column."""

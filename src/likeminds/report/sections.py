@@ -14,7 +14,7 @@ from likeminds._util.text_format import counted, signed
 from likeminds._version import __version__
 from likeminds.diagnostics import MEANINGS, UNUSUAL, Diagnostics
 from likeminds.features.images import SUFFIXES, picture_of, png_bytes, thumbnail
-from likeminds.plots.figures import COLOURS
+from likeminds.plots.figures import COLOURS, new_axes
 from likeminds.plots.person import describe
 from likeminds.report.facts import ReportFacts
 from likeminds.report.page import (
@@ -277,7 +277,11 @@ def accuracy_section(facts: ReportFacts) -> Section | None:
     parts: list[Block] = [
         f"{how} An AUC of 0.5 is chance, 1 is a perfect order.",
         ReportTable(["ranked by", "mean AUC"], rows, caption),
-        picture(plots.auc_by_user(found), "AUC of every person with intervals"),
+        picture(
+            plots.auc_by_user(found),
+            "AUC of every person with intervals",
+            narrow=plots.auc_by_user(found, ax=new_axes(PHONE_WIDTH, PHONE_WIDTH)),
+        ),
     ]
     return Section("Accuracy", parts)
 
@@ -325,7 +329,9 @@ def _people_table(found: Diagnostics, rows: Index, caption: str | None) -> Repor
         ]
         for i in rows
     ]
-    return ReportTable(header, cells, caption)
+    if caption is not None:  # it says the verdict
+        header, *cells = ([row[0], *row[2:]] for row in (header, *cells))
+    return ReportTable.filled(header, cells, caption)
 
 
 def _finite(value: float, form: str = "{:.2f}") -> str:
