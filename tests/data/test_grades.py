@@ -161,3 +161,11 @@ def test_people_who_grade_and_people_who_compare_are_one_fit():
 def test_where_grades_are_divided():
     assert divide_evenly(np.array([1.0, 1.0, 1.0, 2.0, 5.0])) == 1.0
     assert divide_evenly(np.array([3.0, 3.0])) == 3.0
+
+
+def test_measurements_are_grades_with_a_warning_only():
+    values = np.random.default_rng(0).normal(size=600)
+    users, items = np.repeat(np.arange(30), 20), np.tile(np.arange(20), 30)
+    with pytest.warns(UserWarning, match="grades=True"):
+        assert Annotations(users, items, values).grades is not None
+    Annotations(users, items, np.round(values))  # a scale: warnings are errors here
