@@ -59,7 +59,8 @@ def test_the_estimate_does_not_wait_for_workers(crowd, capsys, monkeypatch):
 
 
 def test_long_fits_start_first_after_one_that_shows_progress(crowd, monkeypatch):
-    monkeypatch.setattr(runs, "_time", lambda ranker, few: SECONDS[ranker])
+    loads = iter([1000.0])  # in the first fit of a process
+    monkeypatch.setattr(runs, "_time", lambda ranker, few: SECONDS[ranker] + next(loads, 0.0))
     cells = all_cells(crowd, {name: Popularity() for name in SECONDS}, 0.2, [0, 1], None)
     work = [("", cell) for cell in cells]
     ahead = Forecast([("", cell.name) for cell in cells])

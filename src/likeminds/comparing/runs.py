@@ -251,7 +251,10 @@ class Forecast:
         labels = max(map(len, few.values()))
         sys.stderr.write(f"Timing {len(rankers)} rankers on {labels:,} labels first.\n")
         sys.stderr.flush()
-        # In this process: to start others takes longer than the fits.
+        # In this process: to start others takes longer than the fits. The first fit of a process
+        # loads libraries, which would count as slow.
+        (part, _), warm_up = next(iter(rankers.items()))
+        _time(warm_up, few[part])
         for name, ranker in rankers.items():
             seconds = _time(ranker, few[name[0]])
             if seconds is not None:
