@@ -18,7 +18,7 @@ from sklearn.decomposition import PCA
 import likeminds
 from likeminds import Annotations, Comparison, RankerCV, compare, load_electricity
 from likeminds.features.reduction import component_names
-from likeminds.paper.experiments.data_sets import UserDataSet, fewer_people, read_data
+from likeminds.paper.experiments.data_sets import UserDataSet, fewer_users, read_data
 from likeminds.rankers.registry import COMPETITORS, default_rankers, that_apply
 
 ROOT = Path(__file__).parents[1]
@@ -31,12 +31,12 @@ MOST_PEOPLE = 300
 
 def data_sets(folder: Path | None, most_users: int) -> Iterator[UserDataSet]:
     """Yield the bundled data, then what the folder holds, attribute by attribute."""
-    yield UserDataSet("electricity", fewer_people(load_electricity(), most_users))
+    yield UserDataSet("electricity", fewer_users(load_electricity(), most_users))
     for path in sorted(folder.glob("*.npz")) if folder else []:
         if path.stem != "electricity":
             for data in read_data(path):
                 whole = reduced(data.annotations)
-                yield replace(data, annotations=fewer_people(whole, most_users))
+                yield replace(data, annotations=fewer_users(whole, most_users))
 
 
 def reduced(annotations: Annotations) -> Annotations:
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", help="just this data set, printed and not written")
     chosen = parser.parse_args(arguments)
     found: dict[str, list[tuple[UserDataSet, Comparison]]] = {}
-    for data in data_sets(chosen.data, chosen.people):
+    for data in data_sets(chosen.data, chosen.users):
         if chosen.only in (None, data.name):
             # Ten attributes are ten repeats of a kind: one split of each is enough.
             repeats = chosen.repeats if data.attribute is None else 1

@@ -36,7 +36,7 @@ from likeminds import (
 )
 from likeminds.metrics import concordance_by_user
 from likeminds.metrics.paired import over_users
-from likeminds.paper.experiments.data_sets import fewer_people
+from likeminds.paper.experiments.data_sets import fewer_users
 
 SEEDS = (10, 11, 12)
 TEST = 0.3
@@ -147,7 +147,7 @@ class Trial:
         Reads it from a folder.
     score : callable
         Measures a fitted ranker on held-out labels.
-    people : int
+    users : int
         At most so many users take part.
     ranker : callable
         Makes the ranker.
@@ -156,7 +156,7 @@ class Trial:
     file: str
     read: Callable[[Path, str], Annotations]
     score: Callable[[Any, Annotations], Measured]
-    people: int = 400
+    users: int = 400
     ranker: Callable[[], Any] = _HIERARCHICAL
 
 
@@ -176,35 +176,35 @@ TRIALS: dict[str, Trial] = {
     "trolley, three levels": _THREE("trolley"),
     "landmine": _LABELS("landmine"),
     "landmine, three levels": _THREE("landmine"),
-    "speed": _LABELS("speed", people=500),
+    "speed": _LABELS("speed", users=500),
     "polis_brexit": _LABELS("polis_brexit"),
     "polis_taxes": _LABELS("polis_taxes"),
-    "polis_football": _LABELS("polis_football", people=1500),
-    "polis_uber": _LABELS("polis_uber", people=400),
+    "polis_football": _LABELS("polis_football", users=1500),
+    "polis_uber": _LABELS("polis_uber", users=400),
     "offensive": _LABELS("offensive"),
-    "jokes": _LABELS("jokes", people=400),
-    "movies": _LABELS("movies", people=300),
-    "oasis": _LABELS("oasis", people=200),
+    "jokes": _LABELS("jokes", users=400),
+    "movies": _LABELS("movies", users=300),
+    "oasis": _LABELS("oasis", users=200),
     "un": _LABELS("un"),
-    "london_faces": _LABELS("london_faces", people=100),
-    "faces_3dsk": _LABELS("faces_3dsk", people=100),
+    "london_faces": _LABELS("london_faces", users=100),
+    "faces_3dsk": _LABELS("faces_3dsk", users=100),
     "offensive, grades": _GRADES("offensive"),
-    "jokes, grades": _GRADES("jokes", people=200),
-    "movies, grades": _GRADES("movies", people=150),
-    "oasis, grades": _GRADES("oasis", people=100),
-    "un, grades": _GRADES("un_grades", people=100),
+    "jokes, grades": _GRADES("jokes", users=200),
+    "movies, grades": _GRADES("movies", users=150),
+    "oasis, grades": _GRADES("oasis", users=100),
+    "un, grades": _GRADES("un_grades", users=100),
     "yogurt, choices": _CHOICES("yogurt"),
     "car100, choices": _CHOICES("car100"),
-    "swissmetro, choices": _CHOICES("swissmetro", people=800),
-    "bank, pairs": _PAIRS("bank", people=1000),
-    "ukp, pairs": _PAIRS("ukp", people=1500),
+    "swissmetro, choices": _CHOICES("swissmetro", users=800),
+    "bank, pairs": _PAIRS("bank", users=1000),
+    "ukp, pairs": _PAIRS("ukp", users=1500),
 }
 
 
-def measure(trial: Trial, folder: Path, seed: int, people: int | None) -> dict[str, Any]:
+def measure(trial: Trial, folder: Path, seed: int, positions: int | None) -> dict[str, Any]:
     """Fit to one split; return the measures of each user by name, and processor seconds."""
-    most = trial.people if people is None else min(people, trial.people)
-    said = fewer_people(trial.read(folder, trial.file), most)
+    most = trial.users if positions is None else min(positions, trial.users)
+    said = fewer_users(trial.read(folder, trial.file), most)
     train, test = split_within_users(said, TEST, random_state=seed)
     begun = time.process_time()
     with warnings.catch_warnings():
@@ -226,7 +226,7 @@ Saved = dict[str, dict[str, dict[str, Any]]]
 
 
 def run(
-    names: Sequence[str], folder: Path | None, seeds: Sequence[int], people: int | None
+    names: Sequence[str], folder: Path | None, seeds: Sequence[int], users: int | None
 ) -> Saved:
     """Measure the trials whose data is there."""
     found: Saved = {}
@@ -236,7 +236,7 @@ def run(
             print(f"{name}: left out, as there is no {trial.file}.npz in --data.", flush=True)
             continue
         for seed in seeds:
-            result = measure(trial, folder or Path(), seed, people)
+            result = measure(trial, folder or Path(), seed, users)
             found.setdefault(name, {})[str(seed)] = result
             means = [f"{k} {np.mean(list(v.values())):.4f}" for k, v in result["scores"].items()]
             print(f"{name}, split {seed}: {', '.join(means)}; {result['seconds']:.1f} s")
@@ -330,10 +330,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--against", type=Path, help="compare with a file that --save wrote")
     parser.add_argument("--only", nargs="+", choices=TRIALS, metavar="TRIAL", help="just these")
     parser.add_argument("--splits", type=int, default=len(SEEDS), help="at most three")
-    parser.add_argument("--people", type=int, help="at most so many users of each data set")
+    parser.add_argument("--users", type=int, help="at most so many users of each data set")
     asked = parser.parse_args(arguments)
     before: Saved = json.loads(asked.against.read_text("utf-8")) if asked.against else {}
-    after = run(asked.only or list(TRIALS), asked.data, SEEDS[: asked.splits], asked.people)
+    after = run(asked.only or list(TRIALS), asked.data, SEEDS[: asked.splits], asked.users)
     if asked.save:
         asked.save.write_text(json.dumps(after, indent=1) + "\n", encoding="utf-8")
     return 1 if asked.against and show(before, after) else 0

@@ -261,8 +261,8 @@ def _simulate(
     fixed = [said[name] * unit[name] for name in names if name in spec.fixed]
     setting = _simulated(ranker, None)[0]
     at = Coefficients(np.array(mean), np.diag(np.square(deviation)), np.array(fixed))
-    people = ranker.annotations_.user_ids
-    return simulate_likelihood(setting, setting.prior(at), exact, people, seed=1)
+    users = ranker.annotations_.user_ids
+    return simulate_likelihood(setting, setting.prior(at), exact, users, seed=1)
 
 
 def _rectangle(choices: Annotations) -> tuple[np.ndarray, ...]:

@@ -42,7 +42,7 @@ class Sizes:
         Coordinates: the features, and the intercept.
     """
 
-    people: float
+    users: float
     labels: float
     read: float
     named: float
@@ -76,7 +76,7 @@ class Sizes:
     @property
     def kept(self) -> float:
         """Bytes that a worker has more, once it has its shard."""
-        return 17 * self.labels + 8 * self.people + 8 * self.items * (self.p - 1)
+        return 17 * self.labels + 8 * self.users + 8 * self.items * (self.p - 1)
 
     @property
     def shuffling(self) -> float:
@@ -86,7 +86,7 @@ class Sizes:
     @property
     def fitting(self) -> float:
         """Bytes that it has more at most in a fit."""
-        return self.kept + (41 + 8 * self.p) * self.labels + 2 * self.asked * self.people
+        return self.kept + (41 + 8 * self.p) * self.labels + 2 * self.asked * self.users
 
 
 def main() -> None:
@@ -104,7 +104,7 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     travels, held = [], []
-    for n_users in given.people:
+    for n_users in given.users:
         first = _known(given.against)
         with tempfile.TemporaryDirectory() as folder:
             users, items, labels, features = make_crowd(n_users, given.labels, given.features)

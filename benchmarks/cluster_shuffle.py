@@ -103,9 +103,9 @@ def _expected(users: Any, items: Any, features: Any, in_rows: bool) -> tuple[int
 def _kept(each: int, n_labels: int, features: Any) -> tuple[float, float]:
     """Return the bytes that a worker has of rows, and of statistics; but for tables in columns."""
     labels, (n_items, d) = n_labels / _N_WORKERS, features.shape
-    people = labels / each
-    both = 8 * people + 8 * n_items * d
-    of_statistics = people * 16 * (1 + d + d * d) if each >= d else 9 * labels
+    users = labels / each
+    both = 8 * users + 8 * n_items * d
+    of_statistics = users * 16 * (1 + d + d * d) if each >= d else 9 * labels
     return both + 17 * labels, both + of_statistics
 
 

@@ -185,12 +185,12 @@ def calibration_error(ranker: Any, test: Annotations) -> float:
     return float(np.abs(apart).sum() / count.sum())
 
 
-def run(name: str, folder: Path, seeds: tuple[int, ...], people: int | None) -> dict[str, Saved]:
+def run(name: str, folder: Path, seeds: tuple[int, ...], users: int | None) -> dict[str, Saved]:
     """Measure every peer on the splits of a trial, and print means."""
     trial, saved = TRIALS[name], {}
     whole = trial.read(folder, trial.file)
     for peer, make in peers_of(trial, whole).items():
-        by_seed = {str(s): measure(replace(trial, ranker=make), folder, s, people) for s in seeds}
+        by_seed = {str(s): measure(replace(trial, ranker=make), folder, s, users) for s in seeds}
         saved[peer] = {name: by_seed}
         means = {
             kind: np.mean([v for one in by_seed.values() for v in one["scores"][kind].values()])
@@ -213,7 +213,7 @@ def main(arguments: list[str] | None = None) -> None:
         if not (asked.data / f"{TRIALS[name].file}.npz").is_file():
             print(f"{name}: left out, as there is no {TRIALS[name].file}.npz in --data.")
             continue
-        saved = run(name, asked.data, SEEDS[: asked.splits], asked.people)
+        saved = run(name, asked.data, SEEDS[: asked.splits], asked.users)
         ours = saved.pop("HierarchicalRanker")
         for peer, theirs in saved.items():
             for one in compare(theirs, ours):

@@ -35,12 +35,12 @@ def run(quick: bool) -> Result:
     size = (20, 100, 10, 10) if quick else (100, 5000, 80, 100)
     repeats, n_iter, n_timed = (1, 20, 5) if quick else (7, 4000, 20)
     annotations = make_simulation(*size, random_state=0).annotations
-    people = people_of(annotations)
-    over = _over_floor(annotations, people, repeats)
+    users = people_of(annotations)
+    over = _over_floor(annotations, users, repeats)
     loss = SquaredAUC().of(Statistics.from_annotations(annotations, "dense"))
     ways = {
         "factored": SquaredAUC().of(Statistics.from_annotations(annotations, "factored")),
-        "rows": ThroughRows.of(loss, people),
+        "rows": ThroughRows.of(loss, users),
     }
     leads = [
         _lead(annotations, loss, ways, setting, n_iter=n_iter, n_timed=n_timed, repeats=repeats)
@@ -65,7 +65,7 @@ def loosest_tolerance(
     return None
 
 
-def _over_floor(annotations: Annotations, people: list[UserRows], repeats: int) -> dict[str, float]:
+def _over_floor(annotations: Annotations, users: list[UserRows], repeats: int) -> dict[str, float]:
     components = components_of(MIDDLE, N_GROUPS)
     loss = SquaredAUC().of(Statistics.from_annotations(annotations))
     best = FastSolver().solve(loss, components, tol=1e-10).objective
@@ -82,8 +82,8 @@ def _over_floor(annotations: Annotations, people: list[UserRows], repeats: int) 
             "whole": whole,
             "statistics": lambda: SquaredAUC().of(Statistics.from_annotations(annotations)),
             "solve": lambda: FastSolver().solve(loss, components, tol=tol),
-            "floor, BLAS threads": lambda: products(people),
-            "floor, threads over people": lambda: products_in_threads(people),
+            "floor, BLAS threads": lambda: products(users),
+            "floor, threads over people": lambda: products_in_threads(users),
         },
         repeats,
     )
@@ -91,14 +91,14 @@ def _over_floor(annotations: Annotations, people: list[UserRows], repeats: int) 
     return times | {"tol": tol, "gap": (found - best) / best}
 
 
-def products(people: list[UserRows]) -> None:
-    for person in people:
+def products(users: list[UserRows]) -> None:
+    for person in users:
         person.rows.T @ person.rows
 
 
-def products_in_threads(people: list[UserRows]) -> None:
+def products_in_threads(users: list[UserRows]) -> None:
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_cores()) as pool:
-        list(pool.map(lambda person: person.rows.T @ person.rows, people))
+        list(pool.map(lambda person: person.rows.T @ person.rows, users))
 
 
 def _lead(

@@ -59,7 +59,7 @@ def measure(labels_per_item: int, seed: int, n_items: int = N_ITEMS, n_features:
     low, high = ranker.rank_interval(ranker.users_[0], asked)
     rank = 1 + np.argsort(np.argsort(-whole[judged]))
     ranks_covered = float(((low <= rank) & (rank <= high)).mean())
-    crowd = ranker.crowd_
+    crowd = ranker.prior_
     of_users = float(np.sqrt(crowd.prior.covariance[-1, -1]))
     return Found(float(np.sqrt(crowd.items.variance)), of_users, slope, covered, ranks_covered)
 
@@ -75,8 +75,8 @@ def main(arguments: list[str] | None = None) -> None:
     for labels in LABELS_PER_ITEM:
         draws = range(given.draws)
         found = [measure(labels, seed, given.items, given.features) for seed in draws]
-        spread, people, slope, covered, ranks = np.mean(found, axis=0)
-        told = f"{spread:.2f} | {people:.2f} | {slope:.2f} | {covered:.0%} | {ranks:.0%}"
+        spread, users, slope, covered, ranks = np.mean(found, axis=0)
+        told = f"{spread:.2f} | {users:.2f} | {slope:.2f} | {covered:.0%} | {ranks:.0%}"
         print(f"| {labels} | {told} |", flush=True)
 
 

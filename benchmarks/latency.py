@@ -107,10 +107,10 @@ def _timed(work: Callable[[], Any]) -> tuple[float, float]:
 
 def _write_labels(folder: Path, n_rows: int, stem: str = "labels") -> None:
     rng = np.random.default_rng(0)
-    people = pa.array([f"user-{k}" for k in range(n_rows // 100)])
+    users = pa.array([f"user-{k}" for k in range(n_rows // 100)])
     items = pa.array([f"item-{k}" for k in range(20_000)])
     columns = {
-        "user": people.take(pa.array(rng.integers(len(people), size=n_rows))),
+        "user": users.take(pa.array(rng.integers(len(users), size=n_rows))),
         "item": items.take(pa.array(rng.integers(len(items), size=n_rows))),
         "label": rng.integers(2, size=n_rows),
         **{f"x{k}": rng.standard_normal(n_rows) for k in range(4)},
@@ -196,7 +196,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--people", type=int, default=2_000)
     given = parser.parse_args()
-    for name, found in _all(given.rows, given.people, _REPEATS):
+    for name, found in _all(given.rows, given.users, _REPEATS):
         print(json.dumps({name: found}), flush=True)
 
 

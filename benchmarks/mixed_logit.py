@@ -84,7 +84,7 @@ def main() -> None:
         f"out, in per cent, over {chosen.seeds} splits (one for each attribute, where there are "
         "several); the difference with its standard error over people; seconds to fit (GPBoost's: "
         "and to score) in one run, on a machine that others use too. Larger crowds: "
-        f"{chosen.people} people drawn at random. GPBoost fits a random intercept and a random "
+        f"{chosen.users} people drawn at random. GPBoost fits a random intercept and a random "
         "coefficient of each feature by person, with its defaults; ours has nothing to tune. "
         "Where it is not done in time with one attribute, the others are left out.",
         "",
@@ -94,7 +94,7 @@ def main() -> None:
     ]
     late: set[str] = set()
     seen: Counter[str] = Counter()
-    for data in data_sets(chosen.data, chosen.people):
+    for data in data_sets(chosen.data, chosen.users):
         seen[data.name] += 1
         if data.name in late or seen[data.name] > (chosen.attributes or seen[data.name]):
             continue

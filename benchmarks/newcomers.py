@@ -88,11 +88,11 @@ def _accuracy(quick: bool) -> list[list[Any]]:
 def _divided(crowd: Annotations, n_labels: int) -> tuple[Annotations, Annotations, Annotations]:
     """Return the labels of four people in five, a few of the others', and their rest."""
     rng = np.random.default_rng(0)
-    people = rng.permutation(crowd.user_ids)
-    n_new = len(people) // 5
-    new = crowd.of_users(people[:n_new])
+    users = rng.permutation(crowd.user_ids)
+    n_new = len(users) // 5
+    new = crowd.of_users(users[:n_new])
     shuffled = new[rng.permutation(len(new))]
     order, offsets = shuffled.user_index()
     first = np.concatenate([order[begin : begin + n_labels] for begin in offsets[:-1]])
     rest = np.setdiff1d(np.arange(len(new)), first)
-    return crowd.of_users(people[n_new:]), shuffled[first], shuffled[rest]
+    return crowd.of_users(users[n_new:]), shuffled[first], shuffled[rest]

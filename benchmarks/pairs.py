@@ -64,10 +64,10 @@ def read_pairs(path: Path, seed: int, most: int | None = None) -> Annotations:
     with np.load(path, allow_pickle=False) as data:
         user, item, grade = data["user"], data["item"], data["grade"]
     rng = np.random.default_rng(seed)
-    people = np.unique(user)
-    people = people if most is None else rng.choice(people, most, replace=False)
+    positions = np.unique(user)
+    positions = positions if most is None else rng.choice(positions, most, replace=False)
     rows: list[tuple[int, int, int]] = []
-    for person in people:
+    for person in positions:
         mine = np.flatnonzero(user == person)
         found: set[tuple[int, int]] = set()
         for a, b in rng.choice(mine, (8 * N_PAIRS, 2)):
@@ -139,12 +139,12 @@ class LearnedPrior:
     def predict(self, said: Annotations, told: Annotations | None) -> tuple[Float, Float | None]:
         """Return scores, and the posterior's probabilities."""
         posterior = self.ranker_._posterior() if told is None else self.ranker_.newcomer(told)
-        people = lookup(said.users, posterior.users, "users")
+        users = lookup(said.users, posterior.users, "users")
         if told is None:
             scores = self.ranker_.decision_function(said)
         else:
             scores = posterior.decision_function(said, said.users)
-        return scores, chances_of_sets(posterior, said, scores, people)
+        return scores, chances_of_sets(posterior, said, scores, users)
 
 
 METHODS: dict[str, Callable[[], Method]] = {
@@ -226,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     rows: list[dict[str, Any]] = []
     for seed in asked.seeds:  # so that a run that is interrupted has whole draws
-        rows += measure(asked.data / "jokes.npz", seed, asked.people)
+        rows += measure(asked.data / "jokes.npz", seed, asked.users)
         write_whole(asked.out / "pairs.json", json.dumps({"rows": rows}, indent=1).encode())
         _write(asked.out / "comparisons.md", tables(rows))
 

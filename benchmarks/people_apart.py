@@ -29,15 +29,15 @@ def main() -> None:
     parser.add_argument("--ask", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.ask:
-        print(json.dumps(ask(Path(given.ask), given.people, given.features)))
+        print(json.dumps(ask(Path(given.ask), given.users, given.features)))
         return
     with tempfile.TemporaryDirectory() as scratch:
-        ranker = simulated(given.people, given.features)
+        ranker = simulated(given.users, given.features)
         one, apart = Path(scratch) / "one.likeminds", Path(scratch) / "apart.likeminds"
         save(ranker, one)
         save(ranker, apart, users_per_file=given.users_per_file)
         size = sum(file.stat().st_size for file in apart.iterdir()) / 1e6
-        print(f"{given.people:,} people x {given.features} features, {size:,.0f} MB")
+        print(f"{given.users:,} people x {given.features} features, {size:,.0f} MB")
         print(
             "| model | opened (s) | first ranking (ms) | others (ms) | grown by (MB) | own (MB) |"
         )
@@ -99,7 +99,7 @@ def _held() -> tuple[float, float]:
 
 
 def _in_another_process(path: Path, given: argparse.Namespace) -> dict[str, float]:
-    sizes = ["--people", str(given.people), "--features", str(given.features)]
+    sizes = ["--people", str(given.users), "--features", str(given.features)]
     command = [sys.executable, "-m", "benchmarks.people_apart", "--ask", str(path), *sizes]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)

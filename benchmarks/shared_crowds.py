@@ -11,7 +11,7 @@ from benchmarks.accuracy import reduced
 from likeminds import Annotations, load_electricity, split_within_users
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds.features import TextFeatures
-from likeminds.paper.experiments.data_sets import fewer_people
+from likeminds.paper.experiments.data_sets import fewer_users
 
 # In the order in which they are measured: the quick ones first.
 NAMES = (
@@ -126,7 +126,7 @@ def read_crowds_of(path: Path) -> Iterator[SharedCrowd]:
     with np.load(path, allow_pickle=False) as archive:
         columns = {name: archive[name] for name in archive.files}
     said, asked = _annotations(columns)
-    said = fewer_people(said, MOST_PEOPLE.get(path.stem, said.n_users))
+    said = fewer_users(said, MOST_PEOPLE.get(path.stem, said.n_users))
     crowd = SharedCrowd(path.stem, said, columns.get("text"), family=path.stem)
     if "vote" in columns:
         passes = np.column_stack([columns["user"], columns["item"]])[~asked]

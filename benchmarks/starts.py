@@ -89,13 +89,13 @@ def run_minima(quick: bool) -> Result:
 
 def _times(size: tuple[int, int, int, int], repeats: int) -> dict[str, float]:
     said = make_simulation(*size, random_state=0).annotations
-    people = people_of(said)
+    positions = people_of(said)
     X, y, users = said.X, said.labels, said.users
     return in_turns(
         {
             "fit": lambda: ThreeLevelRanker().fit(X, y, users=users),
-            "floor, BLAS threads": lambda: products(people),
-            "floor, threads over people": lambda: products_in_threads(people),
+            "floor, BLAS threads": lambda: products(positions),
+            "floor, threads over people": lambda: products_in_threads(positions),
         },
         repeats,
     )

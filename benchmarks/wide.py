@@ -227,9 +227,9 @@ def main() -> None:
     for n_features in asked.features:
         for kind in asked.crowds:
             if asked.time:
-                print(kind, n_features, _time(kind, asked.people, n_features), flush=True)
+                print(kind, n_features, _time(kind, asked.users, n_features), flush=True)
                 continue
-            print(draws(kind, asked.people, n_features, asked.draws), flush=True)
+            print(draws(kind, asked.users, n_features, asked.draws), flush=True)
 
 
 if __name__ == "__main__":

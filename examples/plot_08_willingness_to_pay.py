@@ -29,8 +29,8 @@ figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
 rng = np.random.default_rng(0)
 for height, row in enumerate(shown):
     column = names.index(row["feature"])
-    people = -ranker.coef_[cheap, column] / ranker.coef_[cheap, price]
-    axes.scatter(people, height + rng.uniform(-0.25, 0.25, len(people)), s=6, color="0.7")
+    users = -ranker.coef_[cheap, column] / ranker.coef_[cheap, price]
+    axes.scatter(users, height + rng.uniform(-0.25, 0.25, len(users)), s=6, color="0.7")
     axes.hlines(height, row["from"], row["to"], color="#D55E00", linewidth=6)
     axes.scatter(row["at the mean"], height, color="black", zorder=3)
 axes.axvline(0, color="0.6", linewidth=1)

@@ -32,10 +32,10 @@ def make_choices(mean, covariance, *, n_users=60, n_sets=8, set_size=3, seed=0):
     X = rng.standard_normal((n_users, n_sets, set_size, d))
     utility = np.einsum("isjd,id->isj", X, weights) + rng.gumbel(size=X.shape[:3])
     chosen = utility.argmax(axis=2)[:, :, None] == np.arange(set_size)
-    people = np.repeat([f"p{i:03d}" for i in range(n_users)], n_sets * set_size)
+    users = np.repeat([f"p{i:03d}" for i in range(n_users)], n_sets * set_size)
     groups = np.repeat(np.arange(n_users * n_sets), set_size)
     crowd = Annotations(
-        people,
+        users,
         None,
         chosen.ravel(),
         X.reshape(-1, d),

@@ -128,5 +128,5 @@ def all_modes(tasks, prior, likelihood):
     for number in range(len(tasks.plan)):
         mode = find_mode(tasks.task(number), prior, likelihood)
         points = prior.mean + mode.system.z(mode.state) @ prior.root.T
-        found.update(zip(mode.task.people.tolist(), points, strict=True))
+        found.update(zip(mode.task.users.tolist(), points, strict=True))
     return np.array([found[person] for person in sorted(found)])

@@ -96,8 +96,8 @@ PRIOR_LOSSES = {
 
 def total_loss(annotations, W, loss="auc"):
     """The sum over people of their loss at their row of W."""
-    people = zip(W, by_user(annotations), strict=True)
-    return sum(LOSSES[loss](rows, labels, w, weights) for w, (rows, labels, weights) in people)
+    users = zip(W, by_user(annotations), strict=True)
+    return sum(LOSSES[loss](rows, labels, w, weights) for w, (rows, labels, weights) in users)
 
 
 def objective(annotations, theta, G, P, *, lambdas, n_groups, loss="auc"):

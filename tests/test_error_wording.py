@@ -493,10 +493,10 @@ SPECIFICATIONS = [
 def learned():
     """Two features, item effects, people p0 to p7 and items i0 to i9."""
     rng = np.random.default_rng(0)
-    people, items = np.divmod(np.arange(80), 10)
+    users, items = np.divmod(np.arange(80), 10)
     return HierarchicalRanker(n_groups=1, n_item_factors=0).fit(
         Annotations(
-            [f"p{one}" for one in people],
+            [f"p{one}" for one in users],
             [f"i{one}" for one in items],
             rng.random(80) < 0.5,
             rng.standard_normal((10, 2)),

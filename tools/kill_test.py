@@ -163,7 +163,7 @@ def pairs(folder: Path, n: int) -> dict[str, Any]:
     expected = int(read_card(folder / MODEL)["labels"])
     header, *rows = (folder / "annotations.csv").read_text().splitlines()
     codes: Counter[int] = Counter()
-    people = set()
+    users = set()
     for number in range(n):
         both = []
         for one in "ab":
@@ -173,16 +173,16 @@ def pairs(folder: Path, n: int) -> dict[str, Any]:
             words = ["update", MODEL, "--annotations", f"more-{one}.csv"]
             call = [sys.executable, "-c", COMMAND, *words, *LABELS[2:]]
             both.append(subprocess.Popen(call, cwd=folder, stdout=subprocess.DEVNULL))
-            people.add(person)
+            users.add(person)
             expected += len(lines)
         codes.update(process.wait() for process in both)
-    known = {str(person) for person in load(folder / MODEL).people_.tolist()}
+    known = {str(person) for person in load(folder / MODEL).users_.tolist()}
     return {
         "pairs": n,
         "exit codes": {str(code): count for code, count in codes.items()},
         "labels": int(read_card(folder / MODEL)["labels"]),
         "labels expected": expected,
-        "people lost": sorted(people - known),
+        "people lost": sorted(users - known),
     }
 
 

@@ -138,9 +138,9 @@ def main() -> int:
     votes = make_conversation()
     ranker = HierarchicalRanker().fit(votes)
     schools = find_schools(ranker, votes, texts=TEXTS)
-    people = plots.people_map(schools).figure
+    users = plots.people_map(schools).figure
     shares, ranks = draw_shares(schools), draw_ranks(ranker, votes, "person 207")
-    for name, figure in (("map", people), ("shares", shares), ("ranks", ranks)):
+    for name, figure in (("map", users), ("shares", shares), ("ranks", ranks)):
         path = DOCS / f"shared-items-{name}.png"
         path.write_bytes(as_png(figure, dpi=90))
         print(path)

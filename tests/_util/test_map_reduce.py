@@ -20,15 +20,15 @@ def look(block, state, own):
 
 
 def test_sums_are_the_same_with_any_number_of_threads(monkeypatch):
-    people = blocks()
-    (value, matrix), own = ThreadExecutor(people, many_threads=False).map_reduce(tell, 0.1)
+    users = blocks()
+    (value, matrix), own = ThreadExecutor(users, many_threads=False).map_reduce(tell, 0.1)
     total = 0.0
-    for part in people:
+    for part in users:
         total += float((0.1 * part).sum())
     assert value == total
     for n_cores in (2, 5):
         monkeypatch.setattr(threads, "n_cores", lambda n=n_cores: n)
-        (again, other), its = ThreadExecutor(people).map_reduce(tell, 0.1)
+        (again, other), its = ThreadExecutor(users).map_reduce(tell, 0.1)
         assert again == value
         np.testing.assert_array_equal(other, matrix)
         for mine, theirs in zip(own, its, strict=True):
@@ -36,11 +36,11 @@ def test_sums_are_the_same_with_any_number_of_threads(monkeypatch):
 
 
 def test_blocks_keep_what_is_theirs_until_it_is_asked_for():
-    people = ThreadExecutor(blocks())
-    _, first = people.map_reduce(tell, 1.0)
-    _, second = people.map_reduce(tell, 1.0, first)
-    asked = [people.map(look, None, own) for own in (first, second)]
-    kept = zip(people.blocks, *asked, strict=True)
+    users = ThreadExecutor(blocks())
+    _, first = users.map_reduce(tell, 1.0)
+    _, second = users.map_reduce(tell, 1.0, first)
+    asked = [users.map(look, None, own) for own in (first, second)]
+    kept = zip(users.blocks, *asked, strict=True)
     for block, once, twice in kept:
         np.testing.assert_array_equal(once, block)
         np.testing.assert_array_equal(twice, 2.0 * block)

@@ -91,7 +91,7 @@ def test_what_people_have_inside_of_what_people_have_is_taken_apart():
 
 
 def test_labels_are_drawn_whatever_their_order():
-    people, items = np.divmod(np.arange(1000), 20)
-    some = drawn(0.2, people, items)
-    np.testing.assert_array_equal(drawn(0.2, people[::-1], items[::-1]), some[::-1])
-    assert drawn(1.0, people, items).all()
+    users, items = np.divmod(np.arange(1000), 20)
+    some = drawn(0.2, users, items)
+    np.testing.assert_array_equal(drawn(0.2, users[::-1], items[::-1]), some[::-1])
+    assert drawn(1.0, users, items).all()

@@ -75,7 +75,7 @@ def test_parts_and_files_know_it_or_forget_it(told, tmp_path):
     said, ranker, _ = told
     assert said[:10].frames == said.concat(said[:5]).frames == said.frames
     again = likeminds.load(likeminds.save(ranker, tmp_path / "model", with_data=True))
-    assert again.kept_.frames == "pyarrow"
+    assert again.training_annotations_.frames == "pyarrow"
 
 
 def test_only_public_names_are_offered():

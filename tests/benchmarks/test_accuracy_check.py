@@ -39,7 +39,7 @@ def test_differences_are_paired_by_user_and_split():
 def test_electricity_before_and_after(tmp_path, capsys):
     path = tmp_path / "before.json"
     options = ["--only", "electricity", "electricity, three levels", "verbagg"]
-    options += ["--splits", "1", "--people", "30"]
+    options += ["--splits", "1", "--users", "30"]
     assert main([*options, "--save", str(path)]) == 0
     kept = json.loads(path.read_text())
     assert "verbagg: left out" in capsys.readouterr().out

@@ -27,7 +27,7 @@ def test_a_specification_reads_its_features_in_its_units(choices, tmp_path):
 def test_estimates_of_others_are_put_into_our_units(choices):
     spec = Specification("cars", -1.0, 10, fixed=("speed",), logs={"price": -1})
     ranker = spec.ranker("diagonal", 20).fit(choices)
-    prior, scale = ranker.crowd_.simulated, ranker.scale_
+    prior, scale = ranker.prior_.simulated, ranker.scale_
     deviation = np.sqrt(prior.covariance.diagonal())
     said = {
         "price": prior.mean[0] - np.log(scale[0]),

@@ -70,9 +70,9 @@ def test_evaluate_with_shots(folder):
     assert all(0 < row["log_loss"] < 1 for row in rows)
     words = "evaluate m.likeminds --comparisons test.csv --out people.csv"
     assert run(folder, *words.split()).code == 0
-    people = list(csv.DictReader((folder / "people.csv").read_text().splitlines()))
-    assert {row["people"] for row in people} == {"seen", "unseen"}
-    assert len(people) == 30
+    users = list(csv.DictReader((folder / "people.csv").read_text().splitlines()))
+    assert {row["people"] for row in users} == {"seen", "unseen"}
+    assert len(users) == 30
 
 
 def test_newcomers_compare(folder):

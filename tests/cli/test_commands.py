@@ -126,9 +126,9 @@ class TestFit:
 
     def test_ratings_and_ids_that_are_numbers_here_and_texts_there(self, tmp_path):
         rng = np.random.default_rng(0)
-        people, items = np.repeat(np.arange(6), 20), np.tile(np.arange(20), 6)
+        users, items = np.repeat(np.arange(6), 20), np.tile(np.arange(20), 6)
         ratings = rng.integers(1, 6, 120)
-        labels = pa.table({"user": people, "image": items, "rating": ratings})
+        labels = pa.table({"user": users, "image": items, "rating": ratings})
         write_table(labels, tmp_path / "labels.csv")
         features = pa.table({"image": [str(i) for i in range(20)], "x": rng.normal(size=20)})
         write_table(features, tmp_path / "features.parquet")
@@ -158,12 +158,12 @@ class TestFit:
     def test_numpy_files_and_one_table_for_all(self, tmp_path):
         rng = np.random.default_rng(0)
         np.save(tmp_path / "features.npy", rng.normal(size=(20, 3)))
-        people, items = np.repeat(np.arange(6), 20), np.tile(np.arange(20), 6)
+        users, items = np.repeat(np.arange(6), 20), np.tile(np.arange(20), 6)
         labels = rng.random(120) < 0.5
-        np.savez(tmp_path / "labels.npz", user=people, item=items, label=labels)
+        np.savez(tmp_path / "labels.npz", user=users, item=items, label=labels)
         data = ("--annotations", "labels.npz", "--features", "features.npy", "--out", "m")
         assert told(tmp_path, "fit", *data)["card"]["features"] == ["x0", "x1", "x2"]
-        np.savez(tmp_path / "all.npz", user=people, label=labels, size=rng.normal(size=120))
+        np.savez(tmp_path / "all.npz", user=users, label=labels, size=rng.normal(size=120))
         card = told(tmp_path, "fit", "--annotations", "all.npz", "--out", "m")["card"]
         assert card["features"] == ["size"]
 

@@ -125,9 +125,9 @@ def test_close_matches_are_suggested(films):
 def test_similar_people_and_films(films):
     folder, _ = films
     ask = ("similar", "films.likeminds", "--top", "4")
-    people = told(folder, *ask, "--user", "3")
-    assert len(people["similar"]) == 4
-    assert "3" not in [row["user"] for row in people["similar"]]
+    users = told(folder, *ask, "--user", "3")
+    assert len(users["similar"]) == 4
+    assert "3" not in [row["user"] for row in users["similar"]]
     rows = told(folder, *ask, "--item", "Matrix, The (1980)")["similar"]
     assert "The (" in rows[0]["name"]
     done = run(folder, *ask)

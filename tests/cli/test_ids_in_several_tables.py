@@ -17,12 +17,12 @@ FIT = ("fit", "--annotations", "labels.csv", "--features", "features.csv", "--ou
 UPDATE = ("update", "m.likeminds", "--annotations", "more.csv")
 
 
-def said(people, items=None, low=0, high=1):
+def said(users, items=None, low=0, high=1):
     """Return what people said about items: they like the first feature, or the second."""
     items = [f"i{k}" for k in range(ITEMS)] if items is None else items
     rows = [
         (person, item, high if FEATURES[k, p % 2] > 0 else low)
-        for p, person in enumerate(people)
+        for p, person in enumerate(users)
         for k, item in enumerate(items)
     ]
     return {name: [row[k] for row in rows] for k, name in enumerate(("person", "item", "label"))}
@@ -32,9 +32,9 @@ def write(folder, name, columns):
     write_table(pa.table(columns), folder / name)
 
 
-def write_crowd(folder, people, items=None, ending="csv", **values):
+def write_crowd(folder, users, items=None, ending="csv", **values):
     items = [f"i{k}" for k in range(ITEMS)] if items is None else items
-    write(folder, f"labels.{ending}", said(people, items, **values))
+    write(folder, f"labels.{ending}", said(users, items, **values))
     columns = {"item": items, "x0": FEATURES[:, 0], "x1": FEATURES[:, 1]}
     write(folder, f"features.{ending}", columns)
 
@@ -54,32 +54,32 @@ def refused(folder, *words, stdin=""):
 
 @pytest.mark.seconds
 @pytest.mark.parametrize(
-    "people",
+    "users",
     [
         ["01", "1", "1.1", "1.10", "1e3", "1000"],
         [f"1234567890123456789{k}" for k in range(6)],
         ["NA", "null", "nan", "true", "2024-01-02", "007"],
     ],
 )
-def test_ids_of_csv_are_texts(tmp_path, people):
+def test_ids_of_csv_are_texts(tmp_path, users):
     items = ["1", "01", *(f"{k}e2" for k in range(2, ITEMS))]
-    write_crowd(tmp_path, people, items)
+    write_crowd(tmp_path, users, items)
     assert succeed(tmp_path, *FIT)["card"]["people"] == 6
-    assert sorted(likeminds.load(tmp_path / "m.likeminds").users_) == sorted(people)
-    write(tmp_path, "more.csv", said(people[:2], items))
+    assert sorted(likeminds.load(tmp_path / "m.likeminds").users_) == sorted(users)
+    write(tmp_path, "more.csv", said(users[:2], items))
     assert succeed(tmp_path, *UPDATE)["new_people"] == 0
     ranked = run(tmp_path, "rank", "m.likeminds", "--each-user", "--out", "-")
     assert ranked.code == 0
-    assert {line.split(",")[0].strip('"') for line in ranked.out.splitlines()[1:]} == set(people)
-    assert succeed(tmp_path, "rank", "m.likeminds", "--user", people[0])
+    assert {line.split(",")[0].strip('"') for line in ranked.out.splitlines()[1:]} == set(users)
+    assert succeed(tmp_path, "rank", "m.likeminds", "--user", users[0])
 
 
 @pytest.fixture(scope="module")
 def typed(tmp_path_factory):
     """Ids that are numbers, and a model of them."""
     folder = tmp_path_factory.mktemp("typed")
-    people = [12345, 7, 8, 9]
-    write_crowd(folder, people, list(range(100, 100 + ITEMS)), "parquet")
+    users = [12345, 7, 8, 9]
+    write_crowd(folder, users, list(range(100, 100 + ITEMS)), "parquet")
     words = [word.replace(".csv", ".parquet") for word in FIT]
     assert succeed(folder, *words)["card"]["people"] == 4
     return folder

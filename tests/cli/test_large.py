@@ -35,7 +35,7 @@ def test_a_folder_becomes_a_model(labels, ranker):
     done = run(labels, *words)
     assert done.code == 0, done.err
     model = load(labels / "m.likeminds")
-    assert len(model.people_) == 8
+    assert len(model.users_) == 8
     assert model.coef_.mean() > 0
     assert {path.name for path in labels.iterdir()} == {"labels", "items.parquet", "m.likeminds"}
 
@@ -48,7 +48,7 @@ def test_a_csv_file_becomes_the_same_model(labels):
         done = run(labels, *words, *more)
         assert done.code == 0, done.err
     here, disk = (load(labels / f"{name}.likeminds") for name in ("here", "disk"))
-    assert here.people_.tolist() == disk.people_.tolist()
+    assert here.users_.tolist() == disk.users_.tolist()
     np.testing.assert_allclose(here.coef_, disk.coef_, atol=1e-8)
 
 

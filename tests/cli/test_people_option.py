@@ -91,9 +91,9 @@ def test_only_one_table_comes_from_standard_input(folder):
 def test_people_who_rank_alike_may_have_covariates(folder, tmp_path):
     rng = np.random.default_rng(1)
     liked = rng.normal(size=12)
-    people, items = np.repeat(np.arange(PEOPLE), 12), np.tile(np.arange(12), PEOPLE)
+    users, items = np.repeat(np.arange(PEOPLE), 12), np.tile(np.arange(12), PEOPLE)
     said = (rng.logistic(size=len(items)) < liked[items]).astype(int)
-    table = {"person": [f"p{i}" for i in people], "item": items, "label": said}
+    table = {"person": [f"p{i}" for i in users], "item": items, "label": said}
     write_table(pa.table(table), tmp_path / "labels.csv")
     people_file = str(folder / "people.csv")
     fit = run(

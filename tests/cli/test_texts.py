@@ -94,7 +94,7 @@ def test_a_blank_text_has_no_words(folder, tmp_path):
     assert told.exit_code == 0, told.output
     assert "2 items with a blank text (002, 006)" in told.output
     model = load(tmp_path / "m")
-    ids, rows = model.kept_items()
+    ids, rows = model.training_items()
     assert not rows[np.isin(ids, ["002", "006"])].any()
     assert "002" not in model.item_names
 

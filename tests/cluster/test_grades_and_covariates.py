@@ -93,7 +93,7 @@ def test_words_are_grades_where_their_order_is_given(client, graded):
 
 
 @pytest.fixture(scope="module")
-def people(judged):
+def users(judged):
     kinds = {
         who: {"age": float(n % 7), "town": "AB"[n % 2]} for n, who in enumerate(judged.user_ids)
     }
@@ -103,11 +103,11 @@ def people(judged):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("item_effects", [False, True])
-def test_covariates_of_people_are_the_same(client, judged, people, item_effects):
+def test_covariates_of_people_are_the_same(client, judged, users, item_effects):
     given = {"n_groups": 1, "item_effects": item_effects, "n_item_factors": 0, "tol": 1e-3}
-    here = HierarchicalRanker(**given).fit(judged.with_user_features(people))
-    shards = spread(judged, client, scattered(judged), n_shards=3, user_features=people)
+    here = HierarchicalRanker(**given).fit(judged.with_user_features(users))
+    shards = spread(judged, client, scattered(judged), n_shards=3, user_features=users)
     there = HierarchicalRanker(**given).fit(shards)
     same(there, here)
-    np.testing.assert_allclose(there.crowd_.traits.slopes, here.crowd_.traits.slopes, atol=1e-6)
+    np.testing.assert_allclose(there.prior_.traits.slopes, here.prior_.traits.slopes, atol=1e-6)
     np.testing.assert_allclose(there.standard_error(judged), here.standard_error(judged), atol=1e-5)

@@ -14,11 +14,11 @@ def votes():
     """Votes without features: people differ along one direction that has to be learned."""
     rng = np.random.default_rng(0)
     shown = rng.random((60, 25)) < 0.8
-    people, items = np.nonzero(shown)
+    users, items = np.nonzero(shown)
     tastes, tempers = 1.5 * rng.normal(size=60), rng.normal(size=25)
-    scores = tastes[people] * tempers[items] + 0.5 * rng.normal(size=25)[items]
+    scores = tastes[users] * tempers[items] + 0.5 * rng.normal(size=25)[items]
     said = scores + rng.logistic(size=len(scores)) > 0
-    return Annotations(users=[f"p{n}" for n in people], items=items, labels=said)
+    return Annotations(users=[f"p{n}" for n in users], items=items, labels=said)
 
 
 @pytest.fixture(scope="module")

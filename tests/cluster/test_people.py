@@ -146,22 +146,22 @@ def test_people_stay_who_gave_grades(client, said, tmp_path, loss):
 @pytest.mark.slow
 @pytest.mark.parametrize("item_effects", [False, True])
 def test_people_stay_of_whom_covariates_are_known(client, said, tmp_path, item_effects):
-    people = {one: {"age": float(n % 5)} for n, one in enumerate(said.user_ids.tolist())}
+    users = {one: {"age": float(n % 5)} for n, one in enumerate(said.user_ids.tolist())}
     for unknown in ("p03", "p17"):  # of these, nothing is known
-        del people[unknown]
+        del users[unknown]
     given = {"n_groups": 1, "item_effects": item_effects, "n_item_factors": 0, "tol": 1e-3}
     given["unknown"] = "consensus"
-    known = said.with_user_features(people)
+    known = said.with_user_features(users)
     here = HierarchicalRanker(**given).fit(known)
-    assert here.crowd_.traits is not None
-    shards = spread(said, client, n_shards=3, user_features=people)
+    assert here.prior_.traits is not None
+    shards = spread(said, client, n_shards=3, user_features=users)
     there = HierarchicalRanker(**given).fit(shards.saved_to(tmp_path / "m"))
-    assert there.label_doubt_ == here.label_doubt_
+    assert there.variance_scale_ == here.variance_scale_
     for one in (there, load(tmp_path / "m")):
         same_people(one, here)
         same_predictions(one, here, said)
     new = known._with(user_ids=np.array([f"q{one}" for one in said.user_ids], dtype=object))
-    new = new.with_user_features({f"q{who}": about for who, about in people.items()})
+    new = new.with_user_features({f"q{who}": about for who, about in users.items()})
     strangers = spread(new, client, n_shards=2, user_features=new.user_features)
     assert there.score(strangers) == pytest.approx(here.score(new), abs=1e-9)
     found, expected = there.newcomer(strangers), here.newcomer(new)

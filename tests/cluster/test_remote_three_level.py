@@ -30,7 +30,7 @@ def made(n_users):
 
 
 @pytest.fixture(scope="module")
-def people():
+def users():
     return made(60)
 
 
@@ -42,18 +42,18 @@ def asked(memory=PLENTY, n_starts=1, **more):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_shards", "memory"), [(1, PLENTY), (2, LITTLE), (5, PLENTY)])
-def test_visits_find_what_one_process_finds(client, people, n_shards, memory, monkeypatch):
+def test_visits_find_what_one_process_finds(client, users, n_shards, memory, monkeypatch):
     # The preconditioner is that of some people, who are the same whatever the shards.
     monkeypatch.setattr("likeminds.solvers.trust_region._PRECONDITIONER_USERS", 20)
-    here = asked(memory).fit(people)
-    shards = spread(people, client, n_shards=n_shards)
+    here = asked(memory).fit(users)
+    shards = spread(users, client, n_shards=n_shards)
     there = asked(memory).fit(shards)
     assert shards.traffic.visits > 0
     same(there, here, atol=1e-9)
     np.testing.assert_allclose(there.personal_, here.personal_, atol=1e-9)
     assert there.objective_ == pytest.approx(here.objective_, rel=1e-12)
     assert (there.n_iter_, there.converged_) == (here.n_iter_, True)
-    few = people[:40]._with(user_ids=np.array([f"q{who}" for who in people.user_ids]))
+    few = users[:40]._with(user_ids=np.array([f"q{who}" for who in users.user_ids]))
     np.testing.assert_allclose(there.newcomer(few).coef, here.newcomer(few).coef, atol=1e-9)
 
 
@@ -65,21 +65,21 @@ def test_several_starts_race_with_more_features_than_people(client):
 
 
 @pytest.mark.slow
-def test_a_fit_goes_on_from_the_last_solution(client, people):
-    shards, here = spread(people, client, n_shards=2), asked(tol=1e-2, warm_start=True)
+def test_a_fit_goes_on_from_the_last_solution(client, users):
+    shards, here = spread(users, client, n_shards=2), asked(tol=1e-2, warm_start=True)
     there = asked(tol=1e-2, warm_start=True).fit(shards)
-    here.fit(people)
-    for one, crowd in ((there, shards), (here, people)):
+    here.fit(users)
+    for one, crowd in ((there, shards), (here, users)):
         one.set_params(tol=1e-6).fit(crowd)
     same(there, here)
     assert there.n_iter_ == here.n_iter_
 
 
-def test_grades_and_people_whose_labels_are_all_alike(client, people):
-    stars = np.where(people.labels, 2, np.where(np.arange(len(people)) % 3 == 0, 1, 0))
-    stars[people.user_codes == 3] = 2
-    given = {"features_per": "item", "item_ids": people.item_ids}
-    graded = Annotations(people.users, people.items, stars, people.features, **given)
+def test_grades_and_people_whose_labels_are_all_alike(client, users):
+    stars = np.where(users.labels, 2, np.where(np.arange(len(users)) % 3 == 0, 1, 0))
+    stars[users.user_codes == 3] = 2
+    given = {"features_per": "item", "item_ids": users.item_ids}
+    graded = Annotations(users.users, users.items, stars, users.features, **given)
     shards = spread(graded, client, n_shards=2)
     with pytest.warns(UserWarning, match="of one class only") as warned:
         here, there = (asked(n_groups=0).fit(one) for one in (graded, shards))
@@ -106,9 +106,9 @@ def test_what_a_visit_sends_and_returns_does_not_grow_with_the_people(client, n_
 
 
 @pytest.mark.slow
-def test_a_fit_that_was_interrupted_goes_on(client, people, tmp_path):
-    shards = spread(people, client, n_shards=2)
-    here = asked(LITTLE).fit(people)
+def test_a_fit_that_was_interrupted_goes_on(client, users, tmp_path):
+    shards = spread(users, client, n_shards=2)
+    here = asked(LITTLE).fit(users)
 
     def fail(step, objective, residual):
         if step == 2:
@@ -125,13 +125,13 @@ def test_a_fit_that_was_interrupted_goes_on(client, people, tmp_path):
     assert again.traffic.visits == 0
 
 
-def test_people_are_put_away(client, people, tmp_path):
+def test_people_are_put_away(client, users, tmp_path):
     asked_for = {"n_groups": 0}  # a solver of one's own is not written to a file
     there = ThreeLevelRanker(**asked_for).fit(
-        spread(people, client, n_shards=2).saved_to(tmp_path / "m")
+        spread(users, client, n_shards=2).saved_to(tmp_path / "m")
     )
-    here = ThreeLevelRanker(**asked_for).fit(people)
+    here = ThreeLevelRanker(**asked_for).fit(users)
     for one in (there, load(tmp_path / "m")):
         np.testing.assert_allclose(
-            one.decision_function(people), here.decision_function(people), atol=1e-6
+            one.decision_function(users), here.decision_function(users), atol=1e-6
         )

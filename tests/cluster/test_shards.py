@@ -360,7 +360,7 @@ def test_what_a_visit_sends_does_not_grow_with_the_people(client, n_users):
     made = make_schools(n_users, 12, 30, 5, n_schools=2, contested=0.6, random_state=0)
     shards = spread(made.annotations, client, n_shards=3)
     found = ranker(n_groups=1).fit(shards)
-    size, rank = found.crowd_.prior.root.shape[0], 1
+    size, rank = found.prior_.prior.root.shape[0], 1
     traffic = shards.traffic
     # Mean, residual and directions out; two matrices, a vector and four numbers back.
     out, back = 8 * size * (2 + max(rank, size)), 8 * (2 * size**2 + size + 4)

@@ -141,9 +141,9 @@ def test_what_travels_of_each_person_is_the_smaller(client, giant):
         for part in parts
         for mine in [shards_of(part["user"].to_pylist(), 3)]
     )
-    people = sum(len(who) + 4 for part in parts for who in rows_in(part))
-    assert 9 * len(giant) + 8 * items + people <= rows.shuffled
-    assert rows.shuffled <= 9 * len(giant) + 8 * items + people + 20 * len(parts) * 3
+    users = sum(len(who) + 4 for part in parts for who in rows_in(part))
+    assert 9 * len(giant) + 8 * items + users <= rows.shuffled
+    assert rows.shuffled <= 9 * len(giant) + 8 * items + users + 20 * len(parts) * 3
 
 
 def test_rows_travel_with_their_features_where_no_table_has_them(client, giant):
@@ -153,11 +153,11 @@ def test_rows_travel_with_their_features_where_no_table_has_them(client, giant):
     for part in cut(table, [240]):
         items = part["item"].to_pylist()
         row = ROW + 8 * D * len(set(items)) / len(part)
-        people = rows_in(part)
-        few = {who for who, n in people.items() if n < np.ceil(ARRAYS / row)}
+        users = rows_in(part)
+        few = {who for who, n in users.items() if n < np.ceil(ARRAYS / row)}
         theirs = {i for i, who in zip(items, part["user"].to_pylist(), strict=True) if who in few}
-        expected += sum(len(who) for who in people) + 8 * D * len(theirs)
-        expected += sum(8 + ROW * n if who in few else 4 + ARRAYS for who, n in people.items())
+        expected += sum(len(who) for who in users) + 8 * D * len(theirs)
+        expected += sum(8 + ROW * n if who in few else 4 + ARRAYS for who, n in users.items())
     assert shards.shuffled == expected
     assert shards.catalogue.features.shape == (1, D)  # no worker has the items
 

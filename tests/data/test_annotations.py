@@ -187,9 +187,9 @@ def test_people():
     said = small()
     assert said.of_user("ann").items.tolist() == ["a", "c"]
     assert said.of_users(["zoe", "ann", "zoe"]).users.tolist() == ["zoe", "ann", "zoe", "ann"]
-    people = dict(said.by_user())
-    assert list(people) == ["ann", "bob", "zoe"]
-    assert same(people["zoe"], said.of_user("zoe"))
+    users = dict(said.by_user())
+    assert list(users) == ["ann", "bob", "zoe"]
+    assert same(users["zoe"], said.of_user("zoe"))
     with pytest.raises(KeyError):
         said.of_user("eve")
     with pytest.raises(KeyError):

@@ -247,7 +247,9 @@ def test_what_was_compared_survives_files(tmp_path):
     ranker = HierarchicalRanker(n_groups=0).fit(said.concat(votes))
     assert ranker.loss_ == "mixed"
     back = load(save(ranker, tmp_path / "m.likeminds", with_data=True))
-    np.testing.assert_array_equal(back.kept_.picks_worst, ranker.annotations_.picks_worst)
+    np.testing.assert_array_equal(
+        back.training_annotations_.picks_worst, ranker.annotations_.picks_worst
+    )
     more = Annotations.from_comparisons([9, 9], ["a", "b"], ["b", "c"], features=FEATURES)
     np.testing.assert_allclose(back.update(more).coef_, ranker.update(more).coef_, atol=1e-9)
     assert 9 in back.users_

@@ -18,22 +18,22 @@ PEOPLE = {
 }
 
 
-def labels(people=None, users=("ann", "bob", "ann")):
+def labels(positions=None, users=("ann", "bob", "ann")):
     return Annotations(
         users=users,
         items=None,
         labels=[1, 0, 0],
         features=[[1.0], [2.0], [3.0]],
-        user_features=people,
+        user_features=positions,
     )
 
 
 def test_numbers_are_standardised_and_categories_one_hot():
-    people = Covariates.read(PEOPLE)
-    encoder = CovariateEncoder.of(people)
+    users = Covariates.read(PEOPLE)
+    encoder = CovariateEncoder.of(users)
     assert encoder.columns == (("age", None), ("town", "A"), ("town", "B"))
     age = (np.array([20, 30, 40, 50]) - 35) / np.std([20, 30, 40, 50])
-    z = encoder(people)
+    z = encoder(users)
     np.testing.assert_allclose(z[[0, 1, 2, 4], 0], age)
     # A category of fewer than three people, and what is missing, are the crowd's mean.
     assert not z[[3, 5, 6], 0].any()
@@ -59,7 +59,7 @@ def test_what_does_not_differ_is_said():
 
 
 @pytest.mark.parametrize(
-    ("people", "told"),
+    ("users", "told"),
     [
         ({"ann": 3}, "must map each person.*'ann'"),
         ({"ann": {}}, "no covariates"),
@@ -72,9 +72,9 @@ def test_what_does_not_differ_is_said():
         (pa.table({"age": [1, 2]}), "No column is called user"),
     ],
 )
-def test_what_is_wrong_is_said(people, told):
+def test_what_is_wrong_is_said(users, told):
     with pytest.raises(ValueError, match=told):
-        Covariates.read(people)
+        Covariates.read(users)
 
 
 def test_other_covariates_than_those_learned_are_refused():
@@ -126,9 +126,9 @@ def test_people_are_joined():
 
 
 def test_covariates_without_variance_may_be_of_another_kind_later():
-    people = Covariates.read({k: {"age": k, "town": None} for k in range(6)})
+    users = Covariates.read({k: {"age": k, "town": None} for k in range(6)})
     with pytest.warns(UserWarning, match="town"):
-        encoder = CovariateEncoder.of(people)
+        encoder = CovariateEncoder.of(users)
     later = Covariates.read({9: {"age": 3, "town": "Bern"}})
     assert encoder(later).shape == (1, 1)
     with pytest.raises(ValueError, match="categories"):

@@ -85,8 +85,8 @@ def test_the_positive_value_may_be_spelt_otherwise():
 def test_ratings():
     assert as_binary([1, 3, 5], threshold=3).tolist() == [False, False, True]
     assert as_binary([1.0, 3.0, 5.0], threshold=np.float32(2.5)).tolist() == [False, True, True]
-    people = np.array([0, 0, 0, 1, 1])
-    labels = as_binary([1, 2, 3, 9, 9], threshold="median", within=[people])
+    users = np.array([0, 0, 0, 1, 1])
+    labels = as_binary([1, 2, 3, 9, 9], threshold="median", within=[users])
     assert labels.tolist() == [False, False, True, False, False]
 
 
@@ -127,8 +127,8 @@ def test_what_is_no_label_is_refused(values, options, message):
     )
 )
 def test_medians_are_what_a_loop_gives(rows):
-    people, attributes, ratings = (np.array(column) for column in zip(*rows, strict=True))
-    for within in ([people], [people, attributes]):
+    users, attributes, ratings = (np.array(column) for column in zip(*rows, strict=True))
+    for within in ([users], [users, attributes]):
         keys = np.stack(within, axis=1)
         expected = [
             rating > np.median(ratings[(keys == key).all(axis=1)])

@@ -112,9 +112,9 @@ def test_statistics_of_pieces_are_those_of_all(tmp_path, options, n_rows, at_onc
     known = Statistics.from_annotations(Annotations.from_parquet(path, **options), graded=True)
     np.testing.assert_allclose(streamed.class_weight, known.class_weight)
     np.testing.assert_allclose(streamed.feature_scale(), known.feature_scale(), rtol=1e-10)
-    assert streamed.dense.people.tolist() == known.dense.people.tolist()
+    assert streamed.dense.users.tolist() == known.dense.users.tolist()
     np.testing.assert_allclose(streamed.dense.scatter, known.dense.scatter, atol=1e-10)
-    assert streamed.rows.people.tolist() == known.rows.people.tolist()
+    assert streamed.rows.users.tolist() == known.rows.users.tolist()
 
 
 @pytest.mark.seconds

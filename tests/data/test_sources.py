@@ -135,8 +135,8 @@ def test_standard_input_and_output(labels, monkeypatch, capsys):
 
 class TestCsv:
     def test_texts_that_look_like_others_come_back(self, tmp_path):
-        people = ["a\rb", 'say "x"', "a,b", "two\nlines", " x ", "NA", "null", "nan", "007"]
-        table = pa.table({"person": people, "size": [float(k) for k in range(len(people))]})
+        users = ["a\rb", 'say "x"', "a,b", "two\nlines", " x ", "NA", "null", "nan", "007"]
+        table = pa.table({"person": users, "size": [float(k) for k in range(len(users))]})
         write_table(table, tmp_path / "a.csv")
         found = read_table(tmp_path / "a.csv", lambda columns: {"person"} & set(columns))
         assert found.to_pydict() == table.to_pydict()

@@ -73,12 +73,12 @@ class TestSimulation:
         assert len({round(mean) for mean in means}) == 5
 
     def test_personal_columns_are_those_of_the_paper(self, paper):
-        people = np.zeros(100, dtype=bool)
+        users = np.zeros(100, dtype=bool)
         for first, last in [(1, 5), (10, 15), (20, 25)]:
-            people[first - 1 : last] = True
-        assert np.all((paper.personal[people] > 0) & (paper.personal[people] < 10))
-        assert np.all(paper.personal[~people] == 0)
-        assert paper.personal[people].mean() == pytest.approx(5, abs=0.5)
+            users[first - 1 : last] = True
+        assert np.all((paper.personal[users] > 0) & (paper.personal[users] < 10))
+        assert np.all(paper.personal[~users] == 0)
+        assert paper.personal[users].mean() == pytest.approx(5, abs=0.5)
 
     def test_consensus_is_uniform_plus_noise(self):
         consensus = make_simulation(

@@ -47,9 +47,9 @@ def test_targets_have_length_one_and_one_grade_has_no_loss():
     said = crowd_of(np.random.default_rng(0))
     statistics = Statistics.from_annotations(said, "factored", graded=True)
     loss = SquaredAUC().block(statistics, None, slice(None))
-    for people, Z, target in loss.factors:
-        np.testing.assert_allclose((target**2).sum(axis=1), people != 4)
-        assert not Z[people == 4].any()
+    for users, Z, target in loss.factors:
+        np.testing.assert_allclose((target**2).sum(axis=1), users != 4)
+        assert not Z[users == 4].any()
     assert loss.constant.tolist() == [1, 1, 1, 1, 0]
 
 

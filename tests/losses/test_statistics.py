@@ -57,8 +57,8 @@ def test_heavy_weights_on_few_rows_lose_no_digits():
 def test_form_is_chosen_per_person(crowd):
     statistics = Statistics.from_annotations(crowd)
     counts = np.bincount(crowd.user_codes)
-    np.testing.assert_array_equal(statistics.dense.people, np.flatnonzero(counts >= 5))
-    np.testing.assert_array_equal(statistics.rows.people, np.flatnonzero(counts < 5))
+    np.testing.assert_array_equal(statistics.dense.users, np.flatnonzero(counts >= 5))
+    np.testing.assert_array_equal(statistics.rows.users, np.flatnonzero(counts < 5))
 
 
 def test_factored_people_share_the_table():
@@ -90,7 +90,7 @@ def test_merge_makes_dense_whoever_has_enough_rows_together(crowd):
     first = np.arange(len(crowd)) % 2 == 0
     merged = Statistics.from_annotations(crowd[first]).update(crowd[~first])
     whole = Statistics.from_annotations(crowd)
-    np.testing.assert_array_equal(merged.dense.people, whole.dense.people)
+    np.testing.assert_array_equal(merged.dense.users, whole.dense.users)
     np.testing.assert_allclose(merged.class_weight, whole.class_weight)
 
 
@@ -163,12 +163,12 @@ def test_blocks_hand_out_every_row_once(crowd, monkeypatch):
         index=crowd.feature_rows,
         positive=crowd.labels,
         weight=crowd.weights,
-        people=crowd.user_codes,
+        users=crowd.user_codes,
         n_users=crowd.n_users,
     )
     blocks = list(rows.blocks(np.zeros(5)))
     assert len(blocks) > 3
-    seen = np.concatenate([block.people for block in blocks])
+    seen = np.concatenate([block.users for block in blocks])
     np.testing.assert_array_equal(np.sort(seen), np.arange(crowd.n_users))
     assert sum(block.weight.sum() for block in blocks) == pytest.approx(crowd.weights.sum())
 

@@ -58,12 +58,12 @@ def test_summary(found, aucs):
 def test_paired_is_that_of_scipy(found, aucs):
     row = found.paired().to_pylist()[0]
     assert (row["ranker"], row["against"]) == ("plain", "good")
-    people = np.nanmean(aucs[0], axis=0) - np.nanmean(aucs[1], axis=0)
-    people = people[np.isfinite(people)]
-    interval = stats.ttest_1samp(people, 0).confidence_interval()
-    assert row["people_difference"] == pytest.approx(people.mean())
+    users = np.nanmean(aucs[0], axis=0) - np.nanmean(aucs[1], axis=0)
+    users = users[np.isfinite(users)]
+    interval = stats.ttest_1samp(users, 0).confidence_interval()
+    assert row["people_difference"] == pytest.approx(users.mean())
     assert (row["people_low"], row["people_high"]) == pytest.approx(tuple(interval))
-    assert row["people_p"] == pytest.approx(stats.wilcoxon(people).pvalue)
+    assert row["people_p"] == pytest.approx(stats.wilcoxon(users).pvalue)
     repeats = np.nanmean(aucs[0], axis=1) - np.nanmean(aucs[1], axis=1)
     assert row["repeats_difference"] == pytest.approx(repeats.mean())
     assert row["repeats_p"] == pytest.approx(stats.wilcoxon(repeats).pvalue)

@@ -19,8 +19,8 @@ def test_of_pairs_they_are_the_chance_of_being_preferred(ranker):
     said = Annotations.from_comparisons(
         ["household-001"] * 6, range(6), range(6, 12), features=homes.X[:12]
     )
-    people = np.zeros(len(said), dtype=int)
-    chances = chances_of_sets(ranker._posterior(), said, ranker.decision_function(said), people)
+    positions = np.zeros(len(said), dtype=int)
+    chances = chances_of_sets(ranker._posterior(), said, ranker.decision_function(said), positions)
     users = ["household-001"] * 6
     expected = ranker.probability_preferred(homes.X[:6], homes.X[6:12], users)
     np.testing.assert_allclose(chances[said.labels], expected)
@@ -30,13 +30,13 @@ def test_of_pairs_they_are_the_chance_of_being_preferred(ranker):
 def test_of_sets_they_are_near_the_mean_over_the_posterior(ranker):
     homes = load_electricity().of_users(ranker.users_[:2])
     posterior = ranker._posterior()
-    people = homes.user_codes
-    chances = chances_of_sets(posterior, homes, ranker.decision_function(homes), people)
+    users = homes.user_codes
+    chances = chances_of_sets(posterior, homes, ranker.decision_function(homes), users)
     rows = posterior.see(homes.X).rows
     rng = np.random.default_rng(0)
     for group in range(homes.choice_set_codes.max() + 1):
         mine = homes.choice_set_codes == group
-        person = people[mine][0]
+        person = users[mine][0]
         draws = rng.multivariate_normal(
             posterior.points[person], posterior.covariance(person), 4000
         )

@@ -23,7 +23,7 @@ def cost(said, *, single=False, features=FEATURES):
     found = np.zeros(said.n_users)
     for number in range(len(tasks.plan)):
         task = tasks.task(number)
-        found[task.people] = ChoiceLikelihood().at(task.rows @ POINT[: coordinates.size], task).loss
+        found[task.users] = ChoiceLikelihood().at(task.rows @ POINT[: coordinates.size], task).loss
     return found
 
 
@@ -88,7 +88,7 @@ def test_none_of_those_shown_is_one_more_item():
     loss = ChoiceLikelihood().at(task.rows @ POINT, task).loss
     other = np.array([score("b"), score("c"), POINT[3]])
     expected = [logsumexp(scores) - scores[0], logsumexp(other) - other[2]]
-    np.testing.assert_allclose(loss[np.argsort(task.people)], expected)
+    np.testing.assert_allclose(loss[np.argsort(task.users)], expected)
 
 
 def test_labels_and_comparisons_are_one_likelihood():

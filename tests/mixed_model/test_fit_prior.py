@@ -17,7 +17,7 @@ def test_shards_that_are_sent_bytes_learn_the_same_prior(loss):
     shards = PickledShards(tasks, 3)
     here, there = (
         learn(
-            people,
+            users,
             coordinates.n_weights,
             coordinates.size,
             1,
@@ -25,7 +25,7 @@ def test_shards_that_are_sent_bytes_learn_the_same_prior(loss):
             tol=1e-10,
             max_iter=500,
         )
-        for people in (tasks, shards)
+        for users in (tasks, shards)
     )
     found, its = here.model.prior, there.model.prior
     np.testing.assert_allclose(its.mean, found.mean, atol=1e-4)

@@ -67,7 +67,7 @@ def test_nobody_depends_on_who_else_has_few_or_many_labels():
         for number in range(len(tasks.plan)):
             task = tasks.task(number)
             found = find_mode(task, prior, LogisticLikelihood(), gain=1e-3, nearly=True)
-            names = some.user_ids[task.people].tolist()
+            names = some.user_ids[task.users].tolist()
             yield from zip(names, found.system.z(found.state), strict=True)
 
     together = dict(modes_of(said))
@@ -186,11 +186,11 @@ def test_modes_of_choices_are_those_of_the_definition(seed, n_features):
     points = np.repeat(prior.mean[None], crowd.n_users, axis=0)
     for number in range(len(tasks.plan)):
         mode = find_mode(tasks.task(number), prior, ChoiceLikelihood())
-        points[mode.task.people] += mode.system.z(mode.state) @ prior.root.T
+        points[mode.task.users] += mode.system.z(mode.state) @ prior.root.T
         expected = [
             choice_cost(points[i], coordinates.rows(rows), labels, weights, prior)
             for i, (rows, labels, weights) in enumerate(naive.by_user(crowd))
-            if i in mode.task.people
+            if i in mode.task.users
         ]
         assert (mode.derivatives.loss + mode.penalty).sum() == pytest.approx(sum(expected))
     for i, (features, labels, weights) in enumerate(naive.by_user(crowd)):

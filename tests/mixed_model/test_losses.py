@@ -25,7 +25,7 @@ def test_value_is_that_of_the_definition(crowd, loss):
     w = np.random.default_rng(1).standard_normal(coordinates.size)
     found = np.zeros(crowd.n_users)
     for task in blocks(crowd, loss):
-        found[task.people] = loss.likelihood.at(task.rows @ w, task).loss
+        found[task.users] = loss.likelihood.at(task.rows @ w, task).loss
     cost = naive.PRIOR_LOSSES[loss.name]
     expected = [
         cost(coordinates.rows(features), labels, w, weights)
@@ -66,7 +66,7 @@ def test_whether_labels_of_one_class_teach(crowd, loss):
 
 @every_loss
 def test_newcomers_have_the_coordinates_of_the_crowd_first(crowd, loss):
-    known = HierarchicalRanker(1, loss, max_iter=5, tol=1e-2).fit(crowd).crowd_
+    known = HierarchicalRanker(1, loss, max_iter=5, tol=1e-2).fit(crowd).prior_
     size = known.coordinates.size
     tasks, seen = loss.of_newcomers(crowd, known, 0.3)
     np.testing.assert_array_equal(seen.prior.mean[:size], known.prior.mean)

@@ -36,12 +36,12 @@ def test_weights_that_differ_in_variance_alone_are_no_directions():
     said = simulated(omega, 3)
     whole = HierarchicalRanker().fit(said)
     assert whole.covariance_ == "full"
-    correlation = whole.crowd_.prior.covariance[:6, :6]
+    correlation = whole.prior_.prior.covariance[:6, :6]
     deviations = np.sqrt(correlation.diagonal())
     correlation = correlation / np.outer(deviations, deviations)
     asked = HierarchicalRanker(covariance="diagonal").fit(said)
     np.testing.assert_allclose(
-        deviations, np.sqrt(asked.crowd_.prior.covariance.diagonal()[:6]), atol=0.25
+        deviations, np.sqrt(asked.prior_.prior.covariance.diagonal()[:6]), atol=0.25
     )
     assert np.abs(correlation - np.eye(6)).max() < 0.5
 

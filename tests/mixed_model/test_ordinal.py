@@ -23,28 +23,28 @@ SEVERAL = 30
 def graded():
     """Grades, from 0 to 4, of three people, and a block of them."""
     rng = np.random.default_rng(0)
-    codes, people = rng.integers(0, 5, (3, 12)), np.repeat(np.arange(3), 12)
+    codes, users = rng.integers(0, 5, (3, 12)), np.repeat(np.arange(3), 12)
     task = PaddedRows(
-        people=np.arange(3),
+        users=np.arange(3),
         rows=np.zeros((3, 12, 1)),
         response=codes.astype(float),
         weight=rng.random((3, 12)),
         comparisons=np.full(3, 12.0),
     )
-    return codes, people, task
+    return codes, users, task
 
 
-def likelihoods(codes, people):
+def likelihoods(codes, users):
     grades = codes.ravel().astype(float)
-    first = CumulativeLogit.given(GradeCounts.of(grades, people))
+    first = CumulativeLogit.given(GradeCounts.of(grades, users))
     yield replace(first, use=np.array([0.5, 1.0, 2.0]), slope=1.0)
-    yield StandardNormal.given(GradeCounts.of(grades, people))
+    yield StandardNormal.given(GradeCounts.of(grades, users))
 
 
 def test_pull_and_curvature_are_derivatives(graded):
-    codes, people, task = graded
+    codes, users, task = graded
     eta = np.random.default_rng(1).standard_normal(codes.shape)
-    for likelihood in likelihoods(codes, people):
+    for likelihood in likelihoods(codes, users):
 
         def value(flat, likelihood=likelihood):
             return likelihood.at(flat.reshape(codes.shape), task).loss.sum()
@@ -64,8 +64,8 @@ def test_pull_and_curvature_are_derivatives(graded):
 
 
 def test_loss_is_minus_the_log_probability_of_the_definition(graded):
-    codes, people, task = graded
-    cumulative, normal = likelihoods(codes, people)
+    codes, users, task = graded
+    cumulative, normal = likelihoods(codes, users)
     eta = np.random.default_rng(1).standard_normal(codes.shape)
     padded = np.concatenate([[-np.inf], cumulative.cuts, [np.inf]])
     for i, s in enumerate(cumulative.use):
@@ -76,15 +76,15 @@ def test_loss_is_minus_the_log_probability_of_the_definition(graded):
         expected = 0.5 * task.weight[i] @ (own - eta[i]) ** 2
         assert normal.at(eta, task).loss[i] == pytest.approx(expected)
     for likelihood in (cumulative, normal):
-        each = likelihood.each(eta.ravel(), codes.ravel(), people).reshape(codes.shape)
+        each = likelihood.each(eta.ravel(), codes.ravel(), users).reshape(codes.shape)
         by_user = (task.weight * each).sum(axis=1)
         np.testing.assert_allclose(likelihood.at(eta, task).loss, by_user)
 
 
 def test_with_two_grades_a_cumulative_logit_is_logistic(graded):
-    codes, people, task = graded
+    codes, users, task = graded
     task = replace(task, response=(codes > 2).astype(float))
-    two = CumulativeLogit.given(GradeCounts.of((codes > 2).ravel().astype(float), people))
+    two = CumulativeLogit.given(GradeCounts.of((codes > 2).ravel().astype(float), users))
     two = replace(two, cuts=np.zeros(1))
     eta = np.random.default_rng(1).standard_normal(codes.shape)
     ours, theirs = two.at(eta, task), LogisticLikelihood().at(eta, task)
@@ -97,32 +97,32 @@ def test_with_two_grades_a_cumulative_logit_is_logistic(graded):
 
 def simulated(rng, n_users=40, n=60):
     """Scores, and grades from 1 to 6 with cuts that some people spread twice as far."""
-    people = np.repeat(np.arange(n_users), n)
-    eta = 2.0 * rng.standard_normal(len(people))
+    users = np.repeat(np.arange(n_users), n)
+    eta = 2.0 * rng.standard_normal(len(users))
     cuts, use = np.array([-2.5, -1.0, 0.0, 1.5, 2.0]), np.where(np.arange(n_users) % 2, 2.0, 0.5)
-    noisy = eta + rng.logistic(size=len(people))
-    return people, eta, 1.0 + (noisy[:, None] > use[people, None] * cuts).sum(axis=1), cuts, use
+    noisy = eta + rng.logistic(size=len(users))
+    return users, eta, 1.0 + (noisy[:, None] > use[users, None] * cuts).sum(axis=1), cuts, use
 
 
 def test_cuts_and_slope_are_recovered_from_scores():
-    people, eta, grades, cuts, use = simulated(np.random.default_rng(0), n_users=200)
-    first = replace(CumulativeLogit.given(GradeCounts.of(grades, people)), use=use)
+    users, eta, grades, cuts, use = simulated(np.random.default_rng(0), n_users=200)
+    first = replace(CumulativeLogit.given(GradeCounts.of(grades, users)), use=use)
     none = np.zeros(len(eta))
-    found = first.refined(first.scale.codes(grades), use[people], eta / 3.0, none, free_slope=True)
+    found = first.refined(first.scale.codes(grades), use[users], eta / 3.0, none, free_slope=True)
     np.testing.assert_allclose(found.cuts, cuts, atol=0.15)
     assert found.slope == pytest.approx(3.0, abs=0.1)
-    fixed = first.refined(first.scale.codes(grades), use[people], eta, none, free_slope=False)
+    fixed = first.refined(first.scale.codes(grades), use[users], eta, none, free_slope=False)
     np.testing.assert_allclose(fixed.cuts, cuts, atol=0.15)
     assert fixed.slope == 1.0
-    chances = fixed.chances(eta, none, use[people])
+    chances = fixed.chances(eta, none, use[users])
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
     assert (chances @ fixed.scale.levels).mean() == pytest.approx(grades.mean(), abs=0.05)
 
 
 def test_how_people_use_the_scale():
-    people, _, grades, _, use = simulated(np.random.default_rng(1))
-    scale = GradeScale.given(GradeCounts.of(grades, people))
-    spreads = scale.spreads(GradeCounts.of(grades, people))
+    users, _, grades, _, use = simulated(np.random.default_rng(1))
+    scale = GradeScale.given(GradeCounts.of(grades, users))
+    spreads = scale.spreads(GradeCounts.of(grades, users))
     assert spreads[use < 1].mean() > 1.2 * spreads[use > 1].mean()
     alike = GradeScale.given(
         GradeCounts.of(np.tile([1.0, 2.0, 3.0], 20), np.repeat(np.arange(20), 3))
@@ -198,7 +198,7 @@ def test_grades_go_with_covariates_and_without_items(loss):
     ages = {person: {"age": float(person % 5)} for person in range(24)}
     ranker = HierarchicalRanker(loss=loss, n_item_factors=0, n_groups=0)
     ranker.fit(said.with_user_features(ages))
-    assert set(ranker.explained_by_people_) == {"age"}
+    assert set(ranker.explained_by_users_) == {"age"}
     assert ranker.newcomer(users=["x"], user_features={"x": {"age": 2.0}}).coef.shape == (1, 3)
     ranker.set_params(item_effects=False).fit(said)
     assert not ranker.item_effects_
@@ -229,12 +229,12 @@ def test_words_are_predicted_as_words_and_yes_or_no_has_no_grades():
 
 def test_slopes_are_those_of_the_loss():
     rng = np.random.default_rng(0)
-    people = np.repeat(np.arange(4), 30)
+    users = np.repeat(np.arange(4), 30)
     grades = np.clip(np.round(3 + rng.normal(size=120)), 1, 5)
-    grading = replace(CumulativeLogit.given(GradeCounts.of(grades, people)), slope=1.3)
+    grading = replace(CumulativeLogit.given(GradeCounts.of(grades, users)), slope=1.3)
     codes, eta, step = grading.scale.codes(grades), rng.normal(size=120), 1e-4
-    at = [grading.each(eta + move, codes, people) for move in (-step, 0.0, step)]
-    slope, curvature = grading.slopes(eta, codes, grading.use[people])
+    at = [grading.each(eta + move, codes, users) for move in (-step, 0.0, step)]
+    slope, curvature = grading.slopes(eta, codes, grading.use[users])
     assert np.allclose(slope, (at[0] - at[2]) / (2 * step), atol=1e-6)
     assert np.allclose(curvature, (at[0] - 2 * at[1] + at[2]) / step**2, atol=1e-5)
 
@@ -284,11 +284,11 @@ def test_grades_tell_more_of_a_new_item_than_which_are_above_the_cut():
 
 def test_shifts_are_found_from_far_away():
     grades = np.concatenate([np.tile([1.0, 2, 3, 4, 5], 20), np.repeat([1.0, 4, 5], [2, 40, 200])])
-    people = np.concatenate([np.repeat(np.arange(10), 10), np.full(242, 10)])
-    first = CumulativeLogit.given(GradeCounts.of(grades, people))
+    users = np.concatenate([np.repeat(np.arange(10), 10), np.full(242, 10)])
+    first = CumulativeLogit.given(GradeCounts.of(grades, users))
     codes, eta = first.scale.codes(grades), np.zeros(len(grades))
-    near = first.with_shifts(codes, people, eta, variance=9.0)
-    far = replace(first, shifts=np.full(11, 3.0)).with_shifts(codes, people, eta, variance=9.0)
+    near = first.with_shifts(codes, users, eta, variance=9.0)
+    far = replace(first, shifts=np.full(11, 3.0)).with_shifts(codes, users, eta, variance=9.0)
     np.testing.assert_allclose(far.shifts, near.shifts, atol=1e-3)
 
 

@@ -194,7 +194,7 @@ def test_next_items_of_the_auc_loss(schools, items):
     ranker = HierarchicalRanker(1, "auc", unknown="consensus").fit(schools.annotations)
     assert len(ranker.next_items(0, items, n=2)) == 2
     # Far from the mean tells most where all labels tell alike.
-    far = np.linalg.norm((items - ranker.crowd_.coordinates.origin) / ranker.scale_, axis=1)
+    far = np.linalg.norm((items - ranker.prior_.coordinates.origin) / ranker.scale_, axis=1)
     assert far[ranker.next_items("somebody new", items)[0]] > np.median(far)
 
 

@@ -94,13 +94,13 @@ def test_corrected_steps_keep_what_they_promise(schools, small_samples):
 @pytest.mark.slow
 def test_covariates_and_items_are_learned_from_everybody(schools, small_samples):
     some = schools.of_users(schools.user_ids[:1250].tolist())
-    people = {person: {"age": float(place % 7)} for place, person in enumerate(some.user_ids)}
+    users = {person: {"age": float(place % 7)} for place, person in enumerate(some.user_ids)}
     known = Annotations(
         users=some.users,
         items=None,
         labels=some.labels,
         features=some.X[:, :3],
-        user_features=people,
+        user_features=users,
     )
     assert HierarchicalRanker(n_groups=1, tol=1e-2).fit(known).sampling_ is None
     crossed = HierarchicalRanker(n_groups=1, n_item_factors=0, tol=1e-2).fit(some)

@@ -24,7 +24,7 @@ def test_what_is_nearly_known_claims_no_more_than_labels_say():
     mode = find_mode(task, prior, LogisticLikelihood())
     found = _nearly_known(mode, prior, rank).astype(np.float64)
     best = _known(mode.system, mode.derivatives.curvature, rank) @ prior.root.T
-    for person in range(len(task.people)):
+    for person in range(len(task.users)):
         rows = mode.derivatives.curvature.times_root_back(task.rows)[person]
         exact = np.linalg.inv(np.linalg.inv(prior.covariance) + rows.T @ rows)
         claimed = prior.covariance - found[person].T @ found[person]
@@ -36,11 +36,11 @@ def test_what_is_nearly_known_claims_no_more_than_labels_say():
 def test_points_of_people_in_shards_are_asked_for():
     said = make_schools(40, 12, 200, 8, n_schools=2, random_state=1).annotations
     ranker = HierarchicalRanker(n_groups=1, item_effects=False).fit(said)
-    crowd = ranker.crowd_
+    crowd = ranker.prior_
     tasks = PRIOR_LOSSES["logistic"].tasks(said, crowd.coordinates)
     here, there = (
-        posterior_of(people, said.n_users, crowd, pulls=WarmStarts(), rank=4)
-        for people in (tasks, PickledShards(tasks, 3))
+        posterior_of(users, said.n_users, crowd, pulls=WarmStarts(), rank=4)
+        for users in (tasks, PickledShards(tasks, 3))
     )
     np.testing.assert_allclose(there[0], here[0], atol=1e-7)
     np.testing.assert_allclose(

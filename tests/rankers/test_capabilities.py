@@ -41,10 +41,10 @@ def test_every_model_answers_the_same_questions(crowd, tmp_path):
             assert isinstance(model, ReadableModel)
             assert list(model.rankers_) == attributes
             assert model.has_attributes == (attributes != [NAMELESS])
-            assert sorted(model.people_.tolist()) == sorted(crowd.user_ids.tolist())
+            assert sorted(model.users_.tolist()) == sorted(crowd.user_ids.tolist())
             assert model.feature_names_.tolist() == list(crowd.feature_names)
             for name in attributes:
-                users = model._ranker_of(name).people_
+                users = model._ranker_of(name).users_
                 np.testing.assert_array_equal(users, model.rankers_[name].users_)
             with pytest.raises(KeyError):
                 model._ranker_of("wide")
@@ -53,10 +53,10 @@ def test_every_model_answers_the_same_questions(crowd, tmp_path):
 @pytest.mark.seconds
 def test_what_was_kept(crowd, tmp_path):
     (alone, _), (searched, _), (several, _) = models(crowd)
-    assert len(alone.kept_) == len(crowd)
-    assert searched.kept_ is None  # it learns from statistics
-    assert several.kept_.n_items == crowd.n_items
-    assert load(save(alone, tmp_path / "bare.likeminds")).kept_ is None
+    assert len(alone.training_annotations_) == len(crowd)
+    assert searched.training_annotations_ is None  # it learns from statistics
+    assert several.training_annotations_.n_items == crowd.n_items
+    assert load(save(alone, tmp_path / "bare.likeminds")).training_annotations_ is None
 
 
 @pytest.mark.seconds

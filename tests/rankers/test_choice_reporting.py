@@ -33,7 +33,7 @@ def test_draws_take_the_prior_to_the_maximum(crowd, ranker):
     assert after.value > before.value - 2 * after.error
     assert ranker.converged_
     assert ranker.objective_ == pytest.approx(-after.value, abs=3.0)
-    assert np.count_nonzero(np.triu(ranker.crowd_.prior.covariance.round(9), 1)) == 0
+    assert np.count_nonzero(np.triu(ranker.prior_.prior.covariance.round(9), 1)) == 0
 
 
 def test_summary_covers_the_truth(table):
@@ -75,7 +75,7 @@ def test_correlations_are_part_of_a_full_table(crowd):
     table = ranker.summary(draws=50)
     found = np.array([[row[name] for name in crowd.feature_names] for row in table.correlations])
     np.testing.assert_allclose(found.diagonal(), 1.0)
-    covariance = ranker.crowd_.prior.covariance
+    covariance = ranker.prior_.prior.covariance
     assert found[0, 1] == pytest.approx(
         covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1])
     )
@@ -131,7 +131,7 @@ def groups_of(own):
 def test_a_bounded_mode_is_the_best_within_the_bounds():
     crowd, _ = make_choices([-0.3, 1.0], np.diag([0.7, 0.3]), n_users=20, n_sets=5, seed=1)
     ranker = HierarchicalRanker(signs={0: -1}, draws=40).fit(crowd)
-    prior, coordinates = ranker.crowd_.prior, ranker.crowd_.coordinates
+    prior, coordinates = ranker.prior_.prior, ranker.prior_.coordinates
     person = int(np.abs(ranker.coef_[:, 0]).argmin())
     own = crowd.of_user(crowd.user_ids[person])
     precision = np.linalg.inv(prior.covariance)

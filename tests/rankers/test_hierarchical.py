@@ -234,12 +234,12 @@ def test_the_form_of_omega_is_the_one_asked_for(schools):
     for form, ranker in (("full", full), ("diagonal", diagonal), ("low_rank", low_rank)):
         assert ranker.covariance_ == form
         assert len(ranker.directions_) == ranker.n_groups_
-    omega = diagonal.crowd_.prior.covariance
+    omega = diagonal.prior_.prior.covariance
     np.testing.assert_array_equal(omega, np.diag(omega.diagonal()))
-    assert low_rank.crowd_.prior.rank == low_rank.n_groups_
-    assert full.crowd_.prior.rank == len(omega) - 1
+    assert low_rank.prior_.prior.rank == low_rank.n_groups_
+    assert full.prior_.prior.rank == len(omega) - 1
     two = HierarchicalRanker(2, covariance="full", item_effects=False).fit(schools.annotations)
-    found, wanted = two.crowd_.prior.covariance, full.crowd_.prior.covariance
+    found, wanted = two.prior_.prior.covariance, full.prior_.prior.covariance
     np.testing.assert_allclose(found, wanted, rtol=1e-3)  # as exact as the fits are
     assert len(two.directions_) == 2
 

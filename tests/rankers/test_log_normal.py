@@ -25,10 +25,10 @@ def make_log_choices(n_users=80, n_sets=8, seed=0, set_size=3):
     X = rng.standard_normal((n_users, n_sets, set_size, 2)) * [1.0, 5.0]
     utility = np.einsum("isjd,id->isj", X, weights / [1.0, 5.0]) + rng.gumbel(size=X.shape[:3])
     chosen = utility.argmax(axis=2)[:, :, None] == np.arange(set_size)
-    people = np.repeat(np.arange(n_users), n_sets * set_size)
+    users = np.repeat(np.arange(n_users), n_sets * set_size)
     groups = np.repeat(np.arange(n_users * n_sets), set_size)
     said = Annotations(
-        people,
+        users,
         None,
         chosen.ravel(),
         X.reshape(-1, 2),
@@ -59,7 +59,7 @@ def test_log_normal_weights_are_learned(log_ranker):
 
 def test_the_likelihood_of_log_normal_weights_is_that_of_draws_from_the_prior(log_ranker):
     ranker, crowd, _ = log_ranker
-    prior, scale = ranker.crowd_.simulated, ranker.crowd_.coordinates.scale
+    prior, scale = ranker.prior_.simulated, ranker.prior_.coordinates.scale
     drawn = np.random.default_rng(1).standard_normal((20_000, 2)) @ prior.root.T + prior.mean
     drawn[:, 0] = -np.exp(drawn[:, 0])
     found = ranker.log_likelihood(draws=1000)
@@ -110,7 +110,7 @@ def test_shares_and_elasticities_of_log_normal_weights(log_ranker):
     moved = ranker.elasticities(market, "price")
     expected = (dearer.rows[1]["share"] / shares.rows[1]["share"] - 1) / 0.1
     assert moved.rows[1]["dear"] == pytest.approx(expected, rel=0.15)
-    everybody = ranker.crowd_.everybody
+    everybody = ranker.prior_.everybody
     assert everybody.mean[0] == pytest.approx(ranker.consensus_[0] * ranker.scale_[0])
 
 
@@ -136,7 +136,7 @@ def test_newcomers_updates_and_files_keep_log_normal_weights(log_ranker, tmp_pat
     named = {"choice_sets": own.choice_set_codes, "feature_names": list(crowd.feature_names)}
     again.update(Annotations([99] * 24, None, own.labels, own.X, **named))
     assert again.coef_[-1, 0] < 0
-    assert again.crowd_.logs is not None
+    assert again.prior_.logs is not None
 
 
 def test_log_normal_beside_censored_and_fixed_weights():
@@ -159,9 +159,9 @@ def test_log_normal_beside_censored_and_fixed_weights():
 
 
 def test_log_normal_weights_do_not_move_with_covariates(crowd):
-    people = {person: {"age": k % 7} for k, person in enumerate(crowd.user_ids)}
+    users = {person: {"age": k % 7} for k, person in enumerate(crowd.user_ids)}
     with pytest.raises(ValueError):
-        HierarchicalRanker(**LOGS, draws=20).fit(crowd.with_user_features(people))
+        HierarchicalRanker(**LOGS, draws=20).fit(crowd.with_user_features(users))
 
 
 def test_what_is_interrupted_has_the_signs(crowd):

@@ -51,7 +51,7 @@ def model(crowds):
 
 def test_it_is_one_ranker_per_attribute(model, crowds, items):
     assert model.attributes_ == list(crowds) == list(model.rankers_)
-    assert len(model.people_) == 10 + 3 * 15
+    assert len(model.users_) == 10 + 3 * 15
     assert model.n_features_in_ == 6
     users = ["all3"] * 39 + ["a12"]
     together = model.decision_function(items, users)
@@ -186,8 +186,8 @@ def test_newcomers(model, crowds, items):
 def test_several_newcomers_by_several_attributes(model, crowds, items):
     said = {"open": crowds["open"][:60], "pointy": crowds["pointy"][:75]}
     new = model.newcomer(said)
-    people = {name: one.users.tolist() for name, one in new.posterior.items()}
-    (other,) = set(people["pointy"]) - set(people["open"])
+    positions = {name: one.users.tolist() for name, one in new.posterior.items()}
+    (other,) = set(positions["pointy"]) - set(positions["open"])
     users = np.array(["all0", "all0", other], dtype=object)
     scores = new.decision_function(items[:3], users)
     assert scores[2, 1] == pytest.approx(items[2] @ model.rankers_["open"].consensus_)
@@ -212,7 +212,7 @@ def test_more_labels(crowds, tmp_path):
     for grown in (load(path).update(more), model.update(more)):
         assert grown.attributes_ == ["comfortable", "open", "pointy"]
         assert grown.fingerprints_ == whole.fingerprints_
-        assert sorted(grown.people_.tolist()) == sorted(whole.people_.tolist())
+        assert sorted(grown.users_.tolist()) == sorted(whole.users_.tolist())
         for name in crowds:
             np.testing.assert_allclose(
                 grown.rankers_[name].coef_, whole.rankers_[name].coef_, atol=1e-2

@@ -46,8 +46,8 @@ def fitted(request, schools):
 def held_out(crowd, n_new, n_labels, seed=0):
     """Divide a crowd into those who are there, a few labels of the others, and their rest."""
     rng = np.random.default_rng(seed)
-    people = rng.permutation(crowd.user_ids)
-    there, new = crowd.of_users(people[n_new:]), crowd.of_users(people[:n_new])
+    users = rng.permutation(crowd.user_ids)
+    there, new = crowd.of_users(users[n_new:]), crowd.of_users(users[:n_new])
     order, offsets = new.user_index()
     first = np.zeros(len(new), dtype=bool)
     for person in range(new.n_users):
@@ -202,8 +202,8 @@ def objective(ranker, said, knee=None):
         "least_squares": negative + positive,
         "least_squares_raw": 1.0,
     }
-    prior = ranker.crowd_.prior
-    strength = ranker.crowd_.likelihood.precision * counts[ranker.loss]
+    prior = ranker.prior_.prior
+    strength = ranker.prior_.likelihood.precision * counts[ranker.loss]
     residual = prior.residual[0]
     loadings, mean = residual * prior.loadings, ranker.consensus_ * ranker.scale_
     knee = ranker.knee_ if knee is None else knee
@@ -256,15 +256,15 @@ def test_the_knee_lets_people_be_different(schools):
 def test_how_people_differ_is_learned(schools):
     ranker = ThreeLevelRanker(n_groups=2).fit(schools)
     deviation = (ranker.coef_ - ranker.consensus_) * ranker.scale_
-    prior = ranker.crowd_.prior
+    prior = ranker.prior_.prior
     assert np.trace(prior.covariance) == pytest.approx(deviation.var(axis=0).sum(), rel=0.1)
     assert ranker.knee_ >= np.sqrt(8) * prior.residual[0]
     # Noisier labels, less precision.
     rng = np.random.default_rng(0)
     flipped = np.where(rng.random(len(schools)) < 0.25, ~schools.labels, schools.labels)
     noisy = Annotations(schools.users, None, flipped, schools.X)
-    less = ThreeLevelRanker(n_groups=2).fit(noisy).crowd_.likelihood.precision
-    assert less < ranker.crowd_.likelihood.precision
+    less = ThreeLevelRanker(n_groups=2).fit(noisy).prior_.likelihood.precision
+    assert less < ranker.prior_.likelihood.precision
 
 
 @pytest.mark.seconds
@@ -281,7 +281,7 @@ def test_the_precision_is_that_of_the_definition():
         pairs = negative * positive / (negative + positive)
         loss = LOSSES["auc"].of(statistics, ranker.scale_).value(weights[None])
         squares, observations = squares + pairs * 2 * loss, observations + 2 * pairs
-    assert ranker.crowd_.likelihood.precision == pytest.approx(observations / squares, rel=1e-6)
+    assert ranker.prior_.likelihood.precision == pytest.approx(observations / squares, rel=1e-6)
 
 
 @pytest.mark.parametrize("n_users", [1, 2])

@@ -100,11 +100,11 @@ def test_as_good_a_forecast_as_either_extreme():
 
 def test_what_counts_is_learned_and_kept(told, tmp_path):
     ranker, test, _ = told
-    assert 0.0 <= ranker.label_doubt_ <= 2.0
+    assert 0.0 <= ranker.variance_scale_ <= 2.0
     again = load(save(ranker, tmp_path / "model.likeminds"))
     assert again.predict_proba(test) == pytest.approx(ranker.predict_proba(test))
     # Files of old say nothing of it: all of the variance counts.
-    again.label_doubt_ = None
+    again.variance_scale_ = None
     eta, variance, _ = scores_and_variances(ranker, test, None)
     assert again.predict_proba(test)[:, 1] == pytest.approx(damped(eta, variance), abs=1e-6)
 

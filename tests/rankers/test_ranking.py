@@ -18,9 +18,9 @@ def crowd():
     rng = np.random.default_rng(0)
     features = {f"i{j}": rng.normal(size=2) for j in range(12)}
     rows = [(f"p{i}", f"i{j}") for i in range(8) for j in rng.permutation(12)[:8]]
-    people, items = zip(*rows, strict=True)
+    users, items = zip(*rows, strict=True)
     labels = [features[item][int(person[1]) % 2] > 0 for person, item in rows]
-    return Annotations(people, items, labels, features)
+    return Annotations(users, items, labels, features)
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +72,13 @@ def test_what_one_person_praised_does_not_come_before_what_all_like():
     liked = {"loved": 0.95, "fair": 0.6, "poor": 0.2, "bad": 0.1}
     rows = [(i, name, rng.random() < share) for i in range(60) for name, share in liked.items()]
     rows += [(i, f"rare {i}", i < 10) for i in range(30)]
-    people, items, labels = zip(*rows, strict=True)
-    ranker = HierarchicalRanker(n_item_factors=0).fit(Annotations(people, items, labels))
+    users, items, labels = zip(*rows, strict=True)
+    ranker = HierarchicalRanker(n_item_factors=0).fit(Annotations(users, items, labels))
     ranking = ranker.rank()
     assert ranking.items[0] == "loved"
     place = {item: rank for rank, item in enumerate(ranking.items.tolist())}
     assert place["fair"] < min(rank for item, rank in place.items() if "rare" in item)
-    ids, features = ranker.kept_.distinct_items()
+    ids, features = ranker.training_annotations_.distinct_items()
     expected = ranker.decision_function(features, items=ids)
     error = dict(zip(ranker.items_.tolist(), ranker.item_effect_error_, strict=True))
     sure = {item: s - 1.645 * error[item] for item, s in zip(ids.tolist(), expected, strict=True)}
@@ -93,9 +93,9 @@ def test_what_one_person_praised_does_not_come_before_what_all_like():
 
 
 def test_new_items_need_features_or_a_lenient_ranker():
-    people, items = np.repeat(np.arange(12), 8), np.tile(np.arange(8), 12)
-    labels = (items + people % 3) > 4
-    ranker = HierarchicalRanker(n_item_factors=0).fit(Annotations(people, items, labels))
+    positions, items = np.repeat(np.arange(12), 8), np.tile(np.arange(8), 12)
+    labels = (items + positions % 3) > 4
+    ranker = HierarchicalRanker(n_item_factors=0).fit(Annotations(positions, items, labels))
     rows, users = np.empty((2, 0)), [0, 0]
     ranker.set_params(unknown="consensus")
     assert np.isfinite(ranker.decision_function(rows, users, items=[7, 99])).all()

@@ -11,18 +11,18 @@ def fitted(request):
     crowd = make_schools(25, 20, 30, 6, n_schools=2, random_state=1).annotations
     ranker = request.param().fit(crowd)
     ids, features = crowd.distinct_items()
-    people = ranker.users_
-    scores = np.stack([ranker.decision_function(features, [p] * len(ids), ids) for p in people])
-    return ranker, people, crowd, scores
+    users = ranker.users_
+    scores = np.stack([ranker.decision_function(features, [p] * len(ids), ids) for p in users])
+    return ranker, users, crowd, scores
 
 
 def test_people_by_the_correlation_of_their_scores(fitted):
-    ranker, people, crowd, scores = fitted
+    ranker, users, crowd, scores = fitted
     plain = np.corrcoef(scores)[3]
-    found = ranker.similar_users(people[3], k=None, items=crowd)
-    assert len(found) == len(people) - 1
-    assert people[3] not in found.ids
-    by_user = dict(zip(people, plain, strict=True))
+    found = ranker.similar_users(users[3], k=None, items=crowd)
+    assert len(found) == len(users) - 1
+    assert users[3] not in found.ids
+    by_user = dict(zip(users, plain, strict=True))
     assert found.likeness == pytest.approx([by_user[one] for one in found.ids])
     assert np.all(np.diff(found.likeness) <= 0)
 
@@ -39,17 +39,17 @@ def test_items_by_the_correlation_of_their_scores_over_people(fitted):
 
 
 def test_as_a_table_and_a_page(fitted):
-    ranker, people, crowd, _ = fitted
-    found = ranker.similar_users(people[0], k=4, items=crowd)
+    ranker, users, crowd, _ = fitted
+    found = ranker.similar_users(users[0], k=4, items=crowd)
     assert found.table().column_names == ["user", "likeness"]
     assert [one for one, _ in found] == found.ids.tolist()
     assert "<table>" in ranker.similar_items(crowd.item_ids[0], items=crowd)._repr_html_()
-    assert repr(found).startswith(f"People most like {people[0]}: ")
+    assert repr(found).startswith(f"People most like {users[0]}: ")
 
 
 def test_bad_input(fitted):
-    ranker, people, crowd, _ = fitted
+    ranker, users, crowd, _ = fitted
     with pytest.raises(ValueError):
-        ranker.similar_users(people[0], k=0, items=crowd)
+        ranker.similar_users(users[0], k=0, items=crowd)
     with pytest.raises(KeyError):
         ranker.similar_items("nothing", items=crowd)

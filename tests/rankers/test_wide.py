@@ -68,7 +68,7 @@ def test_everything_works_in_few_coordinates(crowd, kept, monkeypatch, tmp_path)
     narrowed(monkeypatch, kept)
     train, test, _ = crowd
     ranker = HierarchicalRanker(wide=True, unknown="consensus").fit(train)
-    assert ranker.crowd_.coordinates.n_weights == min(kept, 40)
+    assert ranker.prior_.coordinates.n_weights == min(kept, 40)
     assert ranker.information_.shape[2] == min(kept, 40)
     again = likeminds.load(likeminds.save(ranker, tmp_path / "wide.likeminds"))
     np.testing.assert_array_equal(again.decision_function(test), ranker.decision_function(test))
@@ -76,8 +76,8 @@ def test_everything_works_in_few_coordinates(crowd, kept, monkeypatch, tmp_path)
         assert "coef_" not in vars(ranker)
         assert "coef_" not in vars(again)
     weights = np.vstack([ranker.coef_, ranker.consensus_])
-    people = [ranker.users_.tolist().index(user) for user in test.users]
-    expected = np.einsum("nd,nd->n", test.X, weights[people])
+    users = [ranker.users_.tolist().index(user) for user in test.users]
+    expected = np.einsum("nd,nd->n", test.X, weights[users])
     np.testing.assert_allclose(ranker.decision_function(test), expected, atol=1e-10)
     np.testing.assert_allclose(
         ranker.decision_function(few := test.X[:9], ["nobody"] * 9), few @ ranker.consensus_
@@ -100,8 +100,8 @@ def test_everything_works_in_few_coordinates(crowd, kept, monkeypatch, tmp_path)
 def test_uncertainty_beyond_the_coordinates_is_the_priors(crowd, monkeypatch):
     narrowed(monkeypatch)
     ranker = HierarchicalRanker(wide=True, unknown="consensus").fit(crowd[0])
-    crowd_, features = ranker.crowd_, crowd[1].X[:50]
-    coordinates, wider = crowd_.coordinates, crowd_.predictive
+    prior_, features = ranker.prior_, crowd[1].X[:50]
+    coordinates, wider = prior_.coordinates, prior_.predictive
     moved = (features - coordinates.origin) / coordinates.scale
     outside = moved - moved @ coordinates.basis @ coordinates.basis.T
     inside = np.einsum(

@@ -83,13 +83,13 @@ def test_shares_are_votes_and_predictions(opposed, ranker, found):
     labels = dict(zip(zip(said.user_codes, said.item_codes, strict=True), said.labels, strict=True))
     for i in range(60):
         rows = said.features
-        own = ranker.crowd_.items.of(said.item_ids)
+        own = ranker.prior_.items.of(said.item_ids)
         eta = rows @ ranker.coef_[i] + ranker.intercept_[i]
         eta += own.effects + own.factors @ ranker.factor_weights_[i]
-        points = np.hstack([ranker.crowd_.coordinates.rows(rows), own.factors])
+        points = np.hstack([ranker.prior_.coordinates.rows(rows), own.factors])
         variance = np.einsum("np,pq,nq->n", points, ranker._posterior().covariance(i), points)
-        size = ranker.crowd_.coordinates.size
-        weighed = ranker.crowd_.prior.covariance[size:, size:]
+        size = ranker.prior_.coordinates.size
+        weighed = ranker.prior_.prior.covariance[size:, size:]
         variance += own.doubt + np.trace(own.unsure @ weighed, axis1=1, axis2=2)
         k = 1 / np.sqrt(1 + np.pi / 8 * variance)
         for j in range(N_ITEMS):
@@ -175,14 +175,14 @@ def test_a_sample_of_people_speaks_for_all(opposed, ranker, found, monkeypatch):
 
 def test_calibration_is_the_best_there_is():
     rng = np.random.default_rng(0)
-    scores, people = rng.normal(3.0, 2.0, 300), rng.integers(4, size=300)
-    labels = rng.random(300) < expit(0.7 * scores - 2 + people)
+    scores, users = rng.normal(3.0, 2.0, 300), rng.integers(4, size=300)
+    labels = rng.random(300) < expit(0.7 * scores - 2 + users)
     weight = rng.uniform(0.5, 2.0, 300)
-    factor, numbers = calibrate(scores, labels, people, 5, weight)
+    factor, numbers = calibrate(scores, labels, users, 5, weight)
     assert numbers[4] == pytest.approx(numbers[:4].mean())  # said nothing: the crowd's
-    pull = weight * (labels - expit(factor * scores + numbers[people]))
+    pull = weight * (labels - expit(factor * scores + numbers[users]))
     assert pull @ scores == pytest.approx(0, abs=1e-4)
-    own = np.bincount(people, weights=pull, minlength=5)
+    own = np.bincount(users, weights=pull, minlength=5)
     np.testing.assert_allclose(own, numbers - numbers.mean(), atol=1e-4)
 
 
@@ -190,7 +190,7 @@ def test_without_labels_scores_are_no_probabilities(opposed):
     said, _, _ = opposed
     bare = ThreeLevelRanker().fit(said)
     items = Items.of_annotations(said, np.random.default_rng(0))
-    assert bare.kept_ is None
+    assert bare.training_annotations_ is None
     found = find_schools(bare, items)
     assert found.soft_labels is None
     assert found.agreed == ()

@@ -25,9 +25,9 @@ def crowd():
     shared, apart = np.repeat([2.0, -2.0, 0.0, 0.0], 10), np.repeat([0.0, 0.0, 2.0, -2.0], 10)
     log_odds = shared + side[:, None] * apart
     seen = rng.random(log_odds.shape) < 0.6
-    people, items = np.nonzero(seen)
-    labels = rng.random(len(people)) < expit(log_odds[people, items])
-    said = Annotations(people, np.array(ids, dtype=object)[items], labels, verb="like")
+    users, items = np.nonzero(seen)
+    labels = rng.random(len(users)) < expit(log_odds[users, items])
+    said = Annotations(users, np.array(ids, dtype=object)[items], labels, verb="like")
     return said, side, HierarchicalRanker(n_item_factors=1).fit(said)
 
 

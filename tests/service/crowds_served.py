@@ -19,16 +19,16 @@ def votes_on(rng: Any, strength: float = 2.0) -> tuple[Any, Any, Any, Any]:
     camp = np.where(np.arange(N_PEOPLE) % 2, 1.0, -1.0)[:, None]
     features = np.column_stack([np.arange(N_ITEMS) % 2, rng.random(N_ITEMS)])
     scores = strength * camp * (features[:, 0] - 0.5) + features[:, 1]
-    people, items = np.nonzero(np.ones((N_PEOPLE, N_ITEMS)))
-    return people, items, scores[people, items] + rng.logistic(size=len(people)), features
+    users, items = np.nonzero(np.ones((N_PEOPLE, N_ITEMS)))
+    return users, items, scores[users, items] + rng.logistic(size=len(users)), features
 
 
 def films(*, features: bool = True, titles: bool = True) -> Any:
     """Return a ranker of stars from 0.5 to 5 in halves."""
-    people, items, scores, rows = votes_on(np.random.default_rng(0))
+    users, items, scores, rows = votes_on(np.random.default_rng(0))
     stars = np.clip(np.round(2 * (2.5 + 0.7 * scores)) / 2, 0.5, 5)
     said = Annotations(
-        [f"user-{n}" for n in people],
+        [f"user-{n}" for n in users],
         [f"film-{n}" for n in items],
         stars,
         rows if features else None,
@@ -42,13 +42,13 @@ def films(*, features: bool = True, titles: bool = True) -> Any:
 
 def deliberation(*, texts: bool = True, graded: bool = False) -> Any:
     """Return a ranker of votes: agree and disagree, or also pass, without features."""
-    people, items, scores, _ = votes_on(np.random.default_rng(1))
+    users, items, scores, _ = votes_on(np.random.default_rng(1))
     words = np.where(scores > 0.5, "agree", "disagree").astype(object)
     more: dict[str, Any] = {"positive": "agree"}
     if graded:
         words[np.abs(scores - 0.5) < 0.3] = "pass"
         more = {"grades": ["disagree", "pass", "agree"]}
-    said = Annotations(people, [f"s{n}" for n in items], words, verb="agree with", **more)
+    said = Annotations(users, [f"s{n}" for n in items], words, verb="agree with", **more)
     ranker = HierarchicalRanker().fit(said)
     if texts:
         ranker.name_items({f"s{n}": f'Pay for "park {n}" with less money.' for n in range(N_ITEMS)})
@@ -57,19 +57,19 @@ def deliberation(*, texts: bool = True, graded: bool = False) -> Any:
 
 def ratings() -> Any:
     """Return a ranker of grades from -10 to 10, more than fit on buttons."""
-    people, items, scores, _ = votes_on(np.random.default_rng(2))
+    users, items, scores, _ = votes_on(np.random.default_rng(2))
     grades = np.clip(np.round(4 * scores), -10, 10)
-    return HierarchicalRanker().fit(Annotations(people, items, grades, grades=True))
+    return HierarchicalRanker().fit(Annotations(users, items, grades, grades=True))
 
 
 def choices(*, features: bool = True) -> Any:
     """Return a ranker of choices among four offers."""
-    people, items, scores, rows = votes_on(np.random.default_rng(3))
-    sets = len(people) // 4
-    best = np.zeros(len(people), dtype=bool)
+    users, items, scores, rows = votes_on(np.random.default_rng(3))
+    sets = len(users) // 4
+    best = np.zeros(len(users), dtype=bool)
     best[4 * np.arange(sets) + scores.reshape(sets, 4).argmax(axis=1)] = True
     said = Annotations(
-        people,
+        users,
         [f"offer-{n}" for n in items],
         best,
         rows if features else np.eye(N_ITEMS),
@@ -82,15 +82,15 @@ def choices(*, features: bool = True) -> Any:
 
 def comparisons() -> Any:
     """Return a ranker of pairs of items that have ids alone."""
-    people, items, scores, _ = votes_on(np.random.default_rng(4))
+    users, items, scores, _ = votes_on(np.random.default_rng(4))
     pairs = scores.reshape(-1, 2)
     best = (pairs == pairs.max(axis=1, keepdims=True)).ravel()
     said = Annotations(
-        people,
+        users,
         items,
         best,
         np.eye(N_ITEMS),
-        choice_sets=np.repeat(np.arange(len(people) // 2), 2),
+        choice_sets=np.repeat(np.arange(len(users) // 2), 2),
         item_ids=np.arange(N_ITEMS),
     )
     return HierarchicalRanker(loss="choice").fit(said)
@@ -99,8 +99,8 @@ def comparisons() -> Any:
 def likes(*, alike: bool = False) -> Any:
     """Return a ranker of likes by people who differ, or who do not."""
     rng = np.random.default_rng(5)
-    people, items, scores, rows = votes_on(rng, 0.0 if alike else 3.0)
-    said = Annotations(people, items, scores > 0.5, rows, item_ids=np.arange(N_ITEMS))
+    users, items, scores, rows = votes_on(rng, 0.0 if alike else 3.0)
+    said = Annotations(users, items, scores > 0.5, rows, item_ids=np.arange(N_ITEMS))
     return HierarchicalRanker().fit(said)
 
 

@@ -101,5 +101,5 @@ def test_a_model_of_several_attributes_is_refreshed(client, several):
     client.delete("/v1/people/person-03/data")
     refresh_file(several)
     assert holder.swap_model()
-    assert "person-03" not in holder.current.people
-    assert "ann" in holder.current.people
+    assert "person-03" not in holder.current.users
+    assert "ann" in holder.current.users

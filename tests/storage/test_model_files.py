@@ -234,14 +234,14 @@ def test_models_of_old_take_newcomers_and_updates_as_they_did(tmp_path, name, we
     old = load(DATA / f"{name}.format-3.likeminds")
     renewed = load(save(old, tmp_path / "m", with_data=True))
     for model in (old, renewed):
-        new, rows, people = model.newcomer(crowd[:40]), crowd.X[:40], crowd.users[:40]
+        new, rows, users = model.newcomer(crowd[:40]), crowd.X[:40], crowd.users[:40]
         found = {
             "coef": new.coef,
-            "error": new.standard_error(rows, people),
+            "error": new.standard_error(rows, users),
             "single": model.newcomer(crowd.X[:9], crowd.labels[:9]).coef,
         }
         if hasattr(model, "standard_error"):
-            found["known"] = model.standard_error(rows, people)
+            found["known"] = model.standard_error(rows, users)
         if f"{name}/updated" in welcomed:
             found["updated"] = model.update(crowd[:16]).coef_
         assert {f"{name}/{what}" for what in found} == {

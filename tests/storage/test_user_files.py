@@ -76,7 +76,7 @@ def names_in(folder):
     return sorted(one.name for one in folder.iterdir())
 
 
-def people_in(folder):
+def users_in(folder):
     return sorted(folder.glob("people-*.safetensors"))
 
 
@@ -201,15 +201,15 @@ def test_it_can_be_copied_pickled_and_saved_as_one_file(ranker, folder, tmp_path
 
 def test_a_model_that_replaces_another_leaves_that_to_whoever_reads_it(ranker, said, folder):
     before = load(folder)
-    first = people_in(folder)
+    first = users_in(folder)
     other = HierarchicalRanker(n_groups=0).fit(said)
     save(other, folder)  # in as many files
     np.testing.assert_array_equal(before.coef_, ranker.coef_)
     np.testing.assert_array_equal(load(folder).coef_, other.coef_)
-    assert len(people_in(folder)) == 10
+    assert len(users_in(folder)) == 10
     save(other, folder, users_per_file=23)
-    assert len(people_in(folder)) == 6
-    assert not set(first) & set(people_in(folder))
+    assert len(users_in(folder)) == 6
+    assert not set(first) & set(users_in(folder))
     late = load(folder)
     save(other, folder)
     save(other, folder)
@@ -234,7 +234,7 @@ def test_it_takes_more_labels(said, tmp_path):
 
 
 def test_truncated_missing_changed_and_mixed_files(ranker, said, folder, tmp_path):
-    victim = people_in(folder)[1]
+    victim = users_in(folder)[1]
     content = victim.read_bytes()
 
     def asked(match):
@@ -255,7 +255,7 @@ def test_truncated_missing_changed_and_mixed_files(ranker, said, folder, tmp_pat
     victim.unlink()
     asked("there is no file people-.*5 of them")
     other = save(ranker, tmp_path / "other", users_per_file=4)
-    shutil.copy(people_in(other)[1], victim)
+    shutil.copy(users_in(other)[1], victim)
     asked("people of another model")
     victim.write_bytes(content)
     load(folder, verify=True)

@@ -137,7 +137,7 @@ def try_model(workshop: Workshop, tally: Tally, drawn: tuple[str, Any, Any]) -> 
 @st.composite
 def tables(draw: Any) -> tuple[list[str], list[str], list[list[Any]], Any]:
     """Draw people, names of features, rows of features and a label that is hostile."""
-    people = draw(st.lists(corpus.names, min_size=2, max_size=4, unique=True))
+    users = draw(st.lists(corpus.names, min_size=2, max_size=4, unique=True))
     columns = draw(st.lists(corpus.names, min_size=2, max_size=3, unique=True))
     usual = [[draw(corpus.usual_numbers) for _ in columns] for _ in range(6)]
     for _ in range(draw(st.integers(0, 2))):
@@ -146,13 +146,13 @@ def tables(draw: Any) -> tuple[list[str], list[str], list[list[Any]], Any]:
         )
     if draw(st.integers(0, 5)) == 5:
         usual = [[draw(corpus.numbers)] * len(columns)] * 6
-    return people, columns, usual, draw(st.sampled_from([0, 1, 1, 1, "", "x", 7, float("nan")]))
+    return users, columns, usual, draw(st.sampled_from([0, 1, 1, 1, "", "x", 7, float("nan")]))
 
 
 def try_table(workshop: Workshop, tally: Tally, drawn: tuple[Any, Any, Any, Any]) -> None:
     """Fit a table and rank by it: as many people as there were, and scores that are numbers."""
-    people, columns, rows, label = drawn
-    said = [(p, f"i{i}", (k + i) % 2) for k, p in enumerate(people) for i in range(len(rows))]
+    users, columns, rows, label = drawn
+    said = [(p, f"i{i}", (k + i) % 2) for k, p in enumerate(users) for i in range(len(rows))]
     said[-1] = (*said[-1][:2], label)
     write_csv(workshop.folder / "hostile.csv", ["person", "item", "label"], said)
     features = [(f"i{i}", *row) for i, row in enumerate(rows)]
@@ -163,14 +163,14 @@ def try_table(workshop: Workshop, tally: Tally, drawn: tuple[Any, Any, Any, Any]
     if ended.code == 0:
         asked = ["rank", "hostile.likeminds", "--each-user", "--json"]
         ranked = run(workshop.folder, asked)
-        more = _what_was_lost(people, ranked.out) if ranked.code == 0 else f"rank: {ranked.err}"
+        more = _what_was_lost(users, ranked.out) if ranked.code == 0 else f"rank: {ranked.err}"
     tally.add_command("tables", [*words, repr(drawn)], ended, more)
 
 
-def _what_was_lost(people: list[str], out: str) -> str:
+def _what_was_lost(users: list[str], out: str) -> str:
     rankings = json.loads(out)["rankings"]
-    if len({str(row["user"]) for row in rankings}) != len(people):
-        return f"people became others: {people!r}"
+    if len({str(row["user"]) for row in rankings}) != len(users):
+        return f"people became others: {users!r}"
     if any(row["score"] is None for row in rankings):
         return "scores that are no numbers"
     return ""

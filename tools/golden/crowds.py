@@ -280,7 +280,7 @@ def covariates() -> Quantities:
     )
     ranker = HierarchicalRanker()
     found = _fitted(ranker, said)
-    shares = ranker.explained_by_people_
+    shares = ranker.explained_by_users_
     new = ranker.newcomer(user_features={"new": {"age": 30.0, "camp": "right"}})
     return found | {"explained": [shares[name] for name in sorted(shares)], "new user": new.coef}
 

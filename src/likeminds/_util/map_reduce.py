@@ -38,7 +38,7 @@ Own = Any
 class UserBlock(Generic[T]):
     """Data of some users, with their positions among all users."""
 
-    people: Index | slice
+    users: Index | slice
     data: T
 
     @classmethod
@@ -47,9 +47,9 @@ class UserBlock(Generic[T]):
         return cls.of_some(data, slice(None))
 
     @classmethod
-    def of_some(cls, data: T, people: Index | slice) -> "ThreadExecutor[UserBlock[T]]":
+    def of_some(cls, data: T, users: Index | slice) -> "ThreadExecutor[UserBlock[T]]":
         """Return an executor whose only block has some users."""
-        return ThreadExecutor([cls(people, data)], many_threads=False)
+        return ThreadExecutor([cls(users, data)], many_threads=False)
 
 
 def in_order(parts: Iterable[tuple[Index | slice, Float]], n_users: int) -> Float:
@@ -61,12 +61,12 @@ def in_order(parts: Iterable[tuple[Index | slice, Float]], n_users: int) -> Floa
     array([0. , 0.1, 0.2])
     """
     found: Float | None = None
-    for people, rows in parts:
-        if isinstance(people, slice):
+    for users, rows in parts:
+        if isinstance(users, slice):
             return rows
         if found is None:
             found = np.empty((n_users, *rows.shape[1:]), rows.dtype)
-        found[people] = rows
+        found[users] = rows
     assert found is not None
     return found
 

@@ -105,17 +105,17 @@ class CollectedRows:
     [array([0. , 0.1, 0.2])]
     """
 
-    people: list[Index]
+    users: list[Index]
     numbers: list[list[NDArray[Any]]]
 
     def __iadd__(self, other: "CollectedRows") -> "CollectedRows":
-        self.people = self.people + other.people
+        self.users = self.users + other.users
         self.numbers = self.numbers + other.numbers
         return self
 
     def in_order(self) -> list[NDArray[Any]]:
         """Return the arrays in the order of users; rows of one user stay in theirs."""
-        order = np.argsort(np.concatenate(self.people), kind="stable")
+        order = np.argsort(np.concatenate(self.users), kind="stable")
         columns = zip(*self.numbers, strict=True)
         return [np.concatenate(column)[order] for column in columns]
 
@@ -131,13 +131,13 @@ class SubsetRows:
     """
 
     values: NDArray[Any]
-    people: Index
+    users: Index
 
     def __len__(self) -> int:
-        return len(self.people)
+        return len(self.users)
 
-    def __getitem__(self, people: Index) -> NDArray[Any]:
-        return np.asarray(self.values[np.searchsorted(self.people, people)])
+    def __getitem__(self, users: Index) -> NDArray[Any]:
+        return np.asarray(self.values[np.searchsorted(self.users, users)])
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class SeparateArray:
 def take_apart(state: S, arrays: list[Any]) -> S:
     """Return a state whose arrays of users are replaced by placeholders, and append them.
 
-    A dataclass names its arrays with a row per user in ``people_have``. Cached attributes that
+    A dataclass names its arrays with a row per user in ``per_user``. Cached attributes that
     are not fields are dropped.
     """
 
@@ -184,28 +184,28 @@ def _changed(value: Any, change: Callable[[object, bool], object], of_users: boo
     parts = fields(value)
     if not all(one.init for one in parts):
         return value
-    theirs = getattr(value, "people_have", ())
+    theirs = getattr(value, "per_user", ())
     changed = {
         one.name: _changed(getattr(value, one.name), change, one.name in theirs) for one in parts
     }
     return replace(value, **changed)
 
 
-def of_users(state: S, people: Index | slice) -> S:
+def of_users(state: S, users: Index | slice) -> S:
     """Return a state with the rows of some users, in their order.
 
     Examples
     --------
     >>> @dataclass(frozen=True)
     ... class Known:
-    ...     people_have = ("ages",)
+    ...     per_user = ("ages",)
     ...     ages: NDArray[Any]
     >>> of_users(Known(np.array([30, 41, 52])), np.array([2, 0]))
     Known(ages=array([52, 30]))
     """
     arrays: list[Any] = []
     apart = take_apart(state, arrays)
-    return put_together(apart, [array[people] for array in arrays])
+    return put_together(apart, [array[users] for array in arrays])
 
 
 def nan_mean(values: Float) -> Float:
@@ -249,7 +249,7 @@ def order_by(codes: Index, n_codes: int) -> tuple[NDArray[np.intp], NDArray[np.i
     return keys.view(np.intp), offsets
 
 
-def drawn(share: float, people: Index, numbers: Index) -> Bool:
+def drawn(share: float, users: Index, numbers: Index) -> Bool:
     """Draw about this share of labels by hashes of their users and items, whatever their order.
 
     Examples
@@ -259,8 +259,8 @@ def drawn(share: float, people: Index, numbers: Index) -> Bool:
     205
     """
     if share >= 1.0:
-        return np.ones(len(people), dtype=np.bool_)
-    return np.asarray(lots_of(people, numbers) < np.uint64(int(share * 2.0**64)))
+        return np.ones(len(users), dtype=np.bool_)
+    return np.asarray(lots_of(users, numbers) < np.uint64(int(share * 2.0**64)))
 
 
 def hashes_of(ids: Iterable[Hashable], seed: int = 0) -> Hashes:
@@ -274,9 +274,9 @@ def hashes_of(ids: Iterable[Hashable], seed: int = 0) -> Hashes:
     return np.array([zlib.crc32(f"{seed} {one}".encode()) for one in ids], dtype=np.uint64)
 
 
-def lots_of(people: Index | Hashes, numbers: Index | Hashes) -> Hashes:
+def lots_of(users: Index | Hashes, numbers: Index | Hashes) -> Hashes:
     """Return a hash for each label, of the numbers of its user and its item (splitmix64)."""
-    lots = people.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + numbers.astype(np.uint64)
+    lots = users.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + numbers.astype(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         lots = (lots ^ (lots >> np.uint64(shift))) * np.uint64(factor)
     lots ^= lots >> np.uint64(31)

@@ -143,7 +143,7 @@ class _DrawBlock:
     gradient and minus their Hessian by the weights that do not vary.
     """
 
-    people: Index
+    users: Index
     draws: Float
     log_base: Float
     slope: Float
@@ -175,9 +175,9 @@ class ImportanceSampler:
         self._blocks = list(self._make(at, np.random.default_rng(seed)))
 
     @property
-    def people(self) -> Index:
+    def users(self) -> Index:
         """The positions among all people of those who were simulated, in this order."""
-        return np.concatenate([block.people for block in self._blocks])
+        return np.concatenate([block.users for block in self._blocks])
 
     def at(self, coefficients: Coefficients) -> SimulatedLikelihood:
         """Return the simulated likelihood under a prior, and its derivatives."""
@@ -246,14 +246,14 @@ class ImportanceSampler:
         for task in setting.tasks.map(task_of, None):
             a_person = 8 * self.n_draws * task.rows.shape[1] * (1 + len(at.fixed))
             most = max(1, _BYTES_AT_ONCE // a_person)
-            for start in range(0, len(task.people), most):
+            for start in range(0, len(task.users), most):
                 some = of_each_user(task, itemgetter(slice(start, start + most)))
-                shifts = np.zeros((len(some.people), len(setting.varies)))
+                shifts = np.zeros((len(some.users), len(setting.varies)))
                 if setting.shifts is not None:
-                    shifts = setting.shifts[np.ix_(some.people, setting.varies)]
+                    shifts = setting.shifts[np.ix_(some.users, setting.varies)]
                 draws, log_density = self._draw(some, prior, root, shifts, rng)
                 log_labels, slope, bend = self._labels(some, draws + shifts[:, None], at.fixed)
-                yield _DrawBlock(some.people, draws, log_labels - log_density, slope, bend)
+                yield _DrawBlock(some.users, draws, log_labels - log_density, slope, bend)
 
     def _draw(
         self,
@@ -264,7 +264,7 @@ class ImportanceSampler:
         rng: np.random.Generator,
     ) -> tuple[Float, Float]:
         """Draw weights of a few people from Student's t around the modes of their posteriors."""
-        n_users, size, half = len(task.people), len(root), self.n_draws // 2
+        n_users, size, half = len(task.users), len(root), self.n_draws // 2
         mode, precision = self._mode(task, prior, root)
         centre = self.setting.keep_signs(mode) - shifts
         factor = np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
@@ -292,7 +292,7 @@ class ImportanceSampler:
         deviation = mode.system.z(mode.state) @ prior.root.T
         scaled = mode.derivatives.curvature.times_root_back(task.rows[:, :, varies] @ root)
         precision = scaled.transpose(0, 2, 1) @ scaled + np.eye(len(root))
-        return (prior.means(task.people) + deviation)[:, varies], precision
+        return (prior.means(task.users) + deviation)[:, varies], precision
 
     def _labels(self, task: PaddedRows, weights: Float, fixed: Float) -> tuple[Float, Float, Float]:
         """Return the log-likelihoods of labels at all draws, and derivatives by ``fixed``."""

@@ -62,9 +62,9 @@ class Market:
         most = max(1, _BYTES_AT_ONCE // (8 * _DRAWS * (n_items + 2 * size)))
         whole = posterior.prior.covariance
         for start in range(0, len(posterior.users), most):
-            people = np.arange(start, min(start + most, len(posterior.users)))
-            known = posterior.known[people].astype(np.float64)
-            centre, covariance = posterior.points[people], whole - known.transpose(0, 2, 1) @ known
+            users = np.arange(start, min(start + most, len(posterior.users)))
+            known = posterior.known[users].astype(np.float64)
+            centre, covariance = posterior.points[users], whole - known.transpose(0, 2, 1) @ known
             if self.logs is not None:
                 centre, covariance = logs_of_moments(centre, covariance, self.logs)
             values, vectors = np.linalg.eigh(covariance)
@@ -76,9 +76,9 @@ class Market:
                 points = weights_of_logs(points, self.logs)
             weights = posterior.coordinates.weights(points)
             scores = weights @ self.items.T
-            scores[np.broadcast_to(~self.available[people][:, None], scores.shape)] = -np.inf
+            scores[np.broadcast_to(~self.available[users][:, None], scores.shape)] = -np.inf
             chances = np.exp(scores - scores.max(axis=2, keepdims=True))
-            yield people, weights, chances / chances.sum(axis=2, keepdims=True)
+            yield users, weights, chances / chances.sum(axis=2, keepdims=True)
 
 
 # People drawn at random from the crowd, for quantiles of their ratios.
@@ -113,7 +113,7 @@ def willingness_to_pay(estimates: Estimates, names: IdArray, price: int, level: 
     worth, covariance = estimates.part_worths, estimates.mean_covariance
     far = float(ndtri(0.5 + 0.5 * level))
     _refuse_no_price(estimates, str(names[price]), price, far)
-    ratios, share = _of_people(estimates, price)
+    ratios, share = _of_users(estimates, price)
     outside = 0.5 * (1.0 - level)
     low, middle, high = np.quantile(ratios, [outside, 0.5, 1.0 - outside], axis=0)
     rows = []
@@ -164,7 +164,7 @@ def _refuse_no_price(estimates: Estimates, name: str, price: int, far: float) ->
         )
 
 
-def _of_people(estimates: Estimates, price: int) -> tuple[Float, float]:
+def _of_users(estimates: Estimates, price: int) -> tuple[Float, float]:
     """Return minus the ratios of people's weights to that of the price, and whose share that is."""
     weights = estimates.part_worths.drawn(_PEOPLE, np.random.default_rng(0))
     paying = weights[:, price] < 0

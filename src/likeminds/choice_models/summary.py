@@ -83,9 +83,9 @@ class FitStatistics:
 
     def __str__(self) -> str:
         said = counted(self.n_choices, "choice" if self.are_choices else "label")
-        people = counted(self.n_users, "user")
+        users = counted(self.n_users, "user")
         return (
-            f"{said} by {people}, {counted(self.n_parameters, 'parameter')}: AIC {self.aic:.1f}, "
+            f"{said} by {users}, {counted(self.n_parameters, 'parameter')}: AIC {self.aic:.1f}, "
             f"BIC {self.bic:.1f}, McFadden's R2 {self.mcfadden_r2:.3f} (equal shares: "
             f"log-likelihood {self.null_log_likelihood:.1f})."
         )
@@ -146,15 +146,15 @@ class LogLikelihood:
     value: float
     error: float
     by_user: Float
-    people: IdArray
+    users: IdArray
     draws: int
 
     def __float__(self) -> float:
         return self.value
 
     def __repr__(self) -> str:
-        people = f"{len(self.by_user):,} people, {self.draws:,} draws each"
-        return f"{self.value:.2f} ± {self.error:.2f} ({people})"
+        users = f"{len(self.by_user):,} people, {self.draws:,} draws each"
+        return f"{self.value:.2f} ± {self.error:.2f} ({users})"
 
 
 def simulate_likelihood(
@@ -163,12 +163,12 @@ def simulate_likelihood(
     """Simulate the log-likelihood of a setting's labels under a prior."""
     at = setting.coefficients(prior)
     simulation = ImportanceSampler(setting, at, n_draws, seed=seed, matched=False)
-    found, order = simulation.at(at), np.argsort(simulation.people, kind="stable")
+    found, order = simulation.at(at), np.argsort(simulation.users, kind="stable")
     return LogLikelihood(
         found.value,
         float(np.sqrt(found.variance.sum())),
         found.by_user[order],
-        users[simulation.people[order]],
+        users[simulation.users[order]],
         simulation.n_draws,
     )
 

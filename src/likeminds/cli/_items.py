@@ -70,7 +70,7 @@ def read_items(
             feature_matrix(frame, [name for name in frame.columns if name != features.key]),
             names=features.names or model.item_names,
         )
-    kept = kept_items(model)
+    kept = training_items(model)
     if kept is None:
         raise ValueError(
             "Which items? This model was saved without its items: give --features or --images."
@@ -78,9 +78,9 @@ def read_items(
     return kept
 
 
-def kept_items(model: "ReadableModel") -> ModelItems | None:
+def training_items(model: "ReadableModel") -> ModelItems | None:
     """Return the items of a model's training data, if it has them."""
-    kept = model.kept_items()
+    kept = model.training_items()
     return None if kept is None else ModelItems(*kept, names=model.item_names)
 
 

@@ -10,9 +10,9 @@ from likeminds.cli._items import (
     Names,
     find_names,
     item_column,
-    kept_items,
     read_texts,
     replaced,
+    training_items,
     with_ids,
 )
 from likeminds.cli._options import NO_COMPARISONS, ComparisonOptions, LabelOptions
@@ -76,7 +76,7 @@ def read_labels(
     for part in parts[1:]:
         annotations = annotations.concat(part.annotations)
     if model is not None and shown is None:
-        annotations = annotations.written_as(model.people_)
+        annotations = annotations.written_as(model.users_)
     return replace(parts[0], annotations=annotations, names=parts[0].names or exported or None)
 
 
@@ -279,7 +279,7 @@ class _Reader:
         by_id = columns["item"] or find_column("item", table.column_names)
         if (shown is None or by_id is None) and _has_features(table, columns, known):
             return table, known, None, None
-        items = kept_items(model) if shown is None else shown
+        items = training_items(model) if shown is None else shown
         if items is None:
             raise ValueError(
                 "What are the items like? Neither the labels nor the model say: give --features "

@@ -129,7 +129,7 @@ class LargeFit:
         if not self.options.people_apart:
             return save(model, self.target, with_data=False)
         if self.verb is not None:
-            write_model(model, main_file(self.target), people=people_of(model))
+            write_model(model, main_file(self.target), users=people_of(model))
         return self.target
 
     def _reading(self, source: str) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def explain(
         if table:
             facts = show_part_worths(output, ranker, price)
         elif shown is not None and user is not None and item is not None:
-            who = find_user(user, ranker.people_)
+            who = find_user(user, ranker.users_)
             what = find_item(item, shown.ids, shown.names)
             facts = show_score(output, ranker, who, what, shown)
         else:

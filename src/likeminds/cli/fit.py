@@ -319,7 +319,7 @@ def _show_next(output: Output, path: Path, data: LabelOptions) -> None:
         return
     model = load(path)
     file, given = shlex.quote(str(path)), ""
-    has_items = model.kept_items() is not None
+    has_items = model.training_items() is not None
     if not has_items:
         given = "".join(
             f" {name} {shlex.quote(str(source))}"

@@ -89,9 +89,9 @@ def rank(
     if wish and attribute is not None:
         raise ValueError("A wish names its attributes: leave out --attribute.")
     rows: Rows = []
-    users: list[Any] = [find_user(text, known.people_) for text in user or ()] or [None]
+    users: list[Any] = [find_user(text, known.users_) for text in user or ()] or [None]
     if each_user:
-        users = [] if whole else known.people_.tolist()
+        users = [] if whole else known.users_.tolist()
         rows = _rank_all(known, shown, top) if whole else []
     for one in users:
         fresh = _unseen(shown, known, one) if unseen else shown
@@ -128,7 +128,7 @@ def _write_folder(
     from likeminds.cluster.rankings import write_rankings
 
     folder = write_rankings(model, out, shown.by_id, k=top)
-    n_parts, n_users = len(list(folder.iterdir())), len(model.people_)
+    n_parts, n_users = len(list(folder.iterdir())), len(model.users_)
     output.json({"folder": str(folder), "parts": n_parts, "people": n_users})
     output.hint(f"Written: {out} ({n_users:,} people, {n_parts} parts)")
 
@@ -257,7 +257,7 @@ def similar(
     shown = read_items(output, items, known)
     if item is None:
         assert user is not None
-        found = ranker.similar_users(find_user(user, ranker.people_), top, shown.by_id)
+        found = ranker.similar_users(find_user(user, ranker.users_), top, shown.by_id)
         rows = [{"user": one, "likeness": like} for one, like in found]
         of = found.of
     else:

@@ -46,7 +46,7 @@ def report(
     annotations = None
     if data.annotations is not None:
         annotations = read_labels(output, data, model=known).annotations
-    if diagnostics and annotations is None and known.kept_ is None:
+    if diagnostics and annotations is None and known.training_annotations_ is None:
         output.note("the model has no labels to judge people by: --annotations gives them.")
     elif diagnostics:
         fits = 5 * len(known.rankers_)
@@ -174,7 +174,7 @@ def _question(name: str, ranker: "Ranker", soft: "SoftLabels") -> "ExportQuestio
 def _annotators(ranker: "Ranker") -> list[dict[str, Any]]:
     from likeminds.diagnostics import diagnose
 
-    annotations = ranker._best_model.kept_
+    annotations = ranker._best_model.training_annotations_
     if annotations is None:
         raise ValueError("--annotators needs labels, and this model was saved without them.")
     rows: list[dict[str, Any]] = diagnose(ranker, annotations).table().to_pylist()

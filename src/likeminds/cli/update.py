@@ -60,13 +60,13 @@ def update(
     with others if in_place else nullcontext():
         known = load(model)
         annotations = read_labels(output, data, pairs, model=known).annotations
-        n_users, n_items = len(known.people_), _n_items(known)
+        n_users, n_items = len(known.users_), _n_items(known)
         known = _learn(output, known, annotations)
         for ranker in known.rankers_.values():
             keep_schools(ranker)
         path = save(known, target, with_data=True, if_unchanged=in_place)
     card = read_card(path)
-    new, new_items = len(known.people_) - n_users, _n_items(known) - n_items
+    new, new_items = len(known.users_) - n_users, _n_items(known) - n_items
     found = {"model": str(path), "added": len(annotations), "new_people": new}
     output.json(found | {"new_items": new_items, "card": card})
     of_items = f", {counted(new_items, 'new item')}" if new_items > 0 else ""

@@ -22,7 +22,7 @@ from likeminds._util.threads import in_this_thread, one_blas_thread
 from likeminds.cluster.checkpoints import Journal, read_own, write_own
 from likeminds.cluster.client import Client, Future, identity, release
 from likeminds.mixed_model.responses import InMemoryResponses, Responses
-from likeminds.rankers.training_data import people_in
+from likeminds.rankers.training_data import users_in
 
 B = TypeVar("B")
 C = TypeVar("C")
@@ -204,17 +204,17 @@ class DaskExecutor(Executor[B]):
 
     session: ClusterSession
     parts: list[Future]
-    people: list[Index]
+    users: list[Index]
     here: Callable[[Index], Any] | None = None
 
     @property
     def n_users(self) -> int:
         """How many users there are."""
-        return sum(map(len, self.people))
+        return sum(map(len, self.users))
 
     @cached_property
     def _positions(self) -> Index:
-        return np.arange(max(int(one.max()) for one in self.people) + 1)
+        return np.arange(max(int(one.max()) for one in self.users) + 1)
 
     def map_reduce(
         self,
@@ -276,14 +276,14 @@ class DaskExecutor(Executor[B]):
         session._made += parts
         if consume:  # what is lost with a worker can still be made again
             release(self.parts)
-        people = session.gathered(session.submit(_people_of, one) for one in parts)
-        both = zip(people, self.people, strict=True)
+        users = session.gathered(session.submit(_positions_of, one) for one in parts)
+        both = zip(users, self.users, strict=True)
         known = [before if found is None else found for found, before in both]
         return DaskExecutor(session, parts, known, here)
 
     def of_users(self, chosen: Bool) -> Any:
         """Return the blocks of some of the users: of a few, in this process."""
-        wanted = np.sort(np.concatenate(self.people))[chosen]
+        wanted = np.sort(np.concatenate(self.users))[chosen]
         if len(wanted) <= _FEW and self.here is not None:
             return self.here(wanted)
         return self._where(wanted)[0]
@@ -291,7 +291,7 @@ class DaskExecutor(Executor[B]):
     def collected(self) -> Any:
         """Return the blocks of all users in this process."""
         assert self.here is not None
-        return self.here(np.sort(np.concatenate(self.people)))
+        return self.here(np.sort(np.concatenate(self.users)))
 
     def submit_map_of(
         self, work: Callable[[B, S, Any], R], state: S, wanted: Index
@@ -305,11 +305,11 @@ class DaskExecutor(Executor[B]):
 
     def _where(self, wanted: Index) -> "tuple[DaskExecutor[B], list[int]]":
         """Return some of the users where they are, and the parts these are in."""
-        masks = [np.isin(theirs, wanted) for theirs in self.people]
+        masks = [np.isin(theirs, wanted) for theirs in self.users]
         there = [number for number, mask in enumerate(masks) if mask.any()]
         parts = [self.session.make(_of_users, self.parts[n], masks[n]) for n in there]
-        people = [self.people[n][masks[n]] for n in there]
-        return DaskExecutor(self.session, parts, people, self.here), there
+        users = [self.users[n][masks[n]] for n in there]
+        return DaskExecutor(self.session, parts, users, self.here), there
 
     def _submitted(self, method: str, own: Own, given: tuple[Any, Any]) -> list[Future]:
         arrays: list[Any] = []
@@ -328,7 +328,7 @@ class DaskExecutor(Executor[B]):
         return submitted
 
     def _pieces(self, array: NDArray[Any]) -> list[Future]:
-        return self.session.sent(array, [array[np.sort(one)] for one in self.people], id(self))
+        return self.session.sent(array, [array[np.sort(one)] for one in self.users], id(self))
 
 
 def _run(
@@ -352,8 +352,8 @@ def _run(
         return part.map_reduce(work, state, carried)
 
 
-def _people_of(part: Executor[Any]) -> Index | None:
-    return people_in(part) if isinstance(part, InMemoryResponses) else None
+def _positions_of(part: Executor[Any]) -> Index | None:
+    return users_in(part) if isinstance(part, InMemoryResponses) else None
 
 
 def _of_users(part: Responses, chosen: Bool) -> Responses:

@@ -30,7 +30,7 @@ from likeminds.rankers.label_counts import SharedTable
 from likeminds.rankers.probabilities import scores_and_variances, share_scored
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_data import ScoredLabels, rows_by_lot
-from likeminds.storage.folders import UserFolder, with_people_in, write_apart
+from likeminds.storage.folders import UserFolder, with_users_in, write_apart
 from likeminds.storage.models import write_model
 from likeminds.storage.user_files import WrittenFile, people_of, write_users
 
@@ -101,9 +101,9 @@ def settle_there(
     """
     assert shards.saved_in is not None
     client, is_seen = shards.client, shards.saved_in.is_seen(shards.client)
-    ranker._set_levels(np.zeros((0, len(ranker.crowd_.prior.mean))))
+    ranker._set_levels(np.zeros((0, len(ranker.prior_.prior.mean))))
     bare = client.submit(identity, _without_users(ranker), pure=False)
-    shifts = _shifts(ranker.crowd_, shards)
+    shifts = _shifts(ranker.prior_, shards)
     answers, unknown = _submit_posteriors(ranker, tasks, learned, shifts, shards.counts.places)
     share = 0.0
     if isinstance(ranker._prior_loss(), LogisticLoss):
@@ -121,7 +121,7 @@ def settle_there(
     waiting = [client.submit(_settled, *one, bare, pure=False) for one in given]
     release([*answers, *unknown, bare])
     written, scored = _collected(waiting, folder)
-    _take_over(ranker, with_people_in(ranker, folder.path, written))
+    _take_over(ranker, with_users_in(ranker, folder.path, written))
     if not scored:
         return None
     rows, *numbers = zip(*scored, strict=True)
@@ -156,7 +156,7 @@ def _collected(
 def order_as_files(ranker: HierarchicalRanker, shards: "Shards") -> None:
     """Put what the prior has of each user in the order of files: that of shards."""
     order = np.concatenate(shards.counts.places)
-    ranker.crowd_ = of_users(ranker.crowd_, order)
+    ranker.prior_ = of_users(ranker.prior_, order)
     if ranker.grading_ is not None:
         ranker.grading_ = of_users(ranker.grading_, order)
 
@@ -178,7 +178,7 @@ def _submit_posteriors(
     places: Sequence[Index],
 ) -> tuple[list[Future], Sequence[Future | None]]:
     """Find posteriors in all shards, and those of users without any covariate."""
-    crowd, quick = ranker.crowd_, learned.sampling is not None
+    crowd, quick = ranker.prior_, learned.sampling is not None
     finder = PosteriorFinder.of(crowd, ranker.covariance_rank, shifts, quick=quick)
     labels = tasks.labels if isinstance(tasks, ItemEffects) else tasks
     bound: Callable[[Any], Any] = tasks.bound if isinstance(tasks, ItemEffects) else identity
@@ -202,7 +202,7 @@ def put_away(ranker: Ranker, folder: UserFolder, n_files: int) -> None:
 def finish(ranker: Ranker, folder: UserFolder) -> None:
     """Write the model's own file, last; without the function that watched the fit."""
     bare = _bare(ranker)
-    write_model(bare, folder.main, people=people_of(bare))
+    write_model(bare, folder.main, users=people_of(bare))
     ranker._read_from = bare._read_from
 
 
@@ -225,7 +225,7 @@ def _without_users(ranker: HierarchicalRanker) -> HierarchicalRanker:
     """Return a copy that has nothing of any user."""
     bare = _bare(ranker)
     bare.__dict__.pop("_positions", None)
-    bare.users_, bare.crowd_ = ranker.users_[:0], of_users(ranker.crowd_, slice(0, 0))
+    bare.users_, bare.prior_ = ranker.users_[:0], of_users(ranker.prior_, slice(0, 0))
     return bare
 
 
@@ -237,7 +237,7 @@ def _settled(
     ranker: HierarchicalRanker,
 ) -> tuple[WrittenFile | Unwritten, Scored | None]:
     """Write the users of a shard, given what its blocks answered; score some of their labels."""
-    mine, crowd = copy(ranker), ranker.crowd_
+    mine, crowd = copy(ranker), ranker.prior_
     mine.users_ = rows.user_ids
     shifts = None
     if stay.z is not None and crowd.traits is not None:
@@ -245,15 +245,15 @@ def _settled(
     finder = PosteriorFinder.of(crowd, ranker.covariance_rank, shifts)
     points, known = finder.without_labels(crowd, crowd.told(shifts, rows.n_users))
     order = np.argsort(stay.places)
-    for people, found, inner in [*answers, *(unknown or [])]:
-        where = order[np.searchsorted(stay.places, people, sorter=order)]
+    for users, found, inner in [*answers, *(unknown or [])]:
+        where = order[np.searchsorted(stay.places, users, sorter=order)]
         points[where], known[where, : inner.shape[1]] = found, inner
     mine.information_ = known
     mine._set_levels(points)
     scored, some = None, rows_by_lot(rows, stay.share, stay.places)
     if some is not None:
-        scores, variances, people = scores_and_variances(mine, some, None)
-        scored = SharedTable.without(some), scores, variances, stay.places[people]
+        scores, variances, users = scores_and_variances(mine, some, None)
+        scored = SharedTable.without(some), scores, variances, stay.places[users]
     arrays = arrays_of_users(mine)
     if stay.file is None:
         return (mine.users_, arrays), scored

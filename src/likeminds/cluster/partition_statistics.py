@@ -52,11 +52,11 @@ class PartitionStatistics:
         upper = np.triu_indices(found.n_features)
         return cls(
             found.user_ids,
-            dense.people.astype(np.int32),
+            dense.users.astype(np.int32),
             dense.weight,
             dense.mean,
             dense.scatter[..., upper[0], upper[1]],
-            rows.people.astype(np.int32),
+            rows.users.astype(np.int32),
             rows.counts.astype(np.int32),
             rows.index.astype(np.uint32),
             rows.positive,

@@ -73,9 +73,9 @@ def read_part(
 def by_shard(table: pa.Table, n_shards: int) -> list[pa.Table]:
     """Return the rows of each shard: a person's are in one, by the checksum of their id."""
     table = _with_short_labels(table.select([one for one in _ROLES if one in table.column_names]))
-    people = table["user"].combine_chunks()
-    shards = shards_of(people.dictionary.to_pylist(), n_shards)
-    mine = shards[people.indices.to_numpy(zero_copy_only=False)] if len(shards) else np.zeros(0)
+    users = table["user"].combine_chunks()
+    shards = shards_of(users.dictionary.to_pylist(), n_shards)
+    mine = shards[users.indices.to_numpy(zero_copy_only=False)] if len(shards) else np.zeros(0)
     return [_only_their_ids(table.filter(pa.array(mine == n))) for n in range(n_shards)]
 
 

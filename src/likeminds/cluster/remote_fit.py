@@ -84,7 +84,7 @@ def _placed(
     """Return an executor of parts, with the positions of their users."""
     places = list(shards.counts.places)
     both = zip(parts, places, strict=True)
-    made = [session.make(UserBlock.of_some, data, people) for data, people in both]
+    made = [session.make(UserBlock.of_some, data, users) for data, users in both]
     return DaskExecutor(session, made, places)
 
 
@@ -151,7 +151,7 @@ class StatisticsSummary(AbstractStatistics):
     def of(cls, blocks: Executor[UserBlock[Statistics]], user_ids: IdArray) -> Self:
         """Sum up the statistics of blocks, which have the same origin."""
         parts = list(blocks.map(_summarise, None))
-        weight = in_order(((people, weight) for people, weight, _, _ in parts), len(user_ids))
+        weight = in_order(((users, weight) for users, weight, _, _ in parts), len(user_ids))
         sums = reduce(iadd, (sums for _, _, sums, _ in parts))
         return cls(user_ids, parts[0][3], weight, sums)
 
@@ -164,7 +164,7 @@ def _summarise(
     block: UserBlock[Statistics], *_unused: None
 ) -> tuple[Index | slice, Float, SumTuple, Float]:
     found = block.data
-    return block.people, found.class_weight, found.feature_sums(), found.origin
+    return block.users, found.class_weight, found.feature_sums(), found.origin
 
 
 def _size_of(found: Statistics, own_table: bool) -> int:

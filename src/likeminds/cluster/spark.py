@@ -93,9 +93,9 @@ def statistics_of_batches(
     if rows is None:
         return
     found = statistics_of(rows, graded)
-    people = json.dumps([tag(one) for one in found.user_ids.tolist()]).encode()
+    users = json.dumps([tag(one) for one in found.user_ids.tolist()]).encode()
     numbers = replace(found, user_ids=np.arange(len(found.user_ids)))
-    yield pa.record_batch({"people": [people], "statistics": [to_bytes(numbers)]})
+    yield pa.record_batch({"people": [users], "statistics": [to_bytes(numbers)]})
 
 
 def merged_statistics(
@@ -254,5 +254,5 @@ def _scores_of_batches(
 ) -> Iterator[pa.RecordBatch]:
     rows = reading.annotations(batches)
     if rows is not None:
-        total, people = sum_of_auc(rows, ranker)
-        yield pa.record_batch({"total": [total], "people": [people]})
+        total, users = sum_of_auc(rows, ranker)
+        yield pa.record_batch({"total": [total], "people": [users]})

@@ -125,11 +125,11 @@ class Comparison(ResultTable):
             place = self._place(name)
             if place == reference:
                 continue
-            people = over_users(self._by_user[place] - self._by_user[reference])
+            users = over_users(self._by_user[place] - self._by_user[reference])
             differences = self._by_repeat[place] - self._by_repeat[reference]
             repeats = over_repeats(differences, self.test_size)
             row: dict[str, Any] = {"ranker": name, "against": self.rankers[reference]}
-            for kind, found in (("people", people), ("repeats", repeats)):
+            for kind, found in (("people", users), ("repeats", repeats)):
                 row |= {f"{kind}_{what}": v for what, v in zip(_JUDGED, found, strict=True)}
             rows.append(row)
         return pa.Table.from_pylist(rows, schema=_PAIRED)

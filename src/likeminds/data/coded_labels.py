@@ -119,8 +119,8 @@ class CodedLabels:
         chosen = checks.as_rows(rows, len(self))
         if not chosen.size:
             raise ValueError(f"None of the {len(self)} rows is chosen. Choose at least one.")
-        user_codes, people = compact(self.user_codes[chosen], self.n_users)
-        changes: dict[str, Any] = {"user_codes": user_codes, "user_ids": self.user_ids[people]}
+        user_codes, users = compact(self.user_codes[chosen], self.n_users)
+        changes: dict[str, Any] = {"user_codes": user_codes, "user_ids": self.user_ids[users]}
         for name in ("labels", "item_codes", "weights", "grades", "picks_worst"):
             values = getattr(self, name)
             changes[name] = None if values is None else values[chosen]
@@ -221,10 +221,10 @@ class CodedLabels:
         """Return the rows of one person."""
         return self.take(self._rows_of(self._codes_of([person])[0]))
 
-    def of_users(self, people: Iterable[Hashable]) -> Self:
+    def of_users(self, users: Iterable[Hashable]) -> Self:
         """Return the rows of several people, in the order they have here."""
         wanted = np.zeros(self.n_users, dtype=bool)
-        wanted[self._codes_of(people)] = True
+        wanted[self._codes_of(users)] = True
         return self.take(wanted[self.user_codes])
 
     def by_user(self) -> Iterator[tuple[Hashable, Self]]:
@@ -282,19 +282,19 @@ class CodedLabels:
 
     def written_as(
         self,
-        people: IdArray | None = None,
+        users: IdArray | None = None,
         items: IdArray | None = None,
         attributes: IdArray | None = None,
     ) -> Self:
         """Write ids as others are written that are known: see `write_as_known`."""
         changes: dict[str, Any] = {}
-        for name, known in (("user", people), ("attribute", attributes)):
+        for name, known in (("user", users), ("attribute", attributes)):
             ids, codes = getattr(self, f"{name}_ids"), getattr(self, f"{name}_codes")
             if known is not None and ids is not None:
                 new, distinct = encode(write_as_known(ids, known, f"{name}s"), f"{name}s")
                 changes |= {f"{name}_ids": distinct, f"{name}_codes": new[codes]}
-        if people is not None and self.user_features is not None:
-            changes["user_features"] = self.user_features.written_as(people)
+        if users is not None and self.user_features is not None:
+            changes["user_features"] = self.user_features.written_as(users)
         if items is not None:
             changes["item_ids"] = write_as_known(self.item_ids, items, "items")
         return self._with(**changes)
@@ -308,8 +308,8 @@ class CodedLabels:
             raise ValueError("These annotations have no attributes: pass attributes= for them.")
         return list(self.attribute_ids.tolist())
 
-    def _codes_of(self, people: Iterable[Hashable]) -> list[int]:
-        wanted = list(dict.fromkeys(people))
+    def _codes_of(self, users: Iterable[Hashable]) -> list[int]:
+        wanted = list(dict.fromkeys(users))
         unknown = [person for person in wanted if person not in self._user_positions]
         if unknown:
             raise KeyError(

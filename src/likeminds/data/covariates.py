@@ -71,16 +71,16 @@ class Covariates:
         return cls._check(read_values(table, key, as_ids=True), names, columns)
 
     @classmethod
-    def _of_mapping(cls, people: Mapping[Hashable, Any]) -> "Covariates":
-        wrong = [repr(who) for who, known in people.items() if not isinstance(known, Mapping)]
+    def _of_mapping(cls, users: Mapping[Hashable, Any]) -> "Covariates":
+        wrong = [repr(who) for who, known in users.items() if not isinstance(known, Mapping)]
         if wrong:
             raise ValueError(
                 "user_features must map each person to their covariates by name, as in "
                 f'{{"zoe": {{"age": 30}}}}; this is not so for {listing(wrong)}.'
             )
-        names = list(dict.fromkeys(str(name) for known in people.values() for name in known))
-        rows = [{str(name): value for name, value in known.items()} for known in people.values()]
-        return cls._check(list(people), names, [[row.get(n) for row in rows] for n in names])
+        names = list(dict.fromkeys(str(name) for known in users.values() for name in known))
+        rows = [{str(name): value for name, value in known.items()} for known in users.values()]
+        return cls._check(list(users), names, [[row.get(n) for row in rows] for n in names])
 
     @classmethod
     def _check(
@@ -91,7 +91,7 @@ class Covariates:
             raise ValueError("The table of people has no covariates: only ids.")
         typed = tuple(_typed(name, column) for name, column in zip(names, columns, strict=True))
         for column in typed:
-            same_length(people=distinct, covariates=column)
+            same_length(users=distinct, covariates=column)
         return cls(read_only(distinct), tuple(names), tuple(map(read_only, typed)))
 
     def __len__(self) -> int:
@@ -101,9 +101,9 @@ class Covariates:
         known = (f"{name} ({_kind(c)})" for name, c in zip(self.names, self.columns, strict=True))
         return f"Covariates of {len(self):,} people: {', '.join(known)}"
 
-    def of(self, people: Iterable[Hashable]) -> "Covariates":
+    def of(self, users: Iterable[Hashable]) -> "Covariates":
         """Return the rows of some people; of who is not there, nothing is known."""
-        wanted = list(people)
+        wanted = list(users)
         places = lookup(wanted, self.ids, "people") if wanted else np.empty(0, dtype=np.intp)
         columns = tuple(_taken(column, places) for column in self.columns)
         return Covariates(as_distinct(wanted, "people"), self.names, columns)
@@ -136,16 +136,16 @@ class Covariates:
 
 
 def _refuse_other(
-    people: Covariates, kinds: Mapping[str, str], silent: Collection[str] = ()
+    users: Covariates, kinds: Mapping[str, str], silent: Collection[str] = ()
 ) -> None:
     """Refuse covariates that are not known, or were numbers before and are categories now."""
-    unknown = [name for name in people.names if name not in kinds]
+    unknown = [name for name in users.names if name not in kinds]
     if unknown:
         raise ValueError(
             f"user_features: unknown covariate(s) {listing(unknown)}; "
             f"known are {listing(list(kinds))}."
         )
-    for name, column in zip(people.names, people.columns, strict=True):
+    for name, column in zip(users.names, users.columns, strict=True):
         if name not in silent and _kind(column) != kinds[name] and not _gaps(column).all():
             raise ValueError(
                 f"user_features: {name!r} has {_kind(column)}, but had {kinds[name]} before."
@@ -168,10 +168,10 @@ class CovariateEncoder:
     scales: tuple[float, ...]
 
     @classmethod
-    def of(cls, people: Covariates) -> "CovariateEncoder":
+    def of(cls, users: Covariates) -> "CovariateEncoder":
         """Fit the encoder; warn of covariates without any variance."""
         categories, centres, scales = [], [], []
-        for column in people.columns:
+        for column in users.columns:
             kinds = _common(column) if column.dtype.kind == "O" else None
             numbers = _numbers(column, kinds)
             given = numbers[~np.isnan(numbers).any(axis=1)]
@@ -184,7 +184,7 @@ class CovariateEncoder:
             categories.append(kinds)
             centres.append(tuple(centre.tolist()))
             scales.append(scale)
-        encoder = cls(people.names, tuple(categories), tuple(centres), tuple(scales))
+        encoder = cls(users.names, tuple(categories), tuple(centres), tuple(scales))
         if encoder._silent:
             warnings.warn(
                 f"These covariates say nothing, because they do not differ or because no "
@@ -209,15 +209,15 @@ class CovariateEncoder:
         """The position of the covariate that each column of z belongs to."""
         return np.array([self.names.index(name) for name, _ in self.columns], dtype=np.intp)
 
-    def __call__(self, people: Covariates) -> Float:
+    def __call__(self, users: Covariates) -> Float:
         """Return z of each user, shape (n_users, n_columns)."""
         kinds = ("numbers" if known is None else "categories" for known in self.categories)
-        _refuse_other(people, dict(zip(self.names, kinds, strict=True)), self._silent)
-        columns = dict(zip(people.names, people.columns, strict=True))
-        parts = [np.zeros((len(people), 0))]
+        _refuse_other(users, dict(zip(self.names, kinds, strict=True)), self._silent)
+        columns = dict(zip(users.names, users.columns, strict=True))
+        parts = [np.zeros((len(users), 0))]
         for place, name in enumerate(self.names):
             centre = np.array(self.centres[place])
-            part = np.zeros((len(people), len(centre)))
+            part = np.zeros((len(users), len(centre)))
             if name in columns and len(centre):
                 numbers = _numbers(columns[name], self.categories[place])
                 part = np.nan_to_num((numbers - centre) / self.scales[place], nan=0.0)
@@ -229,11 +229,11 @@ class CovariateEncoder:
         """Covariates without columns, which may be of any kind."""
         return [name for name, scale in zip(self.names, self.scales, strict=True) if not scale]
 
-    def of_users(self, covariates: Covariates | None, people: IdArray) -> Float:
+    def of_users(self, covariates: Covariates | None, users: IdArray) -> Float:
         """Return z of people, by their ids; zeros where nothing is known."""
         if covariates is None:
-            return np.zeros((len(people), len(self.columns)))
-        return self(covariates.of(people.tolist()))
+            return np.zeros((len(users), len(self.columns)))
+        return self(covariates.of(users.tolist()))
 
 
 def _numbers(column: NDArray[Any], kinds: tuple[str, ...] | None) -> Float:

@@ -35,14 +35,14 @@ def fingerprint(annotations: Annotations) -> str:
     """
     names = _digests(enumerate(annotations.feature_names)).sum(axis=0, dtype=np.uint64)
     items = _of_features(annotations.features)
-    people = _digests(annotations.user_ids.tolist())
+    users = _digests(annotations.user_ids.tolist())
     weight = np.ones(1) if annotations.weights is None else annotations.weights
     graded = np.asarray(annotations.outcomes, dtype=np.float64) + 0.0
     outcomes = annotations.labels if annotations.grades is None else _bits(graded)
     total = 0
     for lane in range(_LANES):
         rows = items[annotations.feature_rows, lane]
-        rows = _mixed(rows + names[lane]) + people[annotations.user_codes, lane]
+        rows = _mixed(rows + names[lane]) + users[annotations.user_codes, lane]
         rows = _mixed(rows + outcomes)
         rows = _mixed(rows + _bits(np.asarray(weight, dtype=np.float64)))
         total = (total << 64) + int(rows.sum(dtype=np.uint64))

@@ -38,11 +38,11 @@ def joined_columns(first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
         weights = [np.ones(len(a)) if a.weights is None else a.weights for a in both]
         columns["weights"] = np.concatenate(weights)
     columns |= _join_labels(first, second, reading)
-    people, more = first.user_features, second.user_features
-    if people is None or more is None or people is more:
-        columns["user_features"] = people or more
+    users, more = first.user_features, second.user_features
+    if users is None or more is None or users is more:
+        columns["user_features"] = users or more
     else:
-        columns["user_features"] = people.join(more)
+        columns["user_features"] = users.join(more)
     columns["verb"] = first.verb or second.verb
     return columns
 
@@ -173,9 +173,9 @@ def _refuse_duplicates(pair: Index, annotations: CodedLabels) -> None:
     _, first, count = np.unique(pair, return_index=True, return_counts=True)
     twice = np.sort(first[count > 1])
     if twice.size:
-        people = annotations.user_ids[annotations.user_codes[twice]]
+        users = annotations.user_ids[annotations.user_codes[twice]]
         items = annotations.item_ids[annotations.item_codes[twice]]
-        named = [f"{who} of {what}" for who, what in zip(people, items, strict=True)]
+        named = [f"{who} of {what}" for who, what in zip(users, items, strict=True)]
         raise ValueError(
             f"{counted(len(named), 'judgement')} of an item by a person came more than once: "
             f'{listing(named)}. Keep one of each, or pass duplicates="weights" to let equal '

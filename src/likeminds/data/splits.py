@@ -93,13 +93,13 @@ def _units(annotations: Annotations) -> tuple[Index, Index]:
     A unit is a choice set, or a row without one; a stratum is a user, or a user's labels of one
     kind without choice sets.
     """
-    people = annotations.user_codes
+    users = annotations.user_codes
     if annotations.choice_set_codes is None:
         unit: Index = np.arange(len(annotations))
-        return unit, encode_pairs(people, annotations.labels.astype(np.intp))
+        return unit, encode_pairs(users, annotations.labels.astype(np.intp))
     unit = annotations.choice_set_codes
     stratum = np.zeros(int(unit.max()) + 1, dtype=np.intp)
-    stratum[unit] = people
+    stratum[unit] = users
     return unit, stratum
 
 

@@ -114,11 +114,11 @@ def _write_both(
     # More digits than these are noise.
     table = dict(zip(annotations.feature_names, np.round(annotations.features, 7).T, strict=True))
     _write(root / "features.csv", {list(columns)[-1]: items} | table)
-    people = counted(annotations.n_users, "person", "people")
+    users = counted(annotations.n_users, "person", "people")
     n_attributes = annotations.n_attributes
     about = f", {counted(n_attributes, 'attribute')}" if n_attributes > 1 else ""
     return {
-        "annotations.csv": f"{annotations.statements()} by {people}{about}",
+        "annotations.csv": f"{annotations.statements()} by {users}{about}",
         "features.csv": features,
     }
 

@@ -225,10 +225,10 @@ def _blocks(
 ) -> tuple[Float, Int]:
     """Return the paper's blocks of group weights, and the block of each person."""
     group, school = np.zeros((n_users, n_features)), np.empty(n_users, dtype=np.intp)
-    people = _scale_edges(_PEOPLE_EDGES, n_users, _PEOPLE)
+    users = _scale_edges(_PEOPLE_EDGES, n_users, _PEOPLE)
     features = _scale_edges(_FEATURE_EDGES, n_features, _FEATURES)
-    for block in range(len(people) - 1):
-        members = slice(people[block], people[block + 1])
+    for block in range(len(users) - 1):
+        members = slice(users[block], users[block + 1])
         cared_about = slice(features[block], features[block + 1])
         shape = group[members, cared_about].shape
         group[members, cared_about] = rng.normal(rng.uniform(0, centroid_high), spread, shape)
@@ -284,11 +284,11 @@ def _judge(rng: Generator, features: Float, coef: Float, n_labels: int) -> tuple
     items = np.empty((n_users, n_labels), dtype=np.intp)
     scores = np.empty((n_users, n_labels))
     for first in range(0, n_users, _PEOPLE_AT_A_TIME):
-        people = slice(first, first + _PEOPLE_AT_A_TIME)
+        users = slice(first, first + _PEOPLE_AT_A_TIME)
         # The lowest lots are drawn; single precision halves the time.
-        lots = rng.random((len(coef[people]), len(features)), dtype=np.float32)
-        items[people] = np.sort(np.argpartition(lots, n_labels - 1, axis=1)[:, :n_labels], axis=1)
-        scores[people] = np.matmul(features[items[people]], coef[people, :, np.newaxis])[:, :, 0]
+        lots = rng.random((len(coef[users]), len(features)), dtype=np.float32)
+        items[users] = np.sort(np.argpartition(lots, n_labels - 1, axis=1)[:, :n_labels], axis=1)
+        scores[users] = np.matmul(features[items[users]], coef[users, :, np.newaxis])[:, :, 0]
     return items, scores
 
 

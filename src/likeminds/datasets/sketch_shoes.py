@@ -254,10 +254,10 @@ def _annotations(
     """Return one table of all labels: by attribute, then person, then picture."""
     shown = np.stack([pictures for pictures, _ in judged])
     n_attributes, n_users, each = shown.shape
-    people = np.array([f"person-{number:03d}" for number in range(n_users)], dtype=object)
+    users = np.array([f"person-{number:03d}" for number in range(n_users)], dtype=object)
     items = np.array([f"shoe-{number:05d}" for number in range(len(table))], dtype=object)
     return Annotations(
-        users=np.tile(np.repeat(people, each), n_attributes),
+        users=np.tile(np.repeat(users, each), n_attributes),
         items=items[shown.ravel()],
         labels=np.stack([labels for _, labels in judged]).ravel(),
         features=table,

@@ -48,7 +48,7 @@ _TWO_SIDED = 1.96
 # A perfect ranking must be this many standard deviations from chance for labels to be enough.
 _CLEAR = 3.0
 # The fewest users that a distribution of attentive ones is fitted to.
-_FEWEST_PEOPLE = 10
+_FEWEST_USERS = 10
 # From so many users and labels, folds share the learned prior.
 _MANY_PEOPLE, _MANY_LABELS = 200, 20_000
 # Parameters that a fit may choose, with an underscore.
@@ -241,7 +241,7 @@ def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
 
 def _is_large(ranker: Any, annotations: Annotations) -> bool:
     """Return whether one fold is too small a part to learn the prior again."""
-    crowd = ranker._best_model._learned("crowd_")
+    crowd = ranker._best_model._learned("prior_")
     is_plain = crowd is not None and crowd.traits is None and crowd.logs is None
     return is_plain and annotations.n_users >= _MANY_PEOPLE and len(annotations) >= _MANY_LABELS
 
@@ -252,12 +252,12 @@ def _scores_without(ranker: Any, train: Annotations, held_out: Annotations) -> F
     Items and users get the posteriors that they have without the labels held out.
     """
     known = with_consensus(ranker)
-    if known.crowd_.items is not None:
-        posterior, people = known._posterior_of(people_of(known, train.users))
+    if known.prior_.items is not None:
+        posterior, users = known._posterior_of(people_of(known, train.users))
         # Items that are known would keep their posteriors from all labels.
-        other = replace(known.crowd_.items.nobody_knows(1), ids=np.array([object()]))
+        other = replace(known.prior_.items.nobody_knows(1), ids=np.array([object()]))
         posterior = replace(posterior, items=other)
-        known.crowd_ = replace(known.crowd_, items=new_item_posteriors(posterior, train, people))
+        known.prior_ = replace(known.prior_, items=new_item_posteriors(posterior, train, users))
     consensus = known.consensus_scores(held_out)
     own, there = consensus.copy(), np.isin(held_out.user_codes, train.user_codes)
     some = held_out[there]
@@ -325,15 +325,15 @@ def _thresholds(said: Annotations, consensus: Float) -> tuple[Float, Float]:
 
     Both are NaN for choices.
     """
-    labels, people, n = said.labels, said.user_codes, said.n_users
+    labels, users, n = said.labels, said.user_codes, said.n_users
     if are_chosen(said) or not labels.any() or labels.all():
         return np.full(n, np.nan), np.full(n, np.nan)
     weight = np.ones(len(said))
     if said.weights is not None:
         weight[:] = said.weights
-    factor, intercepts = calibrate(consensus, labels, people, n, weight)
+    factor, intercepts = calibrate(consensus, labels, users, n, weight)
     typical = expit(factor * consensus + np.median(intercepts))
-    p_same, p_runs = p_same_answer(labels, typical, people, n), p_few_runs(labels, people, n)
+    p_same, p_runs = p_same_answer(labels, typical, users, n), p_few_runs(labels, users, n)
     return intercepts - intercepts.mean(), np.minimum(2.0 * np.fmin(p_same, p_runs), 1.0)
 
 
@@ -348,7 +348,7 @@ def _p_attentive(auc: Float, chance: Float, counts: Float) -> Float:
     """Return p-values of an attentive user's AUC being as low."""
     found = np.full(len(auc), np.nan)
     known = np.isfinite(auc) & (_CLEAR**2 * chance <= 0.25)
-    if known.sum() < _FEWEST_PEOPLE:
+    if known.sum() < _FEWEST_USERS:
         return found
     negative, positive = counts[known].T
     typical = float(np.clip(np.median(auc[known]), 0.5, 0.95))

@@ -17,7 +17,7 @@ _STEPS = 500
 _LEAST_MEAN = 0.55
 
 
-def p_same_answer(yes: Bool, chance: Float, people: Index, n_users: int) -> Float:
+def p_same_answer(yes: Bool, chance: Float, users: Index, n_users: int) -> Float:
     """Return p-values of giving the rarer answer as seldom as each user, shape (n_users,).
 
     Rows have an answer, the probability of a yes by a rater with the crowd's threshold, and a
@@ -30,7 +30,7 @@ def p_same_answer(yes: Bool, chance: Float, people: Index, n_users: int) -> Floa
     array([0.001, 1.   ])
     """
     found = np.ones(n_users)
-    order, offsets = order_by(people, n_users)
+    order, offsets = order_by(users, n_users)
     for user in range(n_users):
         rows = order[offsets[user] : offsets[user + 1]]
         n_yes = int(yes[rows].sum())
@@ -47,7 +47,7 @@ def p_same_answer(yes: Bool, chance: Float, people: Index, n_users: int) -> Floa
     return found
 
 
-def p_few_runs(yes: Bool, people: Index, n_users: int) -> Float:
+def p_few_runs(yes: Bool, users: Index, n_users: int) -> Float:
     """Return p-values of few runs of answers (Wald and Wolfowitz, 1940; normal approximation).
 
     If many users have few runs, rows are sorted rather than in the order of answering, and all
@@ -59,8 +59,8 @@ def p_few_runs(yes: Bool, people: Index, n_users: int) -> Float:
     >>> bool(p_few_runs(yes, np.repeat(np.arange(6), 16), 6)[0] < 0.01)
     True
     """
-    order, _ = order_by(people, n_users)
-    owner, answers = people[order], yes[order]
+    order, _ = order_by(users, n_users)
+    owner, answers = users[order], yes[order]
     begins = np.ones(len(answers), dtype=np.bool_)
     begins[1:] = (owner[1:] != owner[:-1]) | (answers[1:] != answers[:-1])
     runs, n = np.bincount(owner[begins], minlength=n_users), np.bincount(owner, minlength=n_users)

@@ -94,7 +94,7 @@ class Loss(ABC):
         return QuadraticLoss.of_blocks(blocks, n_users)
 
     def block(
-        self, statistics: Statistics, scale: Float | None, people: Index | slice
+        self, statistics: Statistics, scale: Float | None, positions: Index | slice
     ) -> LossBlock:
         """Return the loss of a block of users at these positions."""
         if statistics.n_kinds > 2 and not self.takes_grades:
@@ -109,18 +109,18 @@ class Loss(ABC):
         if len(matrices):  # else nothing here is of features x features
             matrices /= scale[:, None] * scale
         linear = np.zeros((statistics.n_users, statistics.n_features))
-        linear[statistics.dense.people] = dense_linear / scale
+        linear[statistics.dense.users] = dense_linear / scale
         for users, Z, target in factors:
             linear[users] = times_back(Z, target)
         constant = self.constant(statistics.class_weight)
-        return LossBlock(people, linear, constant, statistics.dense.people, matrices, factors)
+        return LossBlock(positions, linear, constant, statistics.dense.users, matrices, factors)
 
 
 def _measure(
     block: UserBlock[Statistics], how: tuple[Loss, Float | None]
 ) -> ThreadExecutor[LossBlock]:
     loss, scale = how
-    return ThreadExecutor([loss.block(block.data, scale, block.people)], many_threads=False)
+    return ThreadExecutor([loss.block(block.data, scale, block.users)], many_threads=False)
 
 
 class SquaredAUC(Loss):

@@ -49,7 +49,7 @@ class RowFactors:
         block = self.rows.block(chosen, self.origin)
         Z, target = self.make(block)
         Z /= self.scale
-        return block.people, Z, target
+        return block.users, Z, target
 
     def each(self, work: Callable[[Factor], None]) -> None:
         """Do some work on every block, which the cores share where there is much."""
@@ -66,34 +66,34 @@ class RowFactors:
 
     @property
     def _size(self) -> int:
-        return (len(self.rows.index) + len(self.rows.people)) * len(self.scale)
+        return (len(self.rows.index) + len(self.rows.users)) * len(self.scale)
 
 
 @dataclass(frozen=True)
 class LossBlock:
     """The loss of some users: b_i, c_i, and A_i as matrices or as factors."""
 
-    people: Index | slice  # their positions among all users; other positions are in the block
+    users: Index | slice  # their positions among all users; other positions are in the block
     linear: Float  # the vectors b_i, shape (b, n_features)
     constant: Float  # the numbers c_i, shape (b,)
     dense_users: Index  # those whose A_i is a matrix, shape (p,)
     matrices: Float  # and these matrices, shape (p, n_features, n_features)
     factors: RowFactors  # the A_i of the others
 
-    def positions(self, people: Index) -> Index:
+    def positions(self, users: Index) -> Index:
         """Return the positions among all users of some users of the block."""
-        return people if isinstance(self.people, slice) else self.people[people]
+        return users if isinstance(self.users, slice) else self.users[users]
 
     def placed(self, found: "Iterable[CurvatureSpectrum]") -> "list[CurvatureSpectrum]":
         """Return spectra of users of the block with positions among all users."""
-        return [replace(one, people=self.positions(one.people)) for one in found]
+        return [replace(one, users=self.positions(one.users)) for one in found]
 
 
 @dataclass(frozen=True)
 class UserWeights:
     """All users' weights, and which users are chosen: a state."""
 
-    people_have: ClassVar[tuple[str, ...]] = ("W", "chosen")
+    per_user: ClassVar[tuple[str, ...]] = ("W", "chosen")
 
     W: Float
     chosen: Bool | None = None
@@ -114,8 +114,8 @@ class QuadraticLoss:
     def of_blocks(cls, blocks: Executor[LossBlock], n_users: int) -> "QuadraticLoss":
         """Collect the vectors and numbers of all users."""
         parts = list(blocks.map(_vectors, None))
-        linear = in_order(((people, linear) for people, linear, _ in parts), n_users)
-        constant = in_order(((people, constant) for people, _, constant in parts), n_users)
+        linear = in_order(((users, linear) for users, linear, _ in parts), n_users)
+        constant = in_order(((users, constant) for users, _, constant in parts), n_users)
         return cls(linear, constant, blocks)
 
     @property
@@ -155,19 +155,19 @@ class QuadraticLoss:
 
 
 def _vectors(block: LossBlock, *_unused: None) -> tuple[Index | slice, Float, Float]:
-    return block.people, block.linear, block.constant
+    return block.users, block.linear, block.constant
 
 
 def _apply(block: LossBlock, at: UserWeights, own: None) -> tuple[Index | slice, Float]:  # noqa: ARG001
-    W, product = at.W[block.people], np.zeros(block.linear.shape)
+    W, product = at.W[block.users], np.zeros(block.linear.shape)
     product[block.dense_users] = times(block.matrices, W[block.dense_users])
 
     def fill(factor: Factor) -> None:
-        people, Z, _ = factor
-        product[people] = times_back(Z, times(Z, W[people]))
+        users, Z, _ = factor
+        product[users] = times_back(Z, times(Z, W[users]))
 
     block.factors.each(fill)
-    return block.people, product
+    return block.users, product
 
 
 def _keep(block: LossBlock, memory: int) -> ThreadExecutor[LossBlock]:
@@ -185,25 +185,25 @@ def _total_matrix(block: LossBlock, *_unused: None) -> tuple[Float, None]:
 
 def _squares(block: LossBlock, at: UserWeights, own: None) -> tuple[Index | slice, Float]:  # noqa: ARG001
     assert at.chosen is not None
-    W, chosen = at.W[block.people], at.chosen[block.people]
+    W, chosen = at.W[block.users], at.chosen[block.users]
     found = np.zeros(len(chosen))
     places = np.flatnonzero(chosen[block.dense_users])
-    people = block.dense_users[places]
-    bent = times(block.matrices[places], W[people]) - 2.0 * block.linear[people]
-    found[people] = row_dots(W[people], bent) + block.constant[people]
+    users = block.dense_users[places]
+    bent = times(block.matrices[places], W[users]) - 2.0 * block.linear[users]
+    found[users] = row_dots(W[users], bent) + block.constant[users]
     rows = block.factors.rows
-    some = replace(block.factors, rows=rows.of(chosen[rows.people]), cached=None)
-    for people, Z, target in some:
-        left = times(Z, W[people]) - target
-        found[people] = row_dots(left, left)
-    return block.people, found
+    some = replace(block.factors, rows=rows.of(chosen[rows.users]), cached=None)
+    for users, Z, target in some:
+        left = times(Z, W[users]) - target
+        found[users] = row_dots(left, left)
+    return block.users, found
 
 
 @dataclass(frozen=True)
 class CurvatureSpectrum:
     """The curvature of some users who have the same number r of eigen-directions."""
 
-    people: Index  # their positions among all users, shape (p,)
+    users: Index  # their positions among all users, shape (p,)
     basis: Float  # Q_i, shape (p, r, d); rows of zeros where the curvature is zero
     curvature: Float  # the eigenvalues a_i, shape (p, r)
     slope: Float  # s_i = Q_i b_i, shape (p, r)
@@ -249,23 +249,23 @@ def spectra_of_factors(block: LossBlock) -> list[CurvatureSpectrum]:
 
 
 def _of_matrices(some: slice, block: LossBlock, own: None) -> CurvatureSpectrum:  # noqa: ARG001
-    people = block.dense_users[some]
-    return spectrum_of_matrices(people, block.matrices[some], block.linear[people])
+    users = block.dense_users[some]
+    return spectrum_of_matrices(users, block.matrices[some], block.linear[users])
 
 
 def _of_factors(chosen: Index, factors: RowFactors, own: None) -> CurvatureSpectrum:  # noqa: ARG001
     return spectrum_of_factors(*factors.of(chosen))
 
 
-def spectrum_of_matrices(people: Index, matrices: Float, linear: Float) -> CurvatureSpectrum:
+def spectrum_of_matrices(users: Index, matrices: Float, linear: Float) -> CurvatureSpectrum:
     """Return the spectrum of matrices A_i and vectors b_i."""
     curvature, vectors = np.linalg.eigh(matrices)
     keep = curvature > _NEGLIGIBLE * curvature[:, -1:]
     basis = np.ascontiguousarray(vectors.transpose(0, 2, 1)) * keep[:, :, None]
-    return CurvatureSpectrum(people, basis, np.where(keep, curvature, 0.0), times(basis, linear))
+    return CurvatureSpectrum(users, basis, np.where(keep, curvature, 0.0), times(basis, linear))
 
 
-def spectrum_of_factors(people: Index, Z: Float, target: Float) -> CurvatureSpectrum:
+def spectrum_of_factors(users: Index, Z: Float, target: Float) -> CurvatureSpectrum:
     """Return the spectrum of A_i = Z_i'Z_i, with b_i = Z_i't_i."""
     # Z = S diag(sqrt(a)) Q, so the eigenvectors S of the small Z Z' give Q = a^-1/2 S' Z.
     curvature, vectors = np.linalg.eigh(Z @ Z.transpose(0, 2, 1))
@@ -273,4 +273,4 @@ def spectrum_of_factors(people: Index, Z: Float, target: Float) -> CurvatureSpec
     root = np.sqrt(np.where(keep, curvature, 1.0))
     basis = (vectors * (keep / root)[:, None, :]).transpose(0, 2, 1) @ Z
     slope = np.where(keep, times_back(vectors, target) * root, 0.0)  # Q Z't = sqrt(a) S't
-    return CurvatureSpectrum(people, basis, np.where(keep, curvature, 0.0), slope)
+    return CurvatureSpectrum(users, basis, np.where(keep, curvature, 0.0), slope)

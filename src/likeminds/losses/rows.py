@@ -5,7 +5,7 @@ a million users' labels cost a few bytes each, whatever the number of features.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,7 +31,7 @@ _FAR = 100.0
 class RowBlock:
     """A few users' rows, padded to a common length (padding has weight 0)."""
 
-    people: Index  # their positions among all users, shape (b,)
+    users: Index  # their positions among all users, shape (b,)
     rows: Float  # features from the origin, each user's lighter class first; shape (b, n, d)
     weight: Float  # of each row in the class of its label, 0 in the other; shape (b, 2, n)
     grade: Index | None = None  # of each row, ascending (padding: one more); shape (b, n)
@@ -84,7 +84,8 @@ class Rows:
     index: Index  # the row of the table of each label, shape (r,)
     positive: Bool  # the labels, shape (r,)
     weight: Float  # and their weights, more than 0; shape (r,)
-    people: Index  # positions among all users of those with rows here, ascending; shape (p,)
+    # Positions among all users of those with rows here, ascending; shape (p,)
+    users: Index = field(metadata={"stored": "people"})
     offsets: Index  # where the rows of each of them begin, shape (p + 1,)
     grade: Index | None = None  # the number of each row's grade, from 0; shape (r,)
 
@@ -106,7 +107,7 @@ class Rows:
             index=index[counts],
             positive=annotations.labels[counts],
             weight=weight[counts],
-            people=annotations.user_codes[counts],
+            users=annotations.user_codes[counts],
             n_users=annotations.n_users,
             grade=None if grade is None else grade[counts],
         )
@@ -119,19 +120,19 @@ class Rows:
         index: Index,
         positive: Bool,
         weight: Float,
-        people: Index,
+        users: Index,
         n_users: int,
         grade: Index | None = None,
     ) -> "Rows":
         """Group rows in any order; ``people`` has one entry per row."""
         n_kinds, kind = 2, grade
         if kind is None:
-            class_weight = _class_weight(people, positive, weight, n_users)
+            class_weight = _class_weight(users, positive, weight, n_users)
             positive_is_heavier = class_weight[:, POSITIVE] > class_weight[:, NEGATIVE]
-            kind = (positive == positive_is_heavier[people]).astype(np.int8)
+            kind = (positive == positive_is_heavier[users]).astype(np.int8)
         else:
             n_kinds = int(kind.max(initial=0)) + 1
-        order, offsets = order_by(n_kinds * people + kind, n_kinds * n_users)
+        order, offsets = order_by(n_kinds * users + kind, n_kinds * n_users)
         begin = offsets[::n_kinds]
         present = np.flatnonzero(np.diff(begin))
         return cls(
@@ -152,7 +153,7 @@ class Rows:
     @property
     def owner(self) -> Index:
         """The user of each row."""
-        return np.repeat(self.people, self.counts)
+        return np.repeat(self.users, self.counts)
 
     def class_weight(self, n_users: int, n_kinds: int = 2) -> Float:
         """Return the weights by user and class (or grade), shape (n_users, n_kinds)."""
@@ -167,7 +168,7 @@ class Rows:
             index=self.index[rows],
             positive=self.positive[rows],
             weight=self.weight[: rows.sum()] if _are_one(self.weight) else self.weight[rows],
-            people=self.people[chosen],
+            users=self.users[chosen],
             offsets=np.append(0, np.cumsum(self.counts[chosen])),
             grade=None if self.grade is None else self.grade[rows],
         )
@@ -195,7 +196,7 @@ class Rows:
             index=np.concatenate([part.index + shift[id(part.table)] for part in parts]),
             positive=np.concatenate([part.positive for part in parts]),
             weight=weight,
-            people=np.concatenate([part.owner for part in parts]),
+            users=np.concatenate([part.owner for part in parts]),
             n_users=n_users,
             grade=np.concatenate(grades) if len(grades) == len(parts) else None,
         )
@@ -317,7 +318,7 @@ class Rows:
         grade = None
         if self.grade is not None:
             grade = np.where(inside, self.grade[position], self.grade.max() + 1)
-        return RowBlock(self.people[chosen], rows, np.stack(by_class, axis=1), grade)
+        return RowBlock(self.users[chosen], rows, np.stack(by_class, axis=1), grade)
 
 
 def ones(n_rows: int) -> Float:
@@ -341,8 +342,8 @@ def class_weight_of(annotations: Annotations) -> Float:
 
 
 def _class_weight(
-    people: Index, kind: Bool | Index, weight: FloatArray | None, n_users: int, n_kinds: int = 2
+    users: Index, kind: Bool | Index, weight: FloatArray | None, n_users: int, n_kinds: int = 2
 ) -> Float:
-    total = np.bincount(n_kinds * people + kind, weights=weight, minlength=n_kinds * n_users)
+    total = np.bincount(n_kinds * users + kind, weights=weight, minlength=n_kinds * n_users)
     # Of no rows at all, bincount makes integers.
     return total.reshape(n_users, n_kinds).astype(np.float64, copy=False)

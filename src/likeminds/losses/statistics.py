@@ -8,7 +8,7 @@ one d x d matrix per class). Users with fewer labels than features keep pointers
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Literal
 
@@ -29,21 +29,22 @@ _MOST_GRADES = 16
 class ClassMoments:
     """Weight, mean and scatter by class (or by K grades), for the users who have them as arrays."""
 
-    people: Index  # their positions among all users, ascending; shape (p,)
+    # Their positions among all users, ascending; shape (p,)
+    users: Index = field(metadata={"stored": "people"})
     weight: Float  # shape (p, K)
     mean: Float  # from the origin, shape (p, K, d)
     scatter: Float  # shape (p, K, d, d)
 
     @classmethod
-    def empty(cls, people: Index, n_features: int, n_kinds: int = 2) -> "ClassMoments":
+    def empty(cls, users: Index, n_features: int, n_kinds: int = 2) -> "ClassMoments":
         """Return the statistics of no rows."""
-        shapes = [(len(people), n_kinds, *(n_features,) * power) for power in range(3)]
-        return cls(people, *map(np.zeros, shapes))
+        shapes = [(len(users), n_kinds, *(n_features,) * power) for power in range(3)]
+        return cls(users, *map(np.zeros, shapes))
 
     @classmethod
     def from_rows(cls, rows: Rows, origin: Float, n_kinds: int = 2) -> "ClassMoments":
         """Pass over the rows once, block by block."""
-        moments = cls.empty(rows.people, len(origin), n_kinds)
+        moments = cls.empty(rows.users, len(origin), n_kinds)
         ThreadExecutor(list(rows.plan())).each(
             lambda chosen: moments._set(chosen, _moments_of(rows, chosen, origin))
         )
@@ -51,7 +52,7 @@ class ClassMoments:
 
     def absorb(self, rows: Rows, origin: Float) -> None:
         """Add more rows of users who are here, block by block, in place."""
-        places = np.searchsorted(self.people, rows.people)
+        places = np.searchsorted(self.users, rows.users)
         ThreadExecutor(list(rows.plan())).each(
             lambda chosen: self._add(places[chosen], _moments_of(rows, chosen, origin))
         )
@@ -61,11 +62,11 @@ class ClassMoments:
         """Return the statistics of the rows of all parts, in one pass over each."""
         if len(parts) <= 2:
             return reduce(cls.merge, parts)
-        people = np.unique(np.concatenate([one.people for one in parts]))
-        total = cls.empty(people, parts[0].mean.shape[2], parts[0].mean.shape[1])
+        users = np.unique(np.concatenate([one.users for one in parts]))
+        total = cls.empty(users, parts[0].mean.shape[2], parts[0].mean.shape[1])
         for one in parts:
-            places = np.searchsorted(people, one.people)
-            total._add(places, replace(one, people=np.arange(len(places))))
+            places = np.searchsorted(users, one.users)
+            total._add(places, replace(one, users=np.arange(len(places))))
         return total
 
     @property
@@ -80,31 +81,31 @@ class ClassMoments:
     def _add(self, places: Index, new: "ClassMoments") -> None:
         """Merge the moments of more rows of some users into theirs."""
         n_kinds = new.weight.shape[1]
-        before = ClassMoments(new.people, *(mine[places, :n_kinds] for mine in self._arrays))
+        before = ClassMoments(new.users, *(mine[places, :n_kinds] for mine in self._arrays))
         self._set(places, before.merge(new))
 
     def merge(self, other: "ClassMoments") -> "ClassMoments":
         """Return the statistics of the rows of both (exact, Chan et al.)."""
-        if not (len(self.people) and len(other.people)):
-            return self if len(self.people) else other
-        people = np.union1d(self.people, other.people)
-        first, second = self._among(people), other._among(people)
+        if not (len(self.users) and len(other.users)):
+            return self if len(self.users) else other
+        users = np.union1d(self.users, other.users)
+        first, second = self._among(users), other._among(users)
         weight = first.weight + second.weight
         share = second.weight / np.where(weight > 0, weight, 1.0)
         step = second.mean - first.mean
         mean = first.mean + share[..., None] * step
         between = (first.weight * share)[..., None, None] * step[..., None] * step[..., None, :]
-        return ClassMoments(people, weight, mean, first.scatter + second.scatter + between)
+        return ClassMoments(users, weight, mean, first.scatter + second.scatter + between)
 
     def with_grades(self, place: Index, n_kinds: int) -> "ClassMoments":
         """Return the same among more grades, where these have the given places."""
-        return self._placed(self.people, np.arange(len(self.people)), place, n_kinds)
+        return self._placed(self.users, np.arange(len(self.users)), place, n_kinds)
 
     def in_two_classes(self, positive: Bool) -> "ClassMoments":
         """Return the same with each grade counted as positive or negative."""
-        total = ClassMoments.empty(self.people, self.mean.shape[2])
+        total = ClassMoments.empty(self.users, self.mean.shape[2])
         for grade, is_positive in enumerate(positive):
-            one = ClassMoments(self.people, *(each[:, grade : grade + 1] for each in self._arrays))
+            one = ClassMoments(self.users, *(each[:, grade : grade + 1] for each in self._arrays))
             total = total.merge(one.with_grades(np.array([int(is_positive)]), 2))
         return total
 
@@ -112,16 +113,16 @@ class ClassMoments:
         """Return some of the users (a mask over ``people``), who have other positions now."""
         return ClassMoments(places, *(each[chosen] for each in self._arrays))
 
-    def _among(self, people: Index) -> "ClassMoments":
-        if np.array_equal(people, self.people):
+    def _among(self, users: Index) -> "ClassMoments":
+        if np.array_equal(users, self.users):
             return self
         n_kinds = self.weight.shape[1]
-        places = np.searchsorted(people, self.people)
-        return self._placed(people, places, np.arange(n_kinds), n_kinds)
+        places = np.searchsorted(users, self.users)
+        return self._placed(users, places, np.arange(n_kinds), n_kinds)
 
-    def _placed(self, people: Index, rows: Index, kinds: Index, n_kinds: int) -> "ClassMoments":
+    def _placed(self, users: Index, rows: Index, kinds: Index, n_kinds: int) -> "ClassMoments":
         """Return the same among other users and grades, at the given places."""
-        wide = ClassMoments.empty(people, self.mean.shape[2], n_kinds)
+        wide = ClassMoments.empty(users, self.mean.shape[2], n_kinds)
         for target, each in zip(wide._arrays, self._arrays, strict=True):
             target[rows[:, None], kinds] = each
         return wide
@@ -272,7 +273,7 @@ class Statistics(AbstractStatistics):
             if grades is not None and batch.grades is not None:
                 codes = np.searchsorted(grades, batch.grades)
             rows = Rows.of_annotations(batch, grade=codes)
-            is_dense = np.isin(rows.people, dense.people)
+            is_dense = np.isin(rows.users, dense.users)
             waiting.append(rows.of(is_dense))
             if 8 * len(origin) * sum(len(some.index) for some in waiting) >= at_once:
                 dense.absorb(Rows.join(waiting, len(counts)), origin)
@@ -290,7 +291,7 @@ class Statistics(AbstractStatistics):
     def class_weight(self) -> Float:  # type: ignore[override] # never set
         """Number (or weight) of negatives and positives, (n_users, 2); or of each grade."""
         weight = self.rows.class_weight(self.n_users, self.n_kinds)
-        weight[self.dense.people] = self.dense.weight
+        weight[self.dense.users] = self.dense.weight
         return weight
 
     @property
@@ -320,25 +321,25 @@ class Statistics(AbstractStatistics):
         places, user_ids = _align([one.user_ids for one in parts])
         first, both = parts[0], list(zip(parts, places, strict=True))
         dense = ClassMoments.joined([one._moved(first.origin, place) for one, place in both])
-        few = [replace(one.rows, people=place[one.rows.people]) for one, place in both]
+        few = [replace(one.rows, users=place[one.rows.users]) for one, place in both]
         rows = Rows.join(few, len(user_ids))
         return cls(user_ids, first.origin, dense, rows, first.form, first.grades).with_arrays()
 
     def _moved(self, origin: Float, places: Index) -> ClassMoments:
         """Return arrays from another origin, of users at other positions."""
         shift = (self.origin - origin) * (self.dense.weight > 0)[..., None]
-        return replace(self.dense, people=places[self.dense.people], mean=self.dense.mean + shift)
+        return replace(self.dense, users=places[self.dense.users], mean=self.dense.mean + shift)
 
     def of_users(self, chosen: Bool) -> "Statistics":
         """Return the statistics of some of the users (a mask over ``user_ids``)."""
         place = np.cumsum(chosen) - 1
-        many, few = chosen[self.dense.people], chosen[self.rows.people]
+        many, few = chosen[self.dense.users], chosen[self.rows.users]
         rows = self.rows.of(few)
         return replace(
             self,
             user_ids=self.user_ids[chosen],
-            dense=self.dense.of_users(many, place[self.dense.people[many]]),
-            rows=replace(rows, people=place[rows.people]),
+            dense=self.dense.of_users(many, place[self.dense.users[many]]),
+            rows=replace(rows, users=place[rows.users]),
         )
 
     def in_two_classes(self, positive: Bool) -> "Statistics":
@@ -372,7 +373,7 @@ class Statistics(AbstractStatistics):
         """Reduce the rows of users who have ``enough`` (see ``form``), or arrays already."""
         if enough is None:
             enough = _enough(self.form, self.n_features, self.n_kinds)
-        many = (self.rows.counts >= enough) | np.isin(self.rows.people, self.dense.people)
+        many = (self.rows.counts >= enough) | np.isin(self.rows.users, self.dense.users)
         if not many.any():
             return self
         found = ClassMoments.from_rows(self.rows.of(many), self.origin, self.n_kinds)

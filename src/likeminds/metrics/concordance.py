@@ -57,9 +57,9 @@ def concordance_by_user(
     """
     if np.asarray(grades).dtype == np.bool_:
         return auc_by_user(grades, scores, users, weights)
-    people, pairs = _pairs(grades, scores, users, weights)
+    positions, pairs = _pairs(grades, scores, users, weights)
     tied = pairs.unequal_grades - pairs.unequal
-    return MetricByUser(people, _ratio(pairs.alike + 0.5 * tied, pairs.unequal_grades))
+    return MetricByUser(positions, _ratio(pairs.alike + 0.5 * tied, pairs.unequal_grades))
 
 
 def measure_of(outcomes: NDArray[np.generic]) -> str:
@@ -107,9 +107,9 @@ def kendall_tau_by_user(
     >>> kendall_tau_by_user([1, 2, 3], [0.1, 0.9, 0.5], ["ann"] * 3).values.round(3)
     array([0.333])
     """
-    people, pairs = _pairs(grades, scores, users, weights)
+    positions, pairs = _pairs(grades, scores, users, weights)
     apart = np.sqrt(pairs.unequal_grades * pairs.unequal_scores)
-    return MetricByUser(people, _ratio(2.0 * pairs.alike - pairs.unequal, apart))
+    return MetricByUser(positions, _ratio(2.0 * pairs.alike - pairs.unequal, apart))
 
 
 def _pairs(
@@ -120,18 +120,18 @@ def _pairs(
 ) -> tuple[NDArray[np.generic], _Pairs]:
     grade = np.unique(as_vector(np.asarray(grades), "grades"), return_inverse=True)[1]
     score = np.unique(as_vector(scores, "scores"), return_inverse=True)[1]
-    person, people = encode(users, "users")
+    person, positions = encode(users, "users")
     same_length(grades=grade, scores=score, users=person)
     given = as_weights(weights, len(grade))
     weight = np.ones(len(grade)) if given is None else np.asarray(given, dtype=np.float64)
-    every = _same_squared([person], weight, len(people))
+    every = _same_squared([person], weight, len(positions))
 
     def unequal(*columns: Index) -> Float:
-        return 0.5 * (every - _same_squared([person, *columns], weight, len(people)))
+        return 0.5 * (every - _same_squared([person, *columns], weight, len(positions)))
 
     by_grade, by_score, by_both = unequal(grade), unequal(score), unequal(grade, score)
-    alike = _ordered_alike(person, grade, score, weight, len(people))
-    return people, _Pairs(alike, by_grade, by_score, by_grade + by_score - by_both)
+    alike = _ordered_alike(person, grade, score, weight, len(positions))
+    return positions, _Pairs(alike, by_grade, by_score, by_grade + by_score - by_both)
 
 
 def _same_squared(columns: list[Index], weight: Float, n_users: int) -> Float:

@@ -114,7 +114,7 @@ _STEPS, _LONGEST, _CLOSE = 50, 2.0, 1e-8
 
 
 def calibrate(
-    scores: Float, labels: Bool, people: Index, n_users: int, weight: Float
+    scores: Float, labels: Bool, users: Index, n_users: int, weight: Float
 ) -> tuple[float, Float]:
     """Fit log-odds of labels: one slope of the scores for all, an intercept for each person.
 
@@ -126,10 +126,10 @@ def calibrate(
     both, own = np.zeros(2), np.zeros(n_users)
 
     def sums(values: Float) -> Float:
-        return np.asarray(np.bincount(people, weights=values, minlength=n_users), dtype=np.float64)
+        return np.asarray(np.bincount(users, weights=values, minlength=n_users), dtype=np.float64)
 
     for _ in range(_STEPS):
-        p = expit(both[0] * z + both[1] + own[people])
+        p = expit(both[0] * z + both[1] + own[users])
         slope, bend = weight * (labels - p), weight * p * (1.0 - p)
         # People's intercepts are eliminated from Newton's step (Schur complement).
         inner = sums(bend) + 1.0 / _READINESS**2

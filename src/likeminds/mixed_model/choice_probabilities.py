@@ -24,7 +24,7 @@ class SetDifferences:
 
     @classmethod
     def of(
-        cls, posterior: Posterior, annotations: Annotations, scores: Float, people: Index
+        cls, posterior: Posterior, annotations: Annotations, scores: Float, users: Index
     ) -> "SetDifferences":
         """Return the differences of all ordered pairs of rows in one set."""
         sets = annotations.choice_set_codes
@@ -41,7 +41,7 @@ class SetDifferences:
             pairs.append((order[place], order[later]))
         row, other = (np.concatenate(part) for part in zip(*pairs, strict=True))
         seen = posterior.see(annotations.X, annotations.items if annotations.has_items else None)
-        spread = posterior.deviation(seen.take(row), people[row], less=seen.take(other))
+        spread = posterior.deviation(seen.take(row), users[row], less=seen.take(other))
         return cls(row, other, scores[other] - scores[row], spread**2)
 
     def chances(self, scale: Float | float, n_rows: int) -> Float:
@@ -52,7 +52,7 @@ class SetDifferences:
 
 
 def chances_of_sets(
-    posterior: Posterior, annotations: Annotations, scores: Float, people: Index, scale: float = 1.0
+    posterior: Posterior, annotations: Annotations, scores: Float, users: Index, scale: float = 1.0
 ) -> Float | None:
     """Return for each row the probability that it is chosen in its set; None without log-odds.
 
@@ -65,11 +65,11 @@ def chances_of_sets(
         return None
     if np.bincount(annotations.choice_set_codes).max() < 2:
         return np.ones(len(annotations))
-    apart = SetDifferences.of(posterior, annotations, scores, people)
+    apart = SetDifferences.of(posterior, annotations, scores, users)
     known = posterior.see(
         annotations.X, annotations.items if annotations.has_items else None
     ).is_known(posterior.items)
-    known &= people >= 0
+    known &= users >= 0
     chance = apart.chances(
         np.where(known[apart.row] & known[apart.other], scale, 1.0), len(annotations)
     )
@@ -78,14 +78,14 @@ def chances_of_sets(
 
 
 def calibrate_choices(
-    posterior: Posterior, annotations: Annotations, scores: Float, people: Index
+    posterior: Posterior, annotations: Annotations, scores: Float, users: Index
 ) -> float:
     """Return the scale of variances that maximises the leave-one-out likelihood of choices.
 
     A choice is left out by taking its information, that of a logistic regression for each
     difference, out of the posterior of the differences.
     """
-    apart = SetDifferences.of(posterior, annotations, scores, people)
+    apart = SetDifferences.of(posterior, annotations, scores, users)
     chosen = annotations.chosen[apart.row]
     row, other = apart.row[chosen], apart.other[chosen]
     mean, variance = apart.mean[chosen], apart.variance[chosen]

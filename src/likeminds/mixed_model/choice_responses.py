@@ -116,7 +116,7 @@ class ChoiceBlocks(CachedResponses):
             index=np.arange(len(places)),
             positive=np.ones(len(places), dtype=np.bool_),
             weight=sets.weight,
-            people=sets.people,
+            users=sets.users,
             n_users=annotations.n_users,
         )
         table = annotations.features
@@ -142,7 +142,7 @@ class ChoiceBlocks(CachedResponses):
     @property
     def n_users(self) -> int:
         """How many users chose."""
-        return len(self.sets.people)
+        return len(self.sets.users)
 
     @property
     def rows_each(self) -> Index:
@@ -150,9 +150,9 @@ class ChoiceBlocks(CachedResponses):
         return self.sets.counts * self.set_size
 
     @property
-    def people(self) -> Index:
+    def users(self) -> Index:
         """The positions of the users among all users."""
-        return self.sets.people
+        return self.sets.users
 
     @property
     def n_places(self) -> int:
@@ -192,7 +192,7 @@ class ChoiceBlocks(CachedResponses):
             log_count = np.log(np.where(padding, 1.0, counts.reshape(n_users, -1)))
         rows, beyond = self._rows(members.astype(np.intp), sign)
         return PaddedRows(
-            people=block.people,
+            users=block.users,
             rows=rows,
             response=np.repeat(first[None].astype(np.float64), n_users, axis=0),
             weight=np.repeat(block.weight[:, POSITIVE], self.set_size, axis=1),
@@ -232,7 +232,7 @@ class _ChoiceRows(NamedTuple):
     members: Index
     counts: Float
     weight: Float
-    people: Index
+    users: Index
     sign: Float
 
 
@@ -265,11 +265,11 @@ def _sets(annotations: Annotations, together: Index | None = None) -> _ChoiceRow
         is_set = (n_chosen == 1) & counted_alike(groups, annotations)
         each = np.where(is_set[groups[positives]][:, None], 1.0, each)
     counts = np.column_stack([np.ones(len(positives)), np.where(inside, each, 0.0)])
-    people = annotations.user_codes[positives]
+    users = annotations.user_codes[positives]
     sign = np.ones(len(positives))
     if annotations.picks_worst is not None:
         sign[annotations.picks_worst[positives]] = -1.0
-    return _ChoiceRows(members, counts, weight[positives], people, sign)
+    return _ChoiceRows(members, counts, weight[positives], users, sign)
 
 
 def _with_single(annotations: Annotations) -> _ChoiceRows:
@@ -294,6 +294,6 @@ def _with_single(annotations: Annotations) -> _ChoiceRows:
         members,
         counts,
         np.concatenate([among.weight, weight[rows]]),
-        np.concatenate([among.people, annotations.user_codes[rows]]),
+        np.concatenate([among.users, annotations.user_codes[rows]]),
         np.concatenate([among.sign, np.ones(len(rows))]),
     )

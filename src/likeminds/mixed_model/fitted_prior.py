@@ -60,11 +60,11 @@ class FittedPrior:
             return self.prior
         return self.prior.widened(self.traits.covariance)
 
-    def shifts(self, covariates: Covariates | None, people: IdArray) -> Float | None:
+    def shifts(self, covariates: Covariates | None, users: IdArray) -> Float | None:
         """Return how far users' means are from that of all, by their covariates."""
         if self.traits is None:
             return None
-        return self.traits.shifts(covariates, people)
+        return self.traits.shifts(covariates, users)
 
     def told(self, shifts: Float | None, n_users: int) -> Float:
         """Return what covariates tell of users: matrices K, (n_users, m, p), as in `Posterior`.

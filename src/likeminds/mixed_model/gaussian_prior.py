@@ -23,13 +23,13 @@ from likeminds.mixed_model.numerics import LEAST_SHARE
 class MeanShifts:
     """How far each user's mean is from that of all: Gamma z."""
 
-    people_have: ClassVar = ("z",)
+    per_user: ClassVar = ("z",)
 
     z: Float  # (n_users, k): each user's covariates
     slopes: Float  # (p, k): Gamma
 
-    def __getitem__(self, people: Index) -> Float:
-        return np.asarray(self.z[people] @ self.slopes.T)
+    def __getitem__(self, users: Index) -> Float:
+        return np.asarray(self.z[users] @ self.slopes.T)
 
     def padded(self, size: int) -> "MeanShifts":
         """Return the same with so many coordinates, of which the last ones are not moved."""
@@ -51,7 +51,7 @@ class GaussianPrior:
     True
     """
 
-    people_have: ClassVar = ("shifts",)
+    per_user: ClassVar = ("shifts",)
 
     mean: Float  # (p,): the consensus, and last the mean intercept where there is one
     loadings: Float  # (p, k): the leading directions, in units of the residual
@@ -140,11 +140,11 @@ class GaussianPrior:
         residual[n_weights:] = np.sqrt(np.maximum(own, 0.01 * whole))
         return GaussianPrior(self.mean, directions / residual[:, None], residual)
 
-    def means(self, people: Index) -> Float:
+    def means(self, users: Index) -> Float:
         """Return users' means, shape (b, p), by their positions."""
         if self.shifts is None:
-            return np.repeat(self.mean[None], len(people), axis=0)
-        return np.asarray(self.mean + self.shifts[people])
+            return np.repeat(self.mean[None], len(users), axis=0)
+        return np.asarray(self.mean + self.shifts[users])
 
     @property
     def rank(self) -> int:
@@ -225,9 +225,9 @@ class UserPenalty:
     precision: Float  # (b, r, r): P: each user's
     directions: Float  # (r, p): D: that of all
 
-    def of(self, people: Index) -> "UserPenalty":
+    def of(self, users: Index) -> "UserPenalty":
         """Return the penalties of some of the users, by their places in the block."""
-        return UserPenalty(self.precision[people], self.directions)
+        return UserPenalty(self.precision[users], self.directions)
 
     @cached_property
     def added(self) -> Float:

@@ -341,17 +341,17 @@ class Answered:
     given the label, is what the item is worth to this user.
     """
 
-    people: Index  # (n,): the place of the user of each label
+    users: Index  # (n,): the place of the user of each label
     items: IdArray  # (n,): the item of each label
     residuals: Float  # (n,): the residual of each label
 
-    def at(self, people: Index, items: IdArray) -> Float:
+    def at(self, users: Index, items: IdArray) -> Float:
         """Return the mean residual of each pair of user and item, zero without a label."""
         item, known = encode(self.items, "items")
         asked = lookup(items, known, "items")
         n = len(known)
-        labelled, code = np.unique(self.people * n + item, return_inverse=True)
+        labelled, code = np.unique(self.users * n + item, return_inverse=True)
         mean = np.bincount(code, self.residuals) / np.bincount(code)
-        pairs = people * n + asked
+        pairs = users * n + asked
         place = np.minimum(np.searchsorted(labelled, pairs), len(labelled) - 1)
         return np.where((asked >= 0) & (labelled[place] == pairs), mean[place], 0.0)

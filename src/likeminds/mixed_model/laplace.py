@@ -72,7 +72,7 @@ class PosteriorMode:
             return None
         if self.prior is None or isinstance(self.system, Dual):
             return WarmStart(self.derivatives.pull)
-        points = self.prior.means(self.task.people) + self.state @ self.prior.root.T
+        points = self.prior.means(self.task.users) + self.state @ self.prior.root.T
         return WarmStart(self.derivatives.pull, points)
 
 
@@ -106,7 +106,7 @@ def _start(
     # Features of items that are learned come and go: points of other coordinates are of no use.
     if points is None or points.shape[1] != len(prior.mean):
         return system.start(kept.pull)
-    return np.asarray((points - prior.means(task.people)) @ prior.inverse_root.T)
+    return np.asarray((points - prior.means(task.users)) @ prior.inverse_root.T)
 
 
 def newton(
@@ -195,25 +195,25 @@ def _without_the_others(
     )
 
 
-def _of(part: T, people: Index) -> T:
+def _of(part: T, users: Index) -> T:
     """Return some users' part of an array, or of all arrays of a dataclass."""
     found: Any = part
     if isinstance(part, np.ndarray):
-        found = part[people]
+        found = part[users]
     elif is_dataclass(part):
-        found = found.__class__(**{name: _of(each, people) for name, each in vars(part).items()})
+        found = found.__class__(**{name: _of(each, users) for name, each in vars(part).items()})
     return cast("T", found)
 
 
-def _put(part: T, people: Index, others: T) -> T:
+def _put(part: T, users: Index, others: T) -> T:
     """Return the same with some users' part replaced by others."""
     found: Any = part
     if isinstance(part, np.ndarray):
         found = part.copy()
-        found[people] = others
+        found[users] = others
     elif is_dataclass(part):
         new = vars(others)
-        found = found.__class__(**{n: _put(each, people, new[n]) for n, each in vars(part).items()})
+        found = found.__class__(**{n: _put(each, users, new[n]) for n, each in vars(part).items()})
     return cast("T", found)
 
 

@@ -101,7 +101,7 @@ class RowLikelihood(ABC):
 
     @abstractmethod
     def each(
-        self, eta: Float, response: Float, people: Index, variance: Float | float = 0.0
+        self, eta: Float, response: Float, users: Index, variance: Float | float = 0.0
     ) -> Float:
         """Return the loss of every row, where scores are known with some variance."""
 
@@ -111,7 +111,7 @@ class RowLikelihood(ABC):
 
     def response_losses(self, eta: Float, task: PaddedRows) -> Float:
         """Return the unweighted loss of each response, in its first row: (b, n)."""
-        return self.each(eta, task.response, task.people[:, None])
+        return self.each(eta, task.response, task.users[:, None])
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class LogisticLikelihood(RowLikelihood):
         self,
         eta: Float,
         response: Float,
-        people: Index,  # noqa: ARG002 - to all of them, scores mean the same
+        users: Index,  # noqa: ARG002 - to all of them, scores mean the same
         variance: Float | float = 0.0,
     ) -> Float:
         """Return the loss of every label, where scores are known with some variance."""
@@ -146,7 +146,7 @@ class LogisticLikelihood(RowLikelihood):
         loss = np.maximum(eta, 0.0) - response * eta + np.log1p(np.exp(-np.abs(eta)))
         return np.asarray(loss)
 
-    def utility(self, eta: Float, response: Float, people: Index) -> Float:  # noqa: ARG002
+    def utility(self, eta: Float, response: Float, users: Index) -> Float:  # noqa: ARG002
         """Return the mean latent utility eta + noise, given each label: above zero for a yes."""
         yes = np.asarray(response, dtype=np.bool_)
         bounds = np.where(yes, 0.0, -np.inf), np.where(yes, np.inf, 0.0)

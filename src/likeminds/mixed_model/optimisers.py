@@ -131,29 +131,29 @@ class ScoringStep:
     def __init__(self, objective: MarginalLikelihood, at: EvaluatedModel) -> None:
         self._model = model = at.model
         prior, found, n_weights = model.prior, at.found, objective.n_weights
-        people = found.n_users
+        users = found.n_users
         self._is_diagonal = objective.shape.kind == "diagonal"
-        unknown, turn = np.linalg.eigh(found.spread / people)
+        unknown, turn = np.linalg.eigh(found.spread / users)
         if self._is_diagonal:
-            unknown, turn = np.diag(found.spread) / people, np.eye(len(turn))
+            unknown, turn = np.diag(found.spread) / users, np.eye(len(turn))
         known = np.maximum(1.0 - unknown, LEAST_KNOWN)
         self._root = prior.root @ turn
         inverse = turn.T @ prior.inverse_root
         _, variances = _alike(prior, objective)
-        pseudo = objective.shape.pseudo * people
+        pseudo = objective.shape.pseudo * users
         identity = np.eye(len(known))
-        score = turn.T @ found.second @ turn - people * identity
+        score = turn.T @ found.second @ turn - users * identity
         score += pseudo * ((inverse * variances) @ inverse.T - identity)
         if self._is_diagonal:
-            information = people * (identity - found.spread / people) ** 2
-            information += (LEAST_KNOWN**2 * people + pseudo) * identity
+            information = users * (identity - found.spread / users) ** 2
+            information += (LEAST_KNOWN**2 * users + pseudo) * identity
             self._growth, self._axes = np.linalg.solve(information, np.diag(score)), identity
         else:
-            growth = score / (people * np.outer(known, known) + pseudo)
+            growth = score / (users * np.outer(known, known) + pseudo)
             self._growth, self._axes = np.linalg.eigh(growth)
         held = self._root[:n_weights]
         slope = turn.T @ found.first - model.ridge * (held.T @ objective.away(model))
-        information = np.diag(people * known) + model.ridge * (held.T @ held)
+        information = np.diag(users * known) + model.ridge * (held.T @ held)
         self._shift = self._root @ np.linalg.solve(information, slope)
         if objective.n_factors or self._is_diagonal:
             self._shift = _free_shift(objective, at)

@@ -50,13 +50,13 @@ class GradeCounts:
     variances: Float
 
     @classmethod
-    def of(cls, grades: FloatArray, people: Index) -> "GradeCounts":
+    def of(cls, grades: FloatArray, users: Index) -> "GradeCounts":
         """Count grades, and each user's own."""
         given: Float = np.asarray(grades, dtype=np.float64)
         values, counts = np.unique(given, return_counts=True)
-        n = np.bincount(people).astype(np.float64)
-        means = np.bincount(people, weights=given) / np.maximum(n, 1.0)
-        squares = np.bincount(people, weights=(given - means[people]) ** 2)
+        n = np.bincount(users).astype(np.float64)
+        means = np.bincount(users, weights=given) / np.maximum(n, 1.0)
+        squares = np.bincount(users, weights=(given - means[users]) ** 2)
         return cls(values, counts, n, means, squares / np.maximum(n - 1.0, 1.0))
 
     @classmethod
@@ -145,7 +145,7 @@ class GradeScale:
 class CumulativeLogit(RowLikelihood):
     """P(grade <= k) = logistic(s_i c_k - slope eta); responses are the numbers of bins."""
 
-    people_have: ClassVar = ("use", "shifts")
+    per_user: ClassVar = ("use", "shifts")
 
     scale: GradeScale  # the crowd's grades
     cuts: Float  # (K - 1,): the cuts c_k, ascending
@@ -169,16 +169,16 @@ class CumulativeLogit(RowLikelihood):
         cuts = np.log(share / (1.0 - share)) * np.sqrt(1.0 + 3.0 / np.pi**2)
         return cls(scale, _apart(cuts), scale.spread / scale.spreads(grade_counts))
 
-    def of_users(self, grades: FloatArray | None, people: Index) -> "CumulativeLogit":
+    def of_users(self, grades: FloatArray | None, users: Index) -> "CumulativeLogit":
         """Return the same for other users: the narrower their grades, the farther their cuts."""
         assert grades is not None
-        grade_counts = GradeCounts.of(grades, people)
+        grade_counts = GradeCounts.of(grades, users)
         return replace(self, use=self.scale.spread / self.scale.spreads(grade_counts))
 
     def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
         """Return the loss and its derivatives."""
         above, below = self._sides(
-            eta, task.response.astype(np.intp), self.use[task.people][:, None]
+            eta, task.response.astype(np.intp), self.use[task.users][:, None]
         )
         chance = np.maximum(above - below, 1e-300)
         h = above * (1.0 - above) + below * (1.0 - below)
@@ -191,17 +191,17 @@ class CumulativeLogit(RowLikelihood):
         )
 
     def each(
-        self, eta: Float, response: Float, people: Index, variance: Float | float = 0.0
+        self, eta: Float, response: Float, users: Index, variance: Float | float = 0.0
     ) -> Float:
         """Return the loss of every label, where scores are known with some variance."""
         rough = damping(self.slope**2 * variance)
         codes = np.asarray(response, dtype=np.intp)
-        above, below = self._sides(eta / rough, codes, self.use[people] / rough)
+        above, below = self._sides(eta / rough, codes, self.use[users] / rough)
         return np.asarray(-np.log(np.maximum(above - below, 1e-300)))
 
-    def utility(self, eta: Float, response: Float, people: Index) -> Float:
+    def utility(self, eta: Float, response: Float, users: Index) -> Float:
         """Return the mean latent utility eta + noise, given each grade: between two cuts."""
-        codes, use = np.asarray(response, dtype=np.intp), self.use[people]
+        codes, use = np.asarray(response, dtype=np.intp), self.use[users]
         low, up = self._bounds(codes)
         return mean_between(self.slope * eta, use * low, use * up) / self.slope
 
@@ -226,13 +226,13 @@ class CumulativeLogit(RowLikelihood):
         h = above * (1.0 - above) + below * (1.0 - below)
         return self.slope * (above + below - 1.0), self.slope**2 * h
 
-    def ways(self, people: Index) -> tuple[Float, Float]:
+    def ways(self, users: Index) -> tuple[Float, Float]:
         """Return how users use the scale, and what is added to their scores (-1: the crowd's)."""
         shifts = np.zeros(len(self.use)) if self.shifts is None else self.shifts
-        return np.append(self.use, 1.0)[people], np.append(shifts, 0.0)[people]
+        return np.append(self.use, 1.0)[users], np.append(shifts, 0.0)[users]
 
     def with_shifts(
-        self, codes: Index, people: Index, eta: Float, *, variance: float | None = None
+        self, codes: Index, users: Index, eta: Float, *, variance: float | None = None
     ) -> "CumulativeLogit":
         """Return each user's shift, shrunk by as much as those of the crowd are alike.
 
@@ -244,9 +244,9 @@ class CumulativeLogit(RowLikelihood):
         spread = max(1.0 if variance is None else variance, least)
 
         def at(shifts: Float) -> tuple[tuple[Float, Float, Float], None]:
-            slope, h = self.slopes(eta + shifts[people, 0], codes, self.use[people])
-            pull: Float = np.bincount(people, weights=slope, minlength=n_users).astype(np.float64)
-            known: Float = np.bincount(people, weights=h, minlength=n_users).astype(np.float64)
+            slope, h = self.slopes(eta + shifts[users, 0], codes, self.use[users])
+            pull: Float = np.bincount(users, weights=slope, minlength=n_users).astype(np.float64)
+            known: Float = np.bincount(users, weights=h, minlength=n_users).astype(np.float64)
             return (shifts[:, 0], pull, known), None
 
         def step_of(found: tuple[Float, Float, Float]) -> Float:
@@ -333,7 +333,7 @@ def _apart(cuts: Float) -> Float:
 class StandardNormal(RowLikelihood):
     """weight/2 (y - eta)^2 of standardised grades y; the weight includes the user's precision."""
 
-    people_have: ClassVar = ("centres", "spreads", "precision")
+    per_user: ClassVar = ("centres", "spreads", "precision")
 
     scale: GradeScale  # the crowd's grades
     # (n_users,): what is taken from each user's grades, and what they are divided by.
@@ -351,10 +351,10 @@ class StandardNormal(RowLikelihood):
         none = np.zeros(0)
         return cls(GradeScale.given(grade_counts), none, none, none, 2.0)._of(grade_counts)
 
-    def of_users(self, grades: FloatArray | None, people: Index) -> "StandardNormal":
+    def of_users(self, grades: FloatArray | None, users: Index) -> "StandardNormal":
         """Return the same for other users, whose noise is the typical one."""
         assert grades is not None
-        return self._of(GradeCounts.of(grades, people))
+        return self._of(GradeCounts.of(grades, users))
 
     def _of(self, grade_counts: GradeCounts) -> "StandardNormal":
         spreads, centres = self.scale.spreads(grade_counts), self.scale.centres(grade_counts)
@@ -363,29 +363,29 @@ class StandardNormal(RowLikelihood):
 
     def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
         """Return the loss and its derivatives."""
-        left = self.standardised(task.response.astype(np.intp), task.people[:, None]) - eta
+        left = self.standardised(task.response.astype(np.intp), task.users[:, None]) - eta
         pull = task.weight * left
         curvature = DiagonalCurvature(np.sqrt(task.weight))
         return LossDerivatives(0.5 * row_dots(pull, left), pull, curvature)
 
     def each(
-        self, eta: Float, response: Float, people: Index, variance: Float | float = 0.0
+        self, eta: Float, response: Float, users: Index, variance: Float | float = 0.0
     ) -> Float:
         """Return the loss of every label, of weight one, where scores have some variance."""
         codes = np.asarray(response, dtype=np.intp)
-        return np.asarray(0.5 * ((self.standardised(codes, people) - eta) ** 2 + variance))
+        return np.asarray(0.5 * ((self.standardised(codes, users) - eta) ** 2 + variance))
 
-    def utility(self, eta: Float, response: Float, people: Index) -> Float:  # noqa: ARG002
+    def utility(self, eta: Float, response: Float, users: Index) -> Float:  # noqa: ARG002
         """Return the latent utility eta + noise, which is the standardised grade."""
-        return self.standardised(np.asarray(response, dtype=np.intp), people)
+        return self.standardised(np.asarray(response, dtype=np.intp), users)
 
     def expected_information(self, eta: Float) -> Float:
         """Return the same for all items."""
         return np.full(len(eta), self.typical)
 
-    def standardised(self, codes: Index, people: Index) -> Float:
+    def standardised(self, codes: Index, users: Index) -> Float:
         """Return grades less the user's mean, over the user's spread."""
-        return np.asarray((self.scale.levels[codes] - self.centres[people]) / self.spreads[people])
+        return np.asarray((self.scale.levels[codes] - self.centres[users]) / self.spreads[users])
 
     def refined(self, n: Float, squares: Float) -> "StandardNormal":
         """Return the precision of each user's noise, shrunk towards the typical one.

@@ -52,40 +52,40 @@ class ResponseStyle:
     grading: CumulativeLogit
     reading: LabelReading  # how grades were read, with their words where they are words
 
-    def predict(self, eta: Float, variance: Float, people: Index) -> GradePredictions:
+    def predict(self, eta: Float, variance: Float, users: Index) -> GradePredictions:
         """Return the grades that users (-1: any user) would give, by scores and their variances."""
         grading, words = self.grading, self.reading.grades
-        use, added = grading.ways(people)
+        use, added = grading.ways(users)
         chances = grading.chances(eta + added, variance, use)
         levels: NDArray[np.generic] = grading.scale.levels
         if words:
             levels = np.array(words, dtype=object)[levels.astype(np.intp)]
         return GradePredictions(levels, chances, chances @ grading.scale.levels)
 
-    def told(self, grades: FloatArray, people: Index) -> "PointwiseLoss":
+    def told(self, grades: FloatArray, users: Index) -> "PointwiseLoss":
         """Return what grades say of their scores."""
-        use, added = self.grading.ways(people)
+        use, added = self.grading.ways(users)
         return PointwiseGradeLoss(self.grading, self.grading.scale.codes(grades), use, added)
 
-    def some(self, people: slice | Index) -> "ResponseStyle":
+    def some(self, users: slice | Index) -> "ResponseStyle":
         """Return the ways of some of the users."""
         grading, shifts = self.grading, self.grading.shifts
-        shifts = None if shifts is None else shifts[people]
-        return replace(self, grading=replace(grading, use=grading.use[people], shifts=shifts))
+        shifts = None if shifts is None else shifts[users]
+        return replace(self, grading=replace(grading, use=grading.use[users], shifts=shifts))
 
     def of_unknown_users(self, n_users: int) -> "ResponseStyle":
         """Return the crowd's way, for users of whom nothing is known."""
         usual = replace(self.grading, use=np.ones(n_users), shifts=np.zeros(n_users))
         return replace(self, grading=usual)
 
-    def of_newcomers(self, grades: FloatArray, people: Index, eta: Float) -> "ResponseStyle":
+    def of_newcomers(self, grades: FloatArray, users: Index, eta: Float) -> "ResponseStyle":
         """Return the ways of new users, by their own grades of items with such scores."""
         grading, shifts = self.grading, self.grading.shifts
         shifts = np.zeros(1) if shifts is None else shifts
-        usual = replace(grading.of_users(grades, people), shifts=None)
+        usual = replace(grading.of_users(grades, users), shifts=None)
         codes = grading.scale.codes(grades)
         variance = float((shifts**2).mean())
-        return replace(self, grading=usual.with_shifts(codes, people, eta, variance=variance))
+        return replace(self, grading=usual.with_shifts(codes, users, eta, variance=variance))
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ def _errors(
     assert isinstance(likelihood, StandardNormal)
     eta, variance = _seen(block, terms, kept)
     there = task.weight > 0
-    expected = likelihood.standardised(task.response.astype(np.intp), task.people[:, None])
+    expected = likelihood.standardised(task.response.astype(np.intp), task.users[:, None])
     squares = np.where(there, (expected - eta) ** 2 + variance, 0.0).sum(axis=1)
-    return CollectedRows([task.people], [[there.sum(axis=1).astype(np.float64), squares]]), None
+    return CollectedRows([task.users], [[there.sum(axis=1).astype(np.float64), squares]]), None
 
 
 def _some_scores(
@@ -150,8 +150,8 @@ def _some_scores(
     some = _drawn(block, share) & (task.weight > 0)
     person = np.nonzero(some)[0]
     codes = task.response[some].astype(np.intp)
-    numbers = [codes, likelihood.use[task.people][person], eta[some], variance[some]]
-    return CollectedRows([task.people[person]], [numbers]), None
+    numbers = [codes, likelihood.use[task.users][person], eta[some], variance[some]]
+    return CollectedRows([task.users[person]], [numbers]), None
 
 
 def _drawn(block: ResponseBlock, share: float) -> Bool:
@@ -160,8 +160,8 @@ def _drawn(block: ResponseBlock, share: float) -> Bool:
     assert isinstance(labels, LabelResponses)
     task = labels.task(block.number)
     number: Index = np.append(labels.rows.index, 0)[task.places]
-    people = np.repeat(task.people, number.shape[1])
-    return drawn(share, people, number.ravel()).reshape(number.shape)
+    users = np.repeat(task.users, number.shape[1])
+    return drawn(share, users, number.ravel()).reshape(number.shape)
 
 
 def _seen(block: ResponseBlock, terms: EStepParams, kept: WarmStart | None) -> tuple[Float, Float]:

@@ -116,22 +116,22 @@ class Posterior:
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
     ) -> Float:
         """Score items, each for its user (without ``users``, for the only one there is)."""
-        rows, people = self._rows(X, users)
-        scores, ids = np.einsum("nd,nd->n", rows, self.coef[people]), self._ids(X)
+        rows, positions = self._rows(X, users)
+        scores, ids = np.einsum("nd,nd->n", rows, self.coef[positions]), self._ids(X)
         if self.items is None or ids is None or not isinstance(X, Annotations):
             return np.asarray(scores)
         own = self.items.of(X.item_ids).take(X.item_codes)
-        scores += own.scores(self.points[people, self.coordinates.size :])
+        scores += own.scores(self.points[positions, self.coordinates.size :])
         if self.answered is not None:
-            scores += self.answered.at(people, X.items)
+            scores += self.answered.at(positions, X.items)
         return np.asarray(scores)
 
     def standard_error(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
     ) -> Float:
         """Return the standard errors of scores, relative to the average item's score."""
-        rows, people = self._rows(X, users)
-        return self.deviation(self.see(rows, self._ids(X)), people)
+        rows, positions = self._rows(X, users)
+        return self.deviation(self.see(rows, self._ids(X)), positions)
 
     def probability_above(
         self,
@@ -155,8 +155,8 @@ class Posterior:
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
     ) -> GradePredictions:
         """Return the grades that users would give: their probabilities, and the expected one."""
-        rows, people = self._rows(X, users)
-        return self.grades(self.see(rows, self._ids(X)), people)
+        rows, positions = self._rows(X, users)
+        return self.grades(self.see(rows, self._ids(X)), positions)
 
     def rank_interval(
         self, items: ArrayLike | Annotations, *, user: Hashable | None = None, level: float = 0.9
@@ -177,7 +177,7 @@ class Posterior:
         return PredictionRows.of(features, self.coordinates, self.items, ids)
 
     def deviation(
-        self, seen: PredictionRows, people: Index, less: PredictionRows | None = None
+        self, seen: PredictionRows, users: Index, less: PredictionRows | None = None
     ) -> Float:
         """Return standard deviations of scores (-1: of an unknown user), or of their differences.
 
@@ -185,7 +185,7 @@ class Posterior:
         """
 
         def vary(some: slice) -> Float:
-            owner = people[some]
+            owner = users[some]
             rows = seen.rows[some] if less is None else seen.rows[some] - less.rows[some]
             whitened = rows @ self.prior.root
             told = np.einsum("nmp,np->nm", self.known[owner], rows)
@@ -194,10 +194,10 @@ class Posterior:
 
         # Rows whose uncertainty is computed at a time: no user's is copied for all rows.
         variance = of_rows(vary, len(seen), 1 << 12)
-        variance = np.maximum(variance, 0.0) + self._of_items(seen, people)
+        variance = np.maximum(variance, 0.0) + self._of_items(seen, users)
         variance += self._beyond(seen, less)
         if less is not None:
-            variance += self._of_items(less, people)
+            variance += self._of_items(less, users)
             variance[seen.same_as(less)] = 0.0
         return np.sqrt(variance)
 
@@ -209,43 +209,43 @@ class Posterior:
         away -= self.coordinates.origin if less is None or less.features is None else less.features
         return self.prior.beyond * self.coordinates.squares_beyond(away)
 
-    def _of_items(self, seen: PredictionRows, people: Index) -> Float:
+    def _of_items(self, seen: PredictionRows, users: Index) -> Float:
         """Return the variance of scores that is due to their items."""
         if seen.own is None:
             return np.zeros(len(seen))
         size = self.coordinates.size
-        v = np.vstack([self.points, self.prior.mean])[people, size:]
+        v = np.vstack([self.points, self.prior.mean])[users, size:]
         whole = self.prior.covariance[size:, size:]
-        known = self.known[people][:, :, size:].astype(np.float64)
+        known = self.known[users][:, :, size:].astype(np.float64)
         told = np.einsum("nma,nmb->nab", known, known)
-        covariance = whole - np.where((people >= 0)[:, None, None], told, 0.0)
+        covariance = whole - np.where((users >= 0)[:, None, None], told, 0.0)
         return seen.variance(v, covariance)
 
-    def chance_above(self, a: PredictionRows, b: PredictionRows, people: Index) -> Float:
+    def chance_above(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
         """Return the probability that the items of a score higher than those of b."""
-        deviation = self.deviation(a, people, less=b)
+        deviation = self.deviation(a, users, less=b)
         # Two equal items are certain to be tied.
         apart = np.where(deviation > 0, deviation, np.inf)
-        return np.asarray(ndtr(self._apart(a, b, people) / apart))
+        return np.asarray(ndtr(self._apart(a, b, users) / apart))
 
-    def chance_preferred(self, a: PredictionRows, b: PredictionRows, people: Index) -> Float:
+    def chance_preferred(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
         """Return the probability that the items of a get better labels than those of b."""
         if isinstance(self.likelihood, StandardNormal):
-            noise = self.deviation(a, people, less=b) ** 2 + 2.0 / self.likelihood.typical
-            return np.asarray(ndtr(self._apart(a, b, people) / np.sqrt(noise)))
+            noise = self.deviation(a, users, less=b) ** 2 + 2.0 / self.likelihood.typical
+            return np.asarray(ndtr(self._apart(a, b, users) / np.sqrt(noise)))
         if self.likelihood.is_quadratic:
             raise TypeError(
                 "Scores that were learned as a regression are no log-odds, so that they say "
                 'nothing about the probability of a label. Fit with loss="logistic" or "choice".'
             )
-        deviation = self.deviation(a, people, less=b)
-        return label_probability(self._apart(a, b, people), deviation)
+        deviation = self.deviation(a, users, less=b)
+        return label_probability(self._apart(a, b, users), deviation)
 
-    def grades(self, seen: PredictionRows, people: Index) -> GradePredictions:
+    def grades(self, seen: PredictionRows, users: Index) -> GradePredictions:
         """Return the grades that items would get (-1: from any user)."""
         if self.ways is None:
             raise ValueError("This ranker has not learned from grades: there are none to predict.")
-        return self.ways.predict(*self.from_zero(seen, people), people)
+        return self.ways.predict(*self.from_zero(seen, users), users)
 
     def with_ways(self, ways: ResponseStyle, annotations: Annotations | None) -> "Posterior":
         """Return new users with their own ways of grading, by their grades if they gave any."""
@@ -258,13 +258,13 @@ class Posterior:
             self, ways=ways.of_newcomers(annotations.grades, annotations.user_codes, eta)
         )
 
-    def from_zero(self, seen: PredictionRows, people: Index) -> tuple[Float, Float]:
+    def from_zero(self, seen: PredictionRows, users: Index) -> tuple[Float, Float]:
         """Return scores from the common zero of all users (-1: of any user), and variances."""
         rows = seen.rows.copy()
         rows[:, self.coordinates.n_weights : self.coordinates.size] = 1.0
-        points = np.vstack([self.points, self.prior.mean])[people]
+        points = np.vstack([self.points, self.prior.mean])[users]
         scores = np.einsum("np,np->n", rows, points) + seen.effects
-        return scores, self.deviation(replace(seen, rows=rows), people) ** 2
+        return scores, self.deviation(replace(seen, rows=rows), users) ** 2
 
     def ranks(self, seen: PredictionRows, person: int, level: float) -> tuple[Index, Index]:
         """Return a credible interval of each item's rank, from rankings drawn at random."""
@@ -335,9 +335,9 @@ class Posterior:
         known = self.known[person].astype(np.float64)
         return np.asarray(self.prior.covariance - known.T @ known)
 
-    def _apart(self, a: PredictionRows, b: PredictionRows, people: Index) -> Float:
+    def _apart(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
         """Return how much higher the items of a score than those of b (-1: for the consensus)."""
-        weights = np.vstack([self.points, self.prior.mean])[people]
+        weights = np.vstack([self.points, self.prior.mean])[users]
         return np.asarray(row_dots(a.rows - b.rows, weights) + a.effects - b.effects)
 
     def _pairs(
@@ -346,11 +346,11 @@ class Posterior:
         b: ArrayLike | Annotations,
         users: Iterable[Hashable] | None,
     ) -> tuple[PredictionRows, PredictionRows, Index]:
-        first, people = self._rows(a, users)
+        first, positions = self._rows(a, users)
         second = b.X if isinstance(b, Annotations) else as_matrix(b, "b")
         if first.shape != second.shape:
             raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-        return self.see(first, self._ids(a)), self.see(second, self._ids(b)), people
+        return self.see(first, self._ids(a)), self.see(second, self._ids(b)), positions
 
     def _point(self, person: int) -> Float:
         return self.prior.mean if person < 0 else np.asarray(self.points[person])
@@ -360,8 +360,8 @@ class Posterior:
     ) -> tuple[FloatArray, int]:
         """Return items' features, and the position of the user who is asked about them."""
         known = items if isinstance(items, Annotations) else as_matrix(items, "items")
-        rows, people = self._rows(known, None if user is None else [user] * len(known))
-        return rows, int(people[0])
+        rows, users = self._rows(known, None if user is None else [user] * len(known))
+        return rows, int(users[0])
 
     def _rows(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None
@@ -379,13 +379,13 @@ class Posterior:
                     f"There are {len(self.users)} people: say with users= whose scores to give."
                 )
             return rows, np.zeros(len(rows), dtype=np.intp)
-        people = lookup(users, self.users, "users")
-        if len(people) != len(rows):
-            raise ValueError(f"users has {len(people)} entries, but X has {len(rows)} rows.")
-        if (people < 0).any():
-            strangers = np.asarray(list(users), dtype=object)[people < 0]
+        positions = lookup(users, self.users, "users")
+        if len(positions) != len(rows):
+            raise ValueError(f"users has {len(positions)} entries, but X has {len(rows)} rows.")
+        if (positions < 0).any():
+            strangers = np.asarray(list(users), dtype=object)[positions < 0]
             raise ValueError(f"Nothing is known about {listing(np.unique(strangers.astype(str)))}.")
-        return rows, people
+        return rows, positions
 
     def _ids(self, X: object) -> IdArray | None:
         """Return which items rows are of; refuse items of which nothing is known."""

@@ -54,11 +54,11 @@ class Primal:
     offset: Float
     held: UserPenalty | None = None
 
-    def of(self, people: Index) -> "Primal":
+    def of(self, users: Index) -> "Primal":
         """Return the system of some of the users, by their places in the block."""
-        held = None if self.held is None else self.held.of(people)
-        columns = self.rows.transpose(0, 2, 1)[people]
-        return Primal(columns.transpose(0, 2, 1), self.offset[people], held)
+        held = None if self.held is None else self.held.of(users)
+        columns = self.rows.transpose(0, 2, 1)[users]
+        return Primal(columns.transpose(0, 2, 1), self.offset[users], held)
 
     def without_held(self) -> "Primal":
         """Return the system in y, where the penalty is part of the prior."""
@@ -162,10 +162,10 @@ class Dual:
     held: UserPenalty | None = None
     nearly: bool = False
 
-    def of(self, people: Index) -> "Dual":
+    def of(self, users: Index) -> "Dual":
         """Return the system of some of the users, by their places in the block."""
-        held = None if self.held is None else self.held.of(people)
-        rows, offset, gram = self.rows[people], self.offset[people], self.gram[people]
+        held = None if self.held is None else self.held.of(users)
+        rows, offset, gram = self.rows[users], self.offset[users], self.gram[users]
         return Dual(rows, offset, gram, held, self.nearly)
 
     def without_held(self) -> "Dual":
@@ -291,7 +291,7 @@ def system_of(task: PaddedRows, prior: GaussianPrior, *, nearly: bool = False) -
     """Return the primal or dual system of a block, with rows whitened by the prior."""
     offset = task.rows @ prior.mean
     if prior.shifts is not None:
-        offset += times(task.rows, prior.shifts[task.people])
+        offset += times(task.rows, prior.shifts[task.users])
     if task.offset is not None:
         offset += task.offset
     held = None

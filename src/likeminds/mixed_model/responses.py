@@ -28,7 +28,7 @@ _SMALL_BYTES = 1 << 22
 class PaddedRows:
     """A few users' rows, padded to a common length (padding has weight 0)."""
 
-    people: Index  # (b,): their positions among all users
+    users: Index  # (b,): their positions among all users
     rows: Float  # (b, n, p): coordinates
     # (b, n): the response to eta, and the weight of the row.
     response: Float
@@ -127,7 +127,7 @@ def task_of(block: ResponseBlock, state: None, own: None) -> PaddedRows:  # noqa
 
 def people_of(block: ResponseBlock, state: None, own: None) -> Index:  # noqa: ARG001
     """Return the users of a block."""
-    return block.task.people
+    return block.task.users
 
 
 class InMemoryResponses(Executor[ResponseBlock]):
@@ -231,7 +231,7 @@ class LabelResponses(CachedResponses):
     @property
     def n_users(self) -> int:
         """How many users have labels."""
-        return len(self.rows.people)
+        return len(self.rows.users)
 
     @property
     def rows_each(self) -> Index:
@@ -239,9 +239,9 @@ class LabelResponses(CachedResponses):
         return self.rows.counts
 
     @property
-    def people(self) -> Index:
+    def users(self) -> Index:
         """The positions of the users among all users."""
-        return self.rows.people
+        return self.rows.users
 
     @property
     def n_places(self) -> int:
@@ -268,7 +268,7 @@ class LabelResponses(CachedResponses):
         places = rows.offsets[chosen, None] + np.arange(block.rows.shape[1])
         in_coordinates = block.rows if self.is_ready else self.coordinates.rows(block.rows)
         return PaddedRows(
-            people=block.people,
+            users=block.users,
             rows=by_column(in_coordinates),
             response=_response(block),
             weight=block.weight.sum(axis=1),
@@ -321,7 +321,7 @@ class AucResponses(CachedResponses):
             joint = _triangle(np.concatenate([Z, response[:, :, None]], axis=2))
             Z, response = np.ascontiguousarray(joint[:, :, :-1]), joint[:, :, -1]
         return PaddedRows(
-            people=block.people,
+            users=block.users,
             rows=Z,
             response=response,
             weight=np.repeat(strength[:, None], Z.shape[1], axis=1),

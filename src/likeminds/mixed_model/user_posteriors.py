@@ -72,8 +72,8 @@ def posterior_of(
         few = _unknown(tasks, told) if told.shape[1] else None
         if few is not None:
             answers = chain(answers, few.map(find_user_posteriors, finder.of_unknown(crowd)))
-        for people, found, inner in answers:
-            points[people], known[people, : inner.shape[1]] = found, inner
+        for users, found, inner in answers:
+            points[users], known[users, : inner.shape[1]] = found, inner
     return points, known
 
 
@@ -137,14 +137,14 @@ def find_user_posteriors(
     if finder.logs is not None:
         return _settle_logs(block.task, finder, finder.logs)
     mode = finder.terms.mode_of(block, kept)
-    people = mode.task.people
-    found = prior.means(people) + mode.system.z(mode.state) @ prior.root.T
+    users = mode.task.users
+    found = prior.means(users) + mode.system.z(mode.state) @ prior.root.T
     if finder.signs is not None:
         found = keep_signs(found, mode.task, prior, finder.terms.likelihood, finder.signs)
     # With twice as many rows as are kept, subspace iteration is faster than eigenvectors.
     few = finder.rank * 2 <= mode.task.rows.shape[1] < len(prior.mean)
     if finder.quick and few and finder.rank > 0 and mode.task.held is None:
-        return people, found, _nearly_known(mode, predictive, finder.rank)
+        return users, found, _nearly_known(mode, predictive, finder.rank)
     system = mode.system if predictive is prior else system_of(mode.task, predictive)
     if mode.task.beyond is None:
         inner = _known(system, mode.derivatives.curvature, finder.rank)
@@ -152,7 +152,7 @@ def find_user_posteriors(
         inner = _shortened(
             _known(system, mode.derivatives.curvature, mode.task.rows.shape[1]), finder.rank
         )
-    return people, found, (inner @ predictive.root.T).astype(np.float32)
+    return users, found, (inner @ predictive.root.T).astype(np.float32)
 
 
 def _settle_logs(
@@ -170,7 +170,7 @@ def _settle_logs(
     covariance = root @ np.linalg.inv(precision) @ root.T
     points, covariance = moments_of_weights(found, covariance, logs.signs)
     inner = known_from(covariance, finder.predictive, finder.rank)
-    return task.people, points, inner.astype(np.float32)
+    return task.users, points, inner.astype(np.float32)
 
 
 def _shortened(known: Float, most: int) -> Float:
@@ -264,15 +264,15 @@ class NewUserPosteriors:
         ):
             return None
         annotations, crowd = self.loss.prepare_new_users(annotations, self.crowd)
-        people = annotations.user_codes
-        eta, _ = posterior.from_zero(posterior.see(annotations.X, annotations.items), people)
+        users = annotations.user_codes
+        eta, _ = posterior.from_zero(posterior.see(annotations.X, annotations.items), users)
         likelihood: Any = crowd.likelihood
-        utility = likelihood.utility(eta, annotations.outcomes, people)
-        return Answered(people, annotations.items, utility - eta)
+        utility = likelihood.utility(eta, annotations.outcomes, users)
+        return Answered(users, annotations.items, utility - eta)
 
 
 def new_item_posteriors(
-    posterior: Posterior, annotations: Annotations, people: Index
+    posterior: Posterior, annotations: Annotations, users: Index
 ) -> ItemPosteriors:
     """Return the posteriors of items not seen in training, from labels that ``people`` gave.
 
@@ -286,24 +286,24 @@ def new_item_posteriors(
     item = np.full(n_rows, -1)
     item[is_new], which = compact(annotations.item_codes[is_new], annotations.n_items)
     unknown = replace(posterior.items.nobody_knows(len(which)), ids=annotations.item_ids[which])
-    points = np.vstack([posterior.points, posterior.prior.mean])[people]
+    points = np.vstack([posterior.points, posterior.prior.mean])[users]
     # The factors of new items are not known yet: these coordinates are zero.
     rows = seen.rows.copy()
     rows[:, coordinates.n_weights : coordinates.size] = 1.0
-    loss, apart = _pointwise(posterior, annotations, people, rows)
+    loss, apart = _pointwise(posterior, annotations, users, rows)
     return fold_in(
         unknown,
         item,
         loss,
         weight=np.ones(n_rows) if annotations.weights is None else annotations.weights,
         eta=np.einsum("np,np->n", rows, points) + seen.effects,
-        sure=posterior.deviation(PredictionRows(apart), people) ** 2,
+        sure=posterior.deviation(PredictionRows(apart), users) ** 2,
         v=points[:, coordinates.size :],
     )
 
 
 def _pointwise(
-    posterior: Posterior, annotations: Annotations, people: Index, rows: Float
+    posterior: Posterior, annotations: Annotations, users: Index, rows: Float
 ) -> tuple[PointwiseLoss, Float]:
     """Return the loss of rows, and the rows whose scores it compares with zero.
 
@@ -312,7 +312,7 @@ def _pointwise(
     sets = annotations.choice_set_codes
     if sets is None:
         if annotations.grades is not None and posterior.ways is not None:
-            return posterior.ways.told(annotations.grades, people), rows
+            return posterior.ways.told(annotations.grades, users), rows
         return PointwiseLabelLoss(annotations.labels), rows
     others = np.maximum(np.bincount(sets) - 1, 1)[sets, None]
     total = np.zeros((int(sets.max()) + 1, rows.shape[1]))

@@ -249,9 +249,9 @@ def _squared_norms(statistics: Statistics, scale: Float | None) -> Float:
     mean = dense.mean + statistics.origin
     gram = dense.scatter.sum(axis=1)
     gram += np.einsum("pc,pci,pcj->pij", dense.weight, mean, mean)
-    norms[dense.people] = np.linalg.eigvalsh(gram / (unit[:, None] * unit))[:, -1]
+    norms[dense.users] = np.linalg.eigvalsh(gram / (unit[:, None] * unit))[:, -1]
     for block in statistics.rows.blocks(statistics.origin):
         rows = (block.rows + statistics.origin) / unit
         rows *= np.sqrt(block.weight.sum(axis=1))[:, :, None]
-        norms[block.people] = np.linalg.eigvalsh(rows @ rows.transpose(0, 2, 1))[:, -1]
+        norms[block.users] = np.linalg.eigvalsh(rows @ rows.transpose(0, 2, 1))[:, -1]
     return norms

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Trace: TypeAlias = Ranker | ArrayLike
 
-_MOST_PEOPLE = 300
+_MOST_USERS = 300
 _LOOKS = {
     "agrees": (BLUE, "o"),
     "different": (GREEN, "s"),
@@ -108,7 +108,7 @@ def auc_by_user(diagnostics: Diagnostics, *, ax: "Axes | None" = None) -> "Axes"
     axes = new_axes(8.0, 4.5) if ax is None else ax
     known = np.flatnonzero(np.isfinite(diagnostics.own_auc))
     order = known[np.argsort(diagnostics.own_auc[known], kind="stable")]
-    order = order[evenly_spaced(len(order), _MOST_PEOPLE)]
+    order = order[evenly_spaced(len(order), _MOST_USERS)]
     place = np.arange(len(order))
     low, high = diagnostics.low[order], diagnostics.high[order]
     axes.vlines(place, low, high, color="0.8", linewidth=1)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Most that are drawn of each: more would be a blot, or thinner than a pixel.
-_MOST_DOTS, _MOST_PEOPLE, _MOST_FEATURES, _MOST_PICTURED = 3_000, 400, 24, 14
+_MOST_DOTS, _MOST_USERS, _MOST_FEATURES, _MOST_PICTURED = 3_000, 400, 24, 14
 # Letters of a line: of a feature on an axis, of the map's title and legend, of a title.
 _LETTERS, _LETTERS_OF_MAP, _LETTERS_OF_TITLE = 34, 86, 80
 # Inches: of a picture that fits a page unscaled, and of a row with a name or with pictures;
@@ -192,10 +192,10 @@ def heatmap(
     levels = WeightLevels.of_ranker(ranker).alike(schools.spread)
     unit = np.sqrt(schools.spread.diagonal())
     most = _MOST_FEATURES if images is None else _MOST_PICTURED
-    people, features = _people_in_order(schools), _features_in_order(schools, most)
+    users, features = _users_in_order(schools), _features_in_order(schools, most)
     consensus = (levels.consensus * unit)[features, None]
     parts = {
-        name: (part * unit)[np.ix_(people, features)].T
+        name: (part * unit)[np.ix_(users, features)].T
         for name, part in (("group", levels.group), ("personal", levels.personal))
     }
     limit = float(np.quantile(np.abs(parts["group"]), 0.99)) or float(np.abs(consensus).max()) or 1
@@ -218,7 +218,7 @@ def heatmap(
     for axes, (name, part) in zip(others, drawn.items(), strict=True):
         image = axes.imshow(part, interpolation="nearest", **style)
         axes.set_title(f"{name} level", fontsize="medium", loc="left")
-        _mark_schools(axes, schools, people)
+        _mark_schools(axes, schools, users)
     if not is_narrow:
         bar = figure.colorbar(image, ax=others, shrink=0.8, pad=0.02)
         bar.set_label("weight x spread of the feature", fontsize=_LABEL)
@@ -230,11 +230,11 @@ def heatmap(
     return draw_once(figure)
 
 
-def _people_in_order(schools: Schools) -> Index:
+def _users_in_order(schools: Schools) -> Index:
     """Order users by school, then by the direction in which they differ most."""
     first = schools.coordinates[:, :1].sum(axis=1)
     order = np.lexsort((first, schools.labels))
-    return order[evenly_spaced(len(order), _MOST_PEOPLE)]
+    return order[evenly_spaced(len(order), _MOST_USERS)]
 
 
 def _features_in_order(schools: Schools, most: int) -> Index:
@@ -247,8 +247,8 @@ def _features_in_order(schools: Schools, most: int) -> Index:
     return kept[np.lexsort((-strongest[kept], np.where(school < 0, len(schools), school)))]
 
 
-def _mark_schools(axes: "Axes", schools: Schools, people: Index) -> None:
-    numbers = schools.numbers[people]
+def _mark_schools(axes: "Axes", schools: Schools, users: Index) -> None:
+    numbers = schools.numbers[users]
     edges = np.flatnonzero(np.diff(numbers)) + 1
     for edge in edges:
         axes.axvline(edge - 0.5, color="black", linewidth=1)

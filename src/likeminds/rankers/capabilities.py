@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ _OF_USERS = (
 # Users in files that are read where all would be too many.
 MOST_AT_ONCE = 20_000
 # Fitted attributes about all users together, which do not hold for some of them.
-_OF_ALL = ("annotations_", "statistics_", "kept_schools_", "fingerprint_", "solution_")
+_OF_ALL = ("annotations_", "statistics_", "cached_schools_", "fingerprint_", "solution_")
 
 
 class PendingReaders:
@@ -59,7 +59,7 @@ class ReadableModel:
     """
 
     rankers_: "dict[str, Ranker]"
-    people_: IdArray
+    users_: IdArray
     feature_names_: IdArray
     verb_: str | None
     item_names_: dict[str, IdArray] | None
@@ -73,7 +73,7 @@ class ReadableModel:
     _OPTIONAL = frozenset(
         {
             *("verb_", "item_names_", "fingerprint_", "fingerprints_", "best_estimator_"),
-            *("annotations_", "grading_", "label_doubt_", "points_", "known_items_"),
+            *("annotations_", "grading_", "variance_scale_", "points_", "known_items_"),
             *(
                 "n_labels_",
                 "n_choices_",
@@ -81,10 +81,18 @@ class ReadableModel:
                 "item_ids_",
                 "statistics_",
                 "solution_",
-                "kept_schools_",
+                "cached_schools_",
             ),
         }
     )
+    # Fitted attributes by their names in model files, which outlive those in Python.
+    _stored_names: ClassVar[dict[str, str]] = {
+        "cached_schools_": "kept_schools_",
+        "explained_by_users_": "explained_by_people_",
+        "prior_": "crowd_",
+        "user_factors_": "people_factors_",
+        "variance_scale_": "label_doubt_",
+    }
     # What a model can do besides ranking: see `Capability`.
     takes_updates = takes_newcomers = has_part_worths = has_standard_errors = False
 
@@ -183,19 +191,19 @@ class ReadableModel:
         return self.rankers_[str(attribute)]
 
     @property
-    def kept_(self) -> Annotations | None:
+    def training_annotations_(self) -> Annotations | None:
         """The labels and items it was fitted to, where it still has them."""
         found = (ranker.annotations_ for ranker in self.rankers_.values())
         return next((annotations for annotations in found if annotations is not None), None)
 
-    def kept_items(self) -> tuple[IdArray, FloatArray] | None:
+    def training_items(self) -> tuple[IdArray, FloatArray] | None:
         """Return the items it was fitted to and can score, and their features, where it has them.
 
         A part of some annotations has the items of the whole, labelled or not.
         """
-        if self.kept_ is None:
+        if self.training_annotations_ is None:
             return None
-        ids, features = self.kept_.distinct_items()
+        ids, features = self.training_annotations_.distinct_items()
         scorable = self._best_model.scorable_ids()
         known = slice(None) if scorable is None else lookup(ids, scorable, "items") >= 0
         return ids[known], features[known]

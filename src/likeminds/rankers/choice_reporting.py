@@ -87,7 +87,7 @@ def log_likelihood(
     (True, True)
     """
     setting, annotations = _simulated(self, annotations)
-    prior = self.crowd_.simulated
+    prior = self.prior_.simulated
     return simulate_likelihood(setting, prior, draws, annotations.user_ids, seed=random_state)
 
 
@@ -116,7 +116,7 @@ def summary(
         A table with ``to_frame`` and ``to_dict``; it prints itself.
     """
     setting, annotations = _simulated(self, annotations)
-    prior, coordinates = self.crowd_.simulated, self.crowd_.coordinates
+    prior, coordinates = self.prior_.simulated, self.prior_.coordinates
     likelihood = simulate_likelihood(setting, prior, draws, annotations.user_ids)
     kind, n_groups = self.covariance_, self.n_groups_
     return summarise(
@@ -254,7 +254,7 @@ def _market(
     self: "PriorRanker", items: ArrayLike | Mapping[str, ArrayLike], available: ArrayLike | None
 ) -> tuple[list[str], Market]:
     check_is_fitted(self)
-    if not has_chances(self.crowd_.likelihood):
+    if not has_chances(self.prior_.likelihood):
         raise ValueError(
             'Shares need the probability of a choice, which neither grades nor loss="auc" '
             'have: fit choices, or labels of yes or no, with loss="choice" or "logistic".'
@@ -272,7 +272,7 @@ def _market(
         )
     shape = (len(self.users_), len(rows))
     free = np.ones(shape, dtype=np.bool_) if available is None else _bools(available, shape)
-    crowd = self.crowd_
+    crowd = self.prior_
     logs = None if crowd.logs is None else crowd.logs.signs
     return names, Market(self._posterior(), rows, free, crowd.signs, logs)
 
@@ -298,7 +298,7 @@ def _groups(self: "PriorRanker", by: GroupsOfUsers | None) -> dict[str, Bool]:
 
 
 def _estimates(self: "PriorRanker", setting: SimulationProblem, draws: int) -> Estimates:
-    crowd = self.crowd_
+    crowd = self.prior_
     return estimate(
         setting, crowd.simulated, crowd.coordinates, kind=self.covariance_, n_draws=draws
     )
@@ -315,7 +315,7 @@ def _simulated(
             "This ranker was read from a file, or fitted on a cluster, and does not hold its "
             "training data: pass the annotations, or save it with_data=True."
         )
-    crowd = self.crowd_
+    crowd = self.prior_
     if crowd.items is not None:
         raise ValueError(
             "Items have effects of their own here, which people share, so that the likelihood "

@@ -122,7 +122,7 @@ class HierarchicalRanker(PriorRanker):
         the rest.
     loss_, positive_share_ : str, float
         The loss that was used, and the share of positive labels.
-    crowd_ : Crowd
+    prior_ : Crowd
         What people are drawn from: ``prior`` (theta and Omega), the ``coordinates`` it is in, the
         ``likelihood`` of labels, and ``predictive``, the prior with its parameters' uncertainty;
         ``traits`` (Gamma) where there are covariates of people.
@@ -134,7 +134,7 @@ class HierarchicalRanker(PriorRanker):
         Whether items have effects of their own, and how many of their features were learned.
         Where no item was judged by two people, they have none: `fit` says so once, a message of
         level INFO of the logger ``likeminds``, or a warning if they were asked for.
-    label_doubt_ : float or None
+    variance_scale_ : float or None
         Of the logistic loss: how much of the variance of scores counts in `predict_proba`, of
         people and items that are known.
     items_, item_effect_, item_effect_error_, item_factors_ : arrays
@@ -144,7 +144,7 @@ class HierarchicalRanker(PriorRanker):
     wide_ : bool
         Whether the prior was learned in the space of rows; see ``wide``.
     points_ : array of shape (n_users, p)
-        Of wide features, people in the coordinates of ``crowd_``; ``coef_``, ``group_`` and
+        Of wide features, people in the coordinates of ``prior_``; ``coef_``, ``group_`` and
         ``personal_`` are made of them when they are first asked for.
     covariance_ : str
         Which form of Omega was learned: "full", "diagonal" or "low_rank".
@@ -157,7 +157,7 @@ class HierarchicalRanker(PriorRanker):
     explained_ : dict
         The share of the disagreement about items (the variance of scores between people) that
         the "group" and the "personal" level explain.
-    explained_by_people_ : dict
+    explained_by_users_ : dict
         The share of it that goes with each covariate of people alone; empty without covariates.
     criterion_ : array
         What was compared, by number of directions tried, from none ("auto" only): the
@@ -171,7 +171,7 @@ class HierarchicalRanker(PriorRanker):
     final_steps_ : list of str
         What was rewritten after the optimum: "regress_items_on_features" (item effects and factors,
         on the items' features), "calibrate_grades" (how grades follow from scores) or
-        "calibrate_variance" (``label_doubt_``). ``objective_`` is that before these steps.
+        "calibrate_variance" (``variance_scale_``). ``objective_`` is that before these steps.
     n_iter_, converged_ : int, bool
         Steps of the last descent, and whether it ended by ``tol``.
     sampling_ : SubsampleRecord or None

@@ -13,7 +13,10 @@ from likeminds._util.array_types import Float
 from likeminds._util.checks import refuse_not_finite
 from likeminds.choice_models.simulated_likelihood import refine
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects, learn_with_people
+from likeminds.mixed_model.extensions.covariate_effects import (
+    CovariateEffects,
+    learn_with_covariates,
+)
 from likeminds.mixed_model.fit_prior import learn
 from likeminds.mixed_model.item_effects.feature_regression import (
     MOST_FEATURES,
@@ -101,7 +104,7 @@ def finalise(
        a regression on the items' features and a residual. Further optimisation of the objective
        would undo this, since users' weights can take over what features explain.
     2. "calibrate_grades" or "calibrate_variance" (after the posteriors, by `_calibrate`): how
-       grades follow from scores, or the scale of the predictive variance (``label_doubt_``).
+       grades follow from scores, or the scale of the predictive variance (``variance_scale_``).
 
     ``objective_`` is that of the optimum, before these steps.
     """
@@ -122,14 +125,14 @@ def finalise(
 
 def _calibrate(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None:
     """Learn how grades follow from scores, or the scale of the predictive variance."""
-    ranker.grading_, ranker.label_doubt_ = None, None
+    ranker.grading_, ranker.variance_scale_ = None, None
     if ranker._is_trial:
         return
     if data.about.has_grades and loss.has_intercept:
         ranker.grading_ = learn_grading(ranker, data)
         ranker.final_steps_.append("calibrate_grades")
     elif ranker.loss_ in {"logistic", "choice", "mixed"}:
-        ranker.label_doubt_ = calibrate_variance_scale(ranker, data)
+        ranker.variance_scale_ = calibrate_variance_scale(ranker, data)
         ranker.final_steps_.append("calibrate_variance")
 
 
@@ -138,16 +141,16 @@ def _posteriors(
 ) -> Float | None:
     """Find the users' posteriors; return their modes, unless they stay where the labels are."""
     ranker.users_ = data.about.user_ids
-    ranker.crowd_ = ranker._specification().told(ranker.crowd_)
+    ranker.prior_ = ranker._specification().told(ranker.prior_)
     if data.settled_there(ranker, responses, learned):
         return None
     points, ranker.information_ = posterior_of(
         responses,
         len(ranker.users_),
-        ranker.crowd_,
+        ranker.prior_,
         pulls=learned.pulls,
         rank=ranker.covariance_rank,
-        shifts=ranker.crowd_.shifts(data.about.user_features, ranker.users_),
+        shifts=ranker.prior_.shifts(data.about.user_features, ranker.users_),
         quick=learned.sampling is not None,
     )
     return points
@@ -287,7 +290,7 @@ def _optimise(
             max_iter=ranker.max_iter,
             callback=callback,
         )
-        return learn_with_people(
+        return learn_with_covariates(
             about.user_features, about.user_ids, design, responses, learning, ranker.tol
         )
 

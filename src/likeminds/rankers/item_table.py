@@ -41,7 +41,7 @@ class ItemTableView:
         if isinstance(items, ItemTableView):
             return cls(ranker, items.ids, items.features)
         if items is None:
-            kept = ranker.kept_items()
+            kept = ranker.training_items()
             if kept is None:
                 raise ValueError(
                     "Which items? This model has kept none of those it was fitted to: pass items=."
@@ -170,19 +170,19 @@ def user_at(ranker: "Ranker", place: int) -> Any:
 
 def frames_of(ranker: "Ranker") -> Frames:
     """Return which kind of tables the caller works with, as far as the ranker has seen any."""
-    kept = ranker.kept_
+    kept = ranker.training_annotations_
     return "pyarrow" if kept is None else kept.frames
 
 
 def summary_html(ranker: "Ranker") -> str:
     """Return what a ranker has learned as HTML; nothing of one that is not fitted."""
-    people = ranker._learned("users_")
-    if people is None:
+    users = ranker._learned("users_")
+    if users is None:
         return ""
     names = ranker._learned("feature_names_")
-    known = ranker._learned("known_items_") or getattr(ranker._learned("crowd_"), "items", None)
+    known = ranker._learned("known_items_") or getattr(ranker._learned("prior_"), "items", None)
     told = {
-        "people": len(people),
+        "people": len(users),
         "choices": ranker._learned("n_choices_") or None,
         "labels": None if ranker._learned("n_choices_") else ranker._learned("n_labels_"),
         "features": None if names is None else len(names),
@@ -192,5 +192,5 @@ def summary_html(ranker: "Ranker") -> str:
         "groups": ranker._learned("n_groups_"),
     }
     rows = [{"learned": name, "": value} for name, value in told.items() if value is not None]
-    title = f"{type(ranker).__name__} of {counted(len(people), 'person', 'people')}"
+    title = f"{type(ranker).__name__} of {counted(len(users), 'person', 'people')}"
     return html_page(title, html_table(rows))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CANDIDATES = ("cumulative", "gaussian", "logistic", "median")
 # So many people take part at most, and no more of them than have so many grades together (but as
 # many as it takes to tell): half of them learn, and the others judge. And how exactly.
-_MOST_PEOPLE, _MOST_GRADES, _ENOUGH_PEOPLE, _FEWEST_PEOPLE = 800, 12_000, 60, 20
+_MOST_USERS, _MOST_GRADES, _ENOUGH_USERS, _FEWEST_USERS = 800, 12_000, 60, 20
 _TOL = 1e-3
 # The share of the others' grades that they are judged by.
 _HELD_OUT = 0.4
@@ -42,10 +42,10 @@ def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, d
     far behind the best as it was then.
     """
     n_users = len(data.about.user_ids)
-    if n_users < _FEWEST_PEOPLE:
+    if n_users < _FEWEST_USERS:
         return CANDIDATES[0], {}
     grades_each = data.about.n_labels / n_users
-    most = int(min(max(_MOST_GRADES / grades_each, _ENOUGH_PEOPLE), _MOST_PEOPLE))
+    most = int(min(max(_MOST_GRADES / grades_each, _ENOUGH_USERS), _MOST_USERS))
     some = np.unique(np.linspace(0, n_users - 1, most).astype(np.intp))
     halves = [_sorted(data.rows_of(some[first::2])) for first in (0, 1)]
     if ranker.n_groups == "auto" and data.about.n_features > grades_each:
@@ -66,7 +66,7 @@ def users_weigh_features(ranker: "PriorRanker", data: TrainingData) -> bool:
     regresses item effects and factors on all features. Users are a sample.
     """
     n_users = len(data.about.user_ids)
-    most = int(min(max(_MOST_GRADES * n_users / data.about.n_labels, _ENOUGH_PEOPLE), n_users))
+    most = int(min(max(_MOST_GRADES * n_users / data.about.n_labels, _ENOUGH_USERS), n_users))
     some = np.unique(np.linspace(0, n_users - 1, most).astype(np.intp))
     annotations = _sorted(data.rows_of(some))
     if not are_shared(split_within_users(annotations, test_size=_HELD_OUT, random_state=0)[0]):

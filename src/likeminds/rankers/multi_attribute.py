@@ -146,6 +146,8 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
     (5,)
     """
 
+    _stored_names = ReadableModel._stored_names | {"users_": "people_"}
+
     fingerprints_: dict[str, str]
     takes_updates = takes_newcomers = True
 
@@ -228,8 +230,8 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         asked = X.user_ids if isinstance(X, Annotations) else owners
         if asked is not None:
             distinct = encode(asked, "users")[1]
-            known = write_as_known(distinct, self.people_, "users")
-            refuse_unknown_users(distinct, lookup(known, self.people_, "users") < 0)
+            known = write_as_known(distinct, self.users_, "users")
+            refuse_unknown_users(distinct, lookup(known, self.users_, "users") < 0)
         names = self.rankers_ if attribute is None else [attribute]
         scores = []
         for name in names:
@@ -285,7 +287,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
             self.rankers_[name] = found[name]
             self.fingerprints_[name] = mark if before is None else joint_fingerprint(before, mark)
         users = [user for ranker in self.rankers_.values() for user in ranker.users_.tolist()]
-        self.people_ = encode(users, "users")[1]
+        self.users_ = encode(users, "users")[1]
         for category, message in caught:
             warnings.warn(message, category, stacklevel=3)
 
@@ -338,10 +340,10 @@ class AttributeNewcomers(AttributeQueries):
         return encode(users, "users")[1]
 
     def _only_one(self, n_rows: int) -> IdArray:
-        people = self._people
-        if len(people) > 1:
-            raise ValueError(f"There are {len(people)} people: pass users= for whose scores.")
-        return people.repeat(n_rows)
+        users = self._people
+        if len(users) > 1:
+            raise ValueError(f"There are {len(users)} people: pass users= for whose scores.")
+        return users.repeat(n_rows)
 
 
 def _learn_one(

@@ -155,7 +155,7 @@ class NewUsers(Posterior):
 
     def _rows_printed(self) -> list[dict[str, Any]]:
         """Return the best items of one user, or a row for each of several."""
-        can_rank = self.ranker is not None and self.ranker.kept_ is not None
+        can_rank = self.ranker is not None and self.ranker.training_annotations_ is not None
         if len(self.users) == 1:
             return self.rank(k=_PRINTED).rows() if can_rank else []
         rows = []
@@ -299,11 +299,11 @@ def new_items(self: "Prior", said: Annotations) -> "Prior":
             f"new_items takes labels of new items, but {listing(named[known])} are known "
             "already: use update for them."
         )
-    posterior, people = self._posterior_of(people_of(self, said.users))
+    posterior, users = self._posterior_of(people_of(self, said.users))
     joint_reading(self, said)
     wiser = copy(self)
-    found = new_item_posteriors(posterior, said, people)
-    wiser.crowd_ = replace(self.crowd_, items=items.joined(found))
+    found = new_item_posteriors(posterior, said, users)
+    wiser.prior_ = replace(self.prior_, items=items.joined(found))
     return wiser
 
 
@@ -377,9 +377,9 @@ def _strangers(
 ) -> tuple[IdArray, Float, NDArray[np.float32]]:
     if users is None:
         users = [0] if covariates is None else covariates.ids
-    people = encode(users, "users")[1]
+    positions = encode(users, "users")[1]
     if covariates is not None:
-        covariates = covariates.written_as(people)
-    shifts = crowd.shifts(covariates, people)
-    points = crowd.prior.shifted(shifts).means(np.arange(len(people)))
-    return people, points, crowd.told(shifts, len(people)).astype(np.float32)
+        covariates = covariates.written_as(positions)
+    shifts = crowd.shifts(covariates, positions)
+    points = crowd.prior.shifted(shifts).means(np.arange(len(positions)))
+    return positions, points, crowd.told(shifts, len(positions)).astype(np.float32)

@@ -69,12 +69,12 @@ class PriorRanker(Ranker):
     loss_: str
     wide_: bool
     grade_scores_: dict[str, float]
-    label_doubt_: float | None
+    variance_scale_: float | None
     final_steps_: list[str]
     covariance_: str
     intercept_: Float
     positive_share_: float
-    crowd_: FittedPrior
+    prior_: FittedPrior
     scale_: Float
     n_groups_: int
     information_: FloatArray
@@ -106,10 +106,10 @@ class PriorRanker(Ranker):
         Users not seen in training get what goes with their covariates, where annotations have
         these and the ranker has learned from such; otherwise ``unknown`` says what happens.
         """
-        if not isinstance(X, Annotations) or X.user_features is None or self.crowd_.traits is None:
+        if not isinstance(X, Annotations) or X.user_features is None or self.prior_.traits is None:
             return super().decision_function(X, users, items)
         strange = places_of(self, X.users) < 0
-        shifts = self.crowd_.shifts(X.user_features, X.user_ids)
+        shifts = self.prior_.shifts(X.user_features, X.user_ids)
         assert shifts is not None
         if self.unknown == "error":
             described = np.any(shifts != 0.0, axis=1)[X.user_codes]
@@ -117,13 +117,13 @@ class PriorRanker(Ranker):
         self._item_ids(X, items, X.X)
         scores = super(PriorRanker, with_consensus(self)).decision_function(X, users, items)
         if strange.any():
-            added = self.crowd_.coordinates.weights(shifts)[X.user_codes[strange]]
+            added = self.prior_.coordinates.weights(shifts)[X.user_codes[strange]]
             scores[strange] += np.einsum("nd,nd->n", X.X[strange], added)
         return np.asarray(scores)
 
     def learned_items(self) -> ItemPosteriors | None:
         """Return what was learned about items beyond their features; None for nothing."""
-        return self.crowd_.items
+        return self.prior_.items
 
     def standard_error(
         self,
@@ -143,9 +143,9 @@ class PriorRanker(Ranker):
         -------
         array of shape (n_rows,)
         """
-        rows, people = rows_and_users(self, X, users)
-        posterior, people = self._posterior_of(people)
-        return posterior.deviation(posterior.see(rows, self._item_ids(X, items, rows)), people)
+        rows, positions = rows_and_users(self, X, users)
+        posterior, positions = self._posterior_of(positions)
+        return posterior.deviation(posterior.see(rows, self._item_ids(X, items, rows)), positions)
 
     def rank_interval(
         self, user: Hashable, items: ArrayLike | Annotations, level: float = 0.9
@@ -202,9 +202,9 @@ class PriorRanker(Ranker):
             rows = items.X
         else:
             rows = split_user_column(self, items)[0]
-        people = people_of(self, [user])
-        posterior, people = self._posterior_of(people[:1])
-        return rows, posterior, int(people[0])
+        users = people_of(self, [user])
+        posterior, users = self._posterior_of(users[:1])
+        return rows, posterior, int(users[0])
 
     def _set_prior(
         self, learned: PriorFit, coordinates: Design, traits: CovariateEffects | None
@@ -213,7 +213,7 @@ class PriorRanker(Ranker):
         wider = model.prior.predictive(learned.unsure, learned.n_groups, learned.unsure_beyond)
         if traits is not None:
             wider = wider.widened(traits.unsure)
-        self.crowd_ = FittedPrior(
+        self.prior_ = FittedPrior(
             coordinates, model.prior, model.likelihood, wider, traits, learned.items
         )
         self.scale_ = coordinates.scale
@@ -227,7 +227,7 @@ class PriorRanker(Ranker):
         self.covariance_ = learned.shape.kind
 
     def _set_levels(self, points: Float) -> None:
-        prior, coordinates = self.crowd_.everybody, self.crowd_.coordinates
+        prior, coordinates = self.prior_.everybody, self.prior_.coordinates
         n_weights = coordinates.n_weights
         directions = prior.directions(self.n_groups_, n_weights)
         self.consensus_ = coordinates.weights(prior.mean)
@@ -250,10 +250,10 @@ class PriorRanker(Ranker):
         covariance = prior.covariance[:n_weights, :n_weights]
         beyond = prior.beyond * coordinates.beyond
         self.explained_ = _explained(covariance, directions, spread, beyond)
-        self.explained_by_people_ = _explained_by(self.crowd_.traits, covariance, spread)
+        self.explained_by_users_ = _explained_by(self.prior_.traits, covariance, spread)
 
     def _set_weights(self, points: Float) -> None:
-        self.group_, self.personal_ = self.crowd_.levels(points, self.n_groups_)
+        self.group_, self.personal_ = self.prior_.levels(points, self.n_groups_)
         self.coef_ = self.consensus_ + self.group_ + self.personal_
 
     if not TYPE_CHECKING:
@@ -275,16 +275,16 @@ class PriorRanker(Ranker):
         """Not of wide features: they are points times coordinates."""
         return self.points_ is None
 
-    def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
+    def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
         """Return scores; of wide features in coordinates, without anybody's weights."""
         points = self.points_
         if points is None:
-            return super()._scores(rows, people, items)
-        crowd = self.crowd_
+            return super()._scores(rows, users, items)
+        crowd = self.prior_
 
         def score(some: slice) -> Float:
-            own = points[people[some]]
-            own[people[some] < 0] = crowd.prior.mean
+            own = points[users[some]]
+            own[users[some] < 0] = crowd.prior.mean
             return row_dots(crowd.coordinates.differences(rows[some]), own)
 
         return of_rows(score, len(rows), _ROWS_AT_ONCE)
@@ -292,7 +292,7 @@ class PriorRanker(Ranker):
     @property
     def n_item_factors_(self) -> int:
         """How many features of items were learned."""
-        return 0 if self.crowd_.items is None else self.crowd_.items.n_factors
+        return 0 if self.prior_.items is None else self.prior_.items.n_factors
 
     @property
     def items_(self) -> IdArray:
@@ -315,9 +315,9 @@ class PriorRanker(Ranker):
         return self._items().factors
 
     def _items(self) -> ItemPosteriors:
-        if self.crowd_.items is None:
+        if self.prior_.items is None:
             raise AttributeError("Items have no character of their own here: see item_effects_.")
-        return self.crowd_.items
+        return self.prior_.items
 
     @property
     def has_levels(self) -> bool:
@@ -333,7 +333,7 @@ class PriorRanker(Ranker):
         return ALL_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
 
     def _newcomers(self) -> NewUserPosteriors:
-        crowd, loss = self.crowd_, self._prior_loss()
+        crowd, loss = self.prior_, self._prior_loss()
         return NewUserPosteriors(crowd, loss, self.positive_share_, self.covariance_rank)
 
     def user_posterior(self, user: Hashable) -> Posterior:
@@ -353,28 +353,28 @@ class PriorRanker(Ranker):
         place = place_of_user(self, user)
         return self._posterior(slice(place, place + 1))
 
-    def _posterior_of(self, people: Index) -> tuple[Posterior, Index]:
+    def _posterior_of(self, users: Index) -> tuple[Posterior, Index]:
         """Return the posteriors of those asked about (-1: anybody), and where each now is."""
-        known, codes = np.unique(people[people >= 0], return_inverse=True)
-        places = np.full(len(people), -1, dtype=np.intp)
-        places[people >= 0] = codes
+        known, codes = np.unique(users[users >= 0], return_inverse=True)
+        places = np.full(len(users), -1, dtype=np.intp)
+        places[users >= 0] = codes
         return self._posterior(known if len(known) else slice(0, 1)), places
 
-    def _posterior(self, people: slice | Index = slice(None)) -> Posterior:
+    def _posterior(self, positions: slice | Index = slice(None)) -> Posterior:
         """Return the posteriors of people seen in training."""
         points = self.points_
         if points is None:
-            coef, intercept = self.coef_[people], self.intercept_[people]
-            points = self.crowd_.coordinates.points(coef, intercept)
+            coef, intercept = self.coef_[positions], self.intercept_[positions]
+            points = self.prior_.coordinates.points(coef, intercept)
         else:
-            points = points[people]
-        if self.crowd_.items is not None:
-            points = np.hstack([points, self.factor_weights_[people]])
+            points = points[positions]
+        if self.prior_.items is not None:
+            points = np.hstack([points, self.factor_weights_[positions]])
         style = None
         if self.grading_ is not None and self.label_reading_ is not None:
-            style = ResponseStyle(self.grading_, self.label_reading_).some(people)
-        known, users = self.information_[people], self.users_[people]
-        return Posterior.given(self.crowd_, users, points, known, style, unknown=self.unknown)
+            style = ResponseStyle(self.grading_, self.label_reading_).some(positions)
+        known, users = self.information_[positions], self.users_[positions]
+        return Posterior.given(self.prior_, users, points, known, style, unknown=self.unknown)
 
 
 def _explained(

@@ -49,8 +49,8 @@ def predict_proba(
 
     Scores m of the logistic loss are log-odds, with a variance s^2 that has what is not known about
     the person, and about the item: the probability is sigma(m / sqrt(1 + pi c s^2 / 8)), where c
-    makes training labels most likely that are left out (``label_doubt_``), and is 1 for people and
-    items that are new. docs/probabilities.md says how far it holds. Of grades, it is that of a
+    makes training labels most likely that are left out (``variance_scale_``), and is 1 for new
+    users and items. docs/probabilities.md says how far it holds. Of grades, it is that of a
     grade above the one that divides them (see `predict_grades` for that of each). Of choices, it is
     that of being chosen among the rows of the same group.
 
@@ -76,14 +76,14 @@ def predict_proba(
     check_is_fitted(self)
     if self.grading_ is not None:
         positive = _of_grades(self, X, users, items)
-    elif is_graded(self) or self.crowd_.likelihood.is_quadratic:
+    elif is_graded(self) or self.prior_.likelihood.is_quadratic:
         raise TypeError(
             "Scores that were learned as a regression are no log-odds, so that they say nothing "
             'about the probability of a label. Fit with another loss than "auc".'
         )
     elif self.loss_ in _OF_CHOICES and isinstance(X, Annotations) and _are_grouped(X):
         positive = _of_choices(self, X)
-    elif self.crowd_.coordinates.intercept:
+    elif self.prior_.coordinates.intercept:
         positive = _of_labels(self, X, users, items)
     else:
         raise ValueError(
@@ -127,7 +127,7 @@ def predict(
     check_is_fitted(self)
     if is_graded(self):
         raise TypeError("predict is for labels of yes or no, but these are grades: predict_grades.")
-    if self.loss_ in _OF_CHOICES and (_are_grouped(X) or not self.crowd_.coordinates.intercept):
+    if self.loss_ in _OF_CHOICES and (_are_grouped(X) or not self.prior_.coordinates.intercept):
         raise TypeError(
             "predict is for labels of yes or no, but these are choices, which depend on all items "
             "that are shown: call rank for the best one, or predict_proba for probabilities."
@@ -164,8 +164,8 @@ def probability_above(
     >>> bool(ranker.probability_above(cheap, dear, ["household-001"])[0] > 0.5)
     True
     """
-    posterior, one, other, people = _pairs(self, a, b, users)
-    return posterior.chance_above(one, other, people)
+    posterior, one, other, positions = _pairs(self, a, b, users)
+    return posterior.chance_above(one, other, positions)
 
 
 def probability_preferred(
@@ -190,8 +190,8 @@ def probability_preferred(
     -------
     array of shape (n_rows,)
     """
-    posterior, one, other, people = _pairs(self, a, b, users)
-    return posterior.chance_preferred(one, other, people)
+    posterior, one, other, positions = _pairs(self, a, b, users)
+    return posterior.chance_preferred(one, other, positions)
 
 
 def calibrate_variance_scale(ranker: "PriorRanker", data: TrainingData) -> float:
@@ -227,8 +227,8 @@ def _calibrate_choices(ranker: "PriorRanker", data: TrainingData) -> float:
     if not in_sets.any():  # choices among all of a user's labels
         return 1.0
     said = said[in_sets]
-    posterior, people = ranker._posterior_of(places_of(ranker, said.users))
-    return calibrate_choices(posterior, said, ranker.decision_function(said), people)
+    posterior, users = ranker._posterior_of(places_of(ranker, said.users))
+    return calibrate_choices(posterior, said, ranker.decision_function(said), users)
 
 
 def _of_labels(
@@ -237,11 +237,13 @@ def _of_labels(
     users: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None,
 ) -> Float:
-    posterior, seen, places, people = seen_from(ranker, X, users, items)
+    posterior, seen, places, positions = seen_from(ranker, X, users, items)
     eta, variance = posterior.from_zero(seen, places)
-    counts = ranker.label_doubt_
+    counts = ranker.variance_scale_
     if counts is not None:  # of people and items that are new, all of it does
-        variance = variance * np.where((people >= 0) & seen.is_known(posterior.items), counts, 1.0)
+        variance = variance * np.where(
+            (positions >= 0) & seen.is_known(posterior.items), counts, 1.0
+        )
     return label_probability(eta, np.sqrt(variance))
 
 
@@ -251,16 +253,16 @@ def _pairs(
     b: ArrayLike | Annotations,
     users: Iterable[Hashable] | None,
 ) -> tuple[Posterior, PredictionRows, PredictionRows, Index]:
-    first, people = rows_and_users(ranker, a, users)
+    first, positions = rows_and_users(ranker, a, users)
     second, _ = rows_and_users(ranker, b, users)
     if first.shape != second.shape:
         raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-    posterior, people = ranker._posterior_of(people)
+    posterior, positions = ranker._posterior_of(positions)
     one, other = (
         posterior.see(rows, ranker._item_ids(X, None, rows))
         for rows, X in ((first, a), (second, b))
     )
-    return posterior, one, other, people
+    return posterior, one, other, positions
 
 
 def _of_grades(
@@ -281,16 +283,16 @@ def _are_grouped(X: ArrayLike | Annotations) -> bool:
 
 def _of_choices(ranker: "PriorRanker", said: Annotations) -> Float:
     """Return the chance of each row in its choice set; rows of their own are labels."""
-    people: Index = rows_and_users(ranker, said, None)[1]
+    users: Index = rows_and_users(ranker, said, None)[1]
     sets = said.choice_set_codes
     scores = ranker.decision_function(said)
-    posterior, people = ranker._posterior_of(people)
-    counts = ranker.label_doubt_
-    chances = chances_of_sets(posterior, said, scores, people, 1.0 if counts is None else counts)
+    posterior, users = ranker._posterior_of(users)
+    counts = ranker.variance_scale_
+    chances = chances_of_sets(posterior, said, scores, users, 1.0 if counts is None else counts)
     assert chances is not None
     assert sets is not None
     alone = np.bincount(sets)[sets] == 1
-    if alone.any() and ranker.crowd_.coordinates.intercept:
+    if alone.any() and ranker.prior_.coordinates.intercept:
         chances[alone] = _of_labels(ranker, said[alone], None, None)
     return chances
 
@@ -340,8 +342,8 @@ def grade_chances(
     """Return the probability of each grade, shape (n_rows, n_grades), and how grades arise."""
     grading = ranker.grading_
     assert grading is not None
-    eta, variance, people = scores_and_variances(ranker, X, users, items)
-    use, added = grading.ways(people)
+    eta, variance, positions = scores_and_variances(ranker, X, users, items)
+    use, added = grading.ways(positions)
     return grading.chances(eta + added, variance, use), grading
 
 
@@ -352,8 +354,8 @@ def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
     assert some.said.grades is not None
     codes = found.scale.codes(some.said.grades)
     for _ in range(_ROUNDS):
-        found = found.with_shifts(codes, some.people, some.scores)
-        use, added = found.ways(some.people)
+        found = found.with_shifts(codes, some.users, some.scores)
+        use, added = found.ways(some.users)
         found = found.refined(codes, use, some.scores + added, some.variances, free_slope=True)
     return found
 
@@ -380,8 +382,8 @@ def scores_and_variances(
     items: Iterable[Hashable] | None = None,
 ) -> tuple[Float, Float, Index]:
     """Return scores from the common zero of all people, their variances, and the people."""
-    posterior, seen, places, people = seen_from(ranker, X, users, items)
-    return (*posterior.from_zero(seen, places), people)
+    posterior, seen, places, positions = seen_from(ranker, X, users, items)
+    return (*posterior.from_zero(seen, places), positions)
 
 
 def seen_from(
@@ -391,6 +393,6 @@ def seen_from(
     items: Iterable[Hashable] | None = None,
 ) -> tuple[Posterior, PredictionRows, Index, Index]:
     """Return posteriors, rows as people see them, and whose rows are: among these, and of all."""
-    rows, people = rows_and_users(ranker, X, users)
-    posterior, places = ranker._posterior_of(people)
-    return posterior, posterior.see(rows, ranker._item_ids(X, items, rows)), places, people
+    rows, positions = rows_and_users(ranker, X, users)
+    posterior, places = ranker._posterior_of(positions)
+    return posterior, posterior.see(rows, ranker._item_ids(X, items, rows)), places, positions

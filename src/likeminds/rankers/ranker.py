@@ -108,11 +108,6 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         """The ranker itself, by the name of its only attribute."""
         return {NAMELESS: self}
 
-    @property
-    def people_(self) -> IdArray:  # type: ignore[override]
-        """All users: ``users_``."""
-        return self.users_
-
     @with_callbacks
     def fit(
         self,
@@ -177,8 +172,8 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         -------
         array of shape (n_rows,)
         """
-        rows, people = rows_and_users(self, X, users)
-        return self._scores(rows, people, self._item_ids(X, items, rows))
+        rows, positions = rows_and_users(self, X, users)
+        return self._scores(rows, positions, self._item_ids(X, items, rows))
 
     def _item_ids(
         self, X: Any, items: Iterable[Hashable] | None, rows: FloatArray
@@ -205,22 +200,22 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         known = self.learned_items()
         return None if known is None else known.of(ids)
 
-    def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
+    def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
         def score(some: slice) -> Float:
-            weights = self._weights_of(people[some])
+            weights = self._weights_of(users[some])
             return np.asarray(np.einsum("nd,nd->n", rows[some], weights))
 
-        return of_rows(score, len(rows), _ROWS_AT_ONCE) + self.item_scores(items, people)
+        return of_rows(score, len(rows), _ROWS_AT_ONCE) + self.item_scores(items, users)
 
-    def _weights_of(self, people: Index) -> Float:
+    def _weights_of(self, users: Index) -> Float:
         """Return the weights of people (-1: of all); who is not asked about is not read."""
-        known = people >= 0
+        known = users >= 0
         if known.all():
-            return self.coef_[people]
+            return self.coef_[users]
         # Not np.tile: without features it returns the consensus itself, read-only from a file.
-        weights = np.repeat(self.consensus_[np.newaxis], len(people), axis=0)
+        weights = np.repeat(self.consensus_[np.newaxis], len(users), axis=0)
         if known.any():
-            weights[known] = self.coef_[people[known]]
+            weights[known] = self.coef_[users[known]]
         return weights
 
     @property
@@ -228,15 +223,15 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         """Whether scores are ``coef_`` times features, and what was learned about items."""
         return True
 
-    def item_scores(self, items: IdArray | None, people: Index) -> Float | float:
+    def item_scores(self, items: IdArray | None, users: Index) -> Float | float:
         """Return what items add beyond features; zero where nobody says which they are."""
         known = self.learned_items()
         if items is None or known is None:
             return 0.0
-        weights = np.zeros((len(people), known.n_factors))
+        weights = np.zeros((len(users), known.n_factors))
         if known.n_factors:
-            theirs = people >= 0
-            weights[theirs] = self.factor_weights_[people[theirs]]
+            theirs = users >= 0
+            weights[theirs] = self.factor_weights_[users[theirs]]
         return known.scores_of(items, weights)
 
     def consensus_scores(self, said: Annotations) -> Float:

@@ -192,7 +192,7 @@ def sure_scores(ranker: "Ranker", features: Any, ids: IdArray) -> Float:
 
 def judged_by(ranker: "Ranker", user: Hashable | None, ids: IdArray) -> Bool:
     """Tell which items a person has judged in what the ranker was fitted to."""
-    said = ranker.kept_
+    said = ranker.training_annotations_
     if user is None or said is None:
         raise ValueError(
             "What somebody has not seen yet is known of persons only, and by models that have kept "
@@ -247,14 +247,14 @@ def rank_all(
         raise ValueError(f"k must be at least 1, but is {k}.")
     if not len(shown):
         raise ValueError("There are no items to rank.")
-    people = ranker.people_.tolist()
+    users = ranker.users_.tolist()
     if not ranker._best_model.scores_by_weights:
-        yield from (ranker.rank(person, items, k=k) for person in people)
+        yield from (ranker.rank(person, items, k=k) for person in users)
         return
     rows = np.column_stack([shown.rows, shown.effects])
-    found = _best_of_all(partial(_weights, ranker), len(people), rows, k)
+    found = _best_of_all(partial(_weights, ranker), len(users), rows, k)
     frames, names = frames_of(ranker), shown.names
-    some = zip(people, found, strict=True)
+    some = zip(users, found, strict=True)
     while block := list(islice(some, _GRADED_AT_ONCE)):
         best = np.concatenate([places for _, (places, _) in block])
         owners = np.concatenate([repeated(person, len(places)) for person, (places, _) in block])

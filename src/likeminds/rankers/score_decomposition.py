@@ -218,7 +218,7 @@ def explain(
     error = chance = expected = None
     if hasattr(ranker, "standard_error"):
         error = float(ranker.standard_error(row, owner, known)[0])
-        if ranker.crowd_.coordinates.intercept:
+        if ranker.prior_.coordinates.intercept:
             chance = float(ranker.predict_proba(row, owner, known)[0, 1])
     if gives_grades(ranker):
         expected = ranker.predict_grades(row, owner, known).typical.tolist()[0]

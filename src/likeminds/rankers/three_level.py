@@ -126,7 +126,7 @@ class ThreeLevelRanker(StatisticsRanker):
         Iterations taken.
     converged_ : bool
         Whether the residual fell to ``tol``.
-    crowd_, knee_ : Crowd, float
+    prior_, knee_ : Crowd, float
         What `newcomer` needs: the prior of newcomers' weights with the precision of labels, and
         the length of a deviation beyond which its penalty is linear.
     n_labels_ : int
@@ -252,10 +252,10 @@ class ThreeLevelRanker(StatisticsRanker):
             n_groups=self.n_groups_,
             knee=0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12),
         )
-        self.crowd_, self.knee_ = folding.crowd, folding.knee
+        self.prior_, self.knee_ = folding.crowd, folding.knee
 
     def _newcomers(self) -> ThreeLevelNewcomers:
-        return ThreeLevelNewcomers(self.crowd_, as_loss(self.loss), self.knee_)
+        return ThreeLevelNewcomers(self.prior_, as_loss(self.loss), self.knee_)
 
     def _fitted_parts(self) -> list[Float]:
         return [self.raw_consensus_, self.raw_group_, self.raw_personal_]

@@ -123,14 +123,14 @@ class ThreeLevelNewcomers:
         penalty = Penalty(0.0, 0.5 / variance, self.knee / variance, 0.5, prior.rank)
         directions = prior.loadings * prior.residual[:, None]
         rows = factors.rows
-        for people, Z, target in replace(factors, rows=rows.of(past[rows.people])):
-            part = spectrum_of_factors(people, Z, target)
-            counted = weight[people, None]
+        for users, Z, target in replace(factors, rows=rows.of(past[rows.users])):
+            part = spectrum_of_factors(users, Z, target)
+            counted = weight[users, None]
             part = replace(part, curvature=part.curvature * counted, slope=part.slope * counted)
-            start = np.zeros((len(people), prior.rank))
+            start = np.zeros((len(users), prior.rank))
             found = fit_coordinates(part, FitPoint(penalty, 1e-12, prior.mean, directions), start)
             away = part.back(found.deviations.v)
-            points[people] = prior.mean + found.C @ directions.T + away
+            points[users] = prior.mean + found.C @ directions.T + away
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class _FactorResponses(InMemoryResponses):
     @property
     def n_users(self) -> int:
         """How many people there are."""
-        return len(self.factors.rows.people)
+        return len(self.factors.rows.users)
 
     @property
     def n_bytes(self) -> int:
@@ -159,9 +159,9 @@ class _FactorResponses(InMemoryResponses):
 
     def task(self, number: int) -> PaddedRows:
         """Return one block."""
-        people, Z, target = self.factors.of(self.plan[number])
-        weight = np.repeat(self.weight[people, None], Z.shape[1], axis=1)
-        return PaddedRows(people, Z, target, weight, self.count[people])
+        users, Z, target = self.factors.of(self.plan[number])
+        weight = np.repeat(self.weight[users, None], Z.shape[1], axis=1)
+        return PaddedRows(users, Z, target, weight, self.count[users])
 
     def of_users(self, chosen: Bool) -> "_FactorResponses":
         """Refuse: no prior is learned from newcomers."""

@@ -157,10 +157,10 @@ def warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
             "needs at least one person with a positive and a negative label."
         )
     if not has_pairs.all():
-        people = user_ids[~has_pairs]
+        users = user_ids[~has_pairs]
         warnings.warn(
-            f"The labels of {counted(len(people), 'person', 'people')} are of one class only, "
-            f"which says nothing about a ranking; they get the consensus: {listing(people)}.",
+            f"The labels of {counted(len(users), 'person', 'people')} are of one class only, "
+            f"which says nothing about a ranking; they get the consensus: {listing(users)}.",
             UserWarning,
             stacklevel=5,
         )

@@ -52,7 +52,7 @@ class ScoredLabels:
     said: Annotations
     scores: Float
     variances: Float
-    people: Index
+    users: Index
 
 
 @dataclass(frozen=True)
@@ -194,14 +194,14 @@ class TrainingData:
             return ItemEffects.of(found, ItemPosteriors.unknown(self.table.item_ids))
         return found
 
-    def _responses_here(self, how: ResponseSettings, people: Index) -> InMemoryResponses:
-        rows = self.rows_of(people)
+    def _responses_here(self, how: ResponseSettings, users: Index) -> InMemoryResponses:
+        rows = self.rows_of(users)
         positions = lookup(rows.user_ids, self.about.user_ids, "users")
         return make_responses(UserBlock(positions, rows), how)
 
-    def rows_of(self, people: Index) -> Annotations:
+    def rows_of(self, users: Index) -> Annotations:
         """Return the labels of some users, by their positions, in this process."""
-        return self._joined(self.rows.map(_rows_of, people))
+        return self._joined(self.rows.map(_rows_of, users))
 
     def some_rows(self, share: float) -> Annotations:
         """Return about this share of all labels, in this process."""
@@ -252,7 +252,7 @@ class TrainingData:
 
 
 def _positions(block: UserBlock[Annotations]) -> Index:
-    return np.arange(block.data.n_users) if isinstance(block.people, slice) else block.people
+    return np.arange(block.data.n_users) if isinstance(block.users, slice) else block.users
 
 
 def _rows_of(block: UserBlock[Annotations], wanted: Index, own: None) -> Annotations | None:  # noqa: ARG001
@@ -273,18 +273,18 @@ def rows_by_lot(annotations: Annotations, share: float, positions: Index) -> Ann
 
 def make_responses(block: UserBlock[Annotations], how: ResponseSettings) -> InMemoryResponses:
     """Return the responses of a block of users, with their positions among all users."""
-    people = block.people
-    likelihood = how.likelihood if isinstance(people, slice) else of_users(how.likelihood, people)
+    users = block.users
+    likelihood = how.likelihood if isinstance(users, slice) else of_users(how.likelihood, users)
     prepared = how.loss.prepare(block.data, likelihood)
     made = cast(InMemoryResponses, how.loss.tasks(prepared, how.coordinates, items=how.items))
-    return made if isinstance(people, slice) else _renumbered(made, people)
+    return made if isinstance(users, slice) else _renumbered(made, users)
 
 
-def people_in(responses: InMemoryResponses) -> Index:
+def users_in(responses: InMemoryResponses) -> Index:
     """Return the positions of the users of responses."""
     labels = responses.labels if isinstance(responses, AucResponses | ItemRows) else responses
     assert isinstance(labels, LabelResponses | ChoiceBlocks)
-    return labels.people
+    return labels.users
 
 
 def _renumbered(responses: InMemoryResponses, positions: Index) -> InMemoryResponses:
@@ -294,7 +294,7 @@ def _renumbered(responses: InMemoryResponses, positions: Index) -> InMemoryRespo
         return replace(responses, labels=labels)  # type: ignore[arg-type]
     if isinstance(responses, ChoiceBlocks):
         sets = responses.sets
-        return replace(responses, sets=replace(sets, people=positions[sets.people]))
+        return replace(responses, sets=replace(sets, users=positions[sets.users]))
     assert isinstance(responses, LabelResponses)
     rows: Rows = responses.rows
-    return replace(responses, rows=replace(rows, people=positions[rows.people]))
+    return replace(responses, rows=replace(rows, users=positions[rows.users]))

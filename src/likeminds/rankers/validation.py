@@ -66,7 +66,7 @@ def as_annotations(
         # A file has nothing to say about what is learned now.
         if "_unread" in ranker.__dict__:
             ranker._read_all()
-        for stale in ("fingerprint_", "kept_schools_"):
+        for stale in ("fingerprint_", "cached_schools_"):
             ranker.__dict__.pop(stale, None)
     if isinstance(X, AnnotationFolder):
         X = ranker._in_reach(X) if reset else X.annotations()
@@ -203,18 +203,18 @@ def rows_and_users(
         owners = column if users is None else users
     if owners is None:
         return rows, np.full(len(rows), 0 if len(ranker.users_) == 1 else -1, dtype=np.intp)
-    people = people_of(ranker, owners)
-    if len(people) != len(rows):
-        raise ValueError(f"users has {len(people)} entries, but X has {len(rows)} rows.")
-    return rows, people
+    positions = people_of(ranker, owners)
+    if len(positions) != len(rows):
+        raise ValueError(f"users has {len(positions)} entries, but X has {len(rows)} rows.")
+    return rows, positions
 
 
 def people_of(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
     """Return the positions of users (-1: not in training, if that is allowed)."""
-    people = places_of(ranker, owners)
+    users = places_of(ranker, owners)
     if ranker.unknown == "error":
-        refuse_unknown_users(owners, people < 0)
-    return people
+        refuse_unknown_users(owners, users < 0)
+    return users
 
 
 def places_of(ranker: Ranker, owners: Iterable[Hashable]) -> Index:

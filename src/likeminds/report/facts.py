@@ -45,7 +45,7 @@ class ReportFacts:
     ) -> "ReportFacts":
         """Explain the ranker, and run the diagnostics where there are labels."""
         if annotations is None:
-            annotations = as_ranker(ranker).kept_
+            annotations = as_ranker(ranker).training_annotations_
         explained = Explanation.of_ranker(ranker, annotations, n_schools, texts)
         diagnostics = None
         if held_out is not None:
@@ -57,7 +57,7 @@ class ReportFacts:
     @property
     def n_users(self) -> int:
         """The number of users of the ranker."""
-        return len(self.ranker.people_)
+        return len(self.ranker.users_)
 
     @cached_property
     def n_items(self) -> int:

@@ -46,7 +46,7 @@ def model_card(
         name=name,
         file=file,
         license_name=license_name,
-        people=counted(card["people"], "person", "people"),
+        users=counted(card["people"], "person", "people"),
         learned_from=learned_from,
         measured={k: v for k, v in scores.items() if k.split(" ", maxsplit=1)[0] in _MEASURES},
         held_out=scores.get("held_out"),

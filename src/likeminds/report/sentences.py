@@ -24,17 +24,17 @@ def summary(facts: ReportFacts) -> str:
 
 def finding(facts: ReportFacts) -> str:
     """Return the title of a page: the main finding."""
-    people = counted(facts.n_users, "person", "people")
+    users = counted(facts.n_users, "person", "people")
     schools, verb = facts.schools, facts.verb
     what = f"what they {'want' if verb.wishes else verb.many()}"
     if schools is None:
-        return f"What {people} {'want' if verb.wishes else verb.many()}"
+        return f"What {users} {'want' if verb.wishes else verb.many()}"
     if schools:
         how = "form" if schools.suggested else "cut into"
-        return f"{people} {how} {_in_words(len(schools))} schools of thought on {what}"
+        return f"{users} {how} {_in_words(len(schools))} schools of thought on {what}"
     if schools.axes:
-        return f"{people} differ gradually on {what}, without separate camps"
-    ranked = f"{people} rank alike on {what}, as far as these labels show"
+        return f"{users} differ gradually on {what}, without separate camps"
+    ranked = f"{users} rank alike on {what}, as far as these labels show"
     return f"{ranked}, but differ in threshold" if _severity(facts) else ranked
 
 
@@ -75,13 +75,13 @@ def interval(metric: MetricByUser) -> str:
 
 
 def _counts(facts: ReportFacts) -> str:
-    people = counted(facts.n_users, "person", "people")
+    users = counted(facts.n_users, "person", "people")
     if facts.annotations is None:
-        return f"The model knows {people}."
+        return f"The model knows {users}."
     labels, items = facts.annotations.statements(), counted(facts.n_items, "distinct item")
     if facts.annotations.n_choices:
-        return f"{people} made {labels}, on {items}."
-    return f"{people} gave {labels} about {items}."
+        return f"{users} made {labels}, on {items}."
+    return f"{users} gave {labels} about {items}."
 
 
 def _schools(facts: ReportFacts) -> list[str]:
@@ -145,8 +145,8 @@ def _unusual(facts: ReportFacts) -> list[str]:
     for verdict, one, many, how in _VERDICTS:
         found = () if facts.diagnostics is None else facts.diagnostics.of(verdict)
         if len(found):
-            people, verb = counted(len(found), "person", "people"), one if len(found) == 1 else many
-            sentences.append(f"{people} {verb} {how} ({listing(found)}).")
+            users, verb = counted(len(found), "person", "people"), one if len(found) == 1 else many
+            sentences.append(f"{users} {verb} {how} ({listing(found)}).")
     if facts.schools is not None and facts.schools.loner.any():
         alone = facts.schools.loners
         verb = "sees" if len(alone) == 1 else "see"

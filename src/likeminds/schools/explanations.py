@@ -171,11 +171,11 @@ class Explanation:
         ``share`` is that of all disagreement; ``goes_with`` has the wishes of users with a
         standard deviation more of a number, or of a category.
         """
-        crowd = self.ranker._best_model._learned("crowd_")
+        crowd = self.ranker._best_model._learned("prior_")
         traits = None if crowd is None else crowd.traits
         if traits is None:
             return []
-        shares, shared = self.ranker._best_model.explained_by_people_, self.levels.consensus
+        shares, shared = self.ranker._best_model.explained_by_users_, self.levels.consensus
         found = [
             {
                 "covariate": name,

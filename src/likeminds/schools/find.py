@@ -148,7 +148,7 @@ def keep_schools(ranker: Ranker) -> None:
     used; a ranker without items caches nothing.
     """
     fitted = as_ranker(ranker)
-    if not Capability.LEVELS.of(fitted) or fitted.kept_ is None:
+    if not Capability.LEVELS.of(fitted) or fitted.training_annotations_ is None:
         return
     rng = np.random.default_rng(_SEED)
     crowd = _Crowd.of_ranker(ranker, None, rng)
@@ -264,7 +264,7 @@ def labels_of(ranker: Ranker, annotations: Annotations | Items | None) -> Annota
     """Return the labels that were given, or else those that the ranker has kept."""
     if isinstance(annotations, Annotations):
         return annotations
-    stored: Annotations | None = as_ranker(ranker).kept_
+    stored: Annotations | None = as_ranker(ranker).training_annotations_
     return stored
 
 

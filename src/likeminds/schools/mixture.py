@@ -39,7 +39,7 @@ _STARTS, _STEPS = 3, 200
 _WINDOW, _GAP = 1 / 6, 1.0
 _RESAMPLES = 20
 # The fitted attribute of a ranker that holds a cached division.
-_CACHE = "kept_schools_"
+_CACHE = "cached_schools_"
 # The arrays of `SoftLabels`, and their names in files.
 _SHARES = {
     **{name: name for name in ("n_votes", "share", "error", "by_school", "error_by_school")},

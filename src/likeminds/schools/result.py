@@ -289,13 +289,13 @@ class Schools(ResultTable):
         return self.to_arrow().to_pylist(), axes
 
     def _headline(self) -> str:
-        people = counted(len(self.user_ids), "person", "people")
+        users = counted(len(self.user_ids), "person", "people")
         if self.schools:
-            return f"{len(self)} schools of thought among {people}"
+            return f"{len(self)} schools of thought among {users}"
         if self.axes:
-            return f"No separate schools of thought: {people} differ gradually"
+            return f"No separate schools of thought: {users} differ gradually"
         told = f"; {self.severity}" if self.severity is not None and self.severity.differs else ""
-        return f"No difference between rankings that these labels can show: {people}{told}"
+        return f"No difference between rankings that these labels can show: {users}{told}"
 
 
 def plain_items(judged: Iterable[JudgedItem], what: str) -> list[Facts]:

@@ -145,7 +145,7 @@ class YesLogOdds:
             known = fitted.learned_items()
             offset = zeros if known is None else slope * known.of(items.ids).effects
             return cls(features, slope * fitted.coef_, intercept, zeros, None, zeros, offset)
-        crowd = fitted.crowd_
+        crowd = fitted.prior_
         rows = crowd.coordinates.rows(features)
         # Everything is multiplied by the slope below, and intercepts are log-odds already.
         points = crowd.coordinates.points(fitted.coef_, intercept / max(slope, _CLOSE))

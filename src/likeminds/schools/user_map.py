@@ -87,7 +87,7 @@ def levels_of_posterior(levels: WeightLevels, ranker: object, posterior: Posteri
     True
     """
     chosen = as_ranker(ranker)
-    group, personal = chosen.crowd_.levels(posterior.points, chosen.n_groups_)
+    group, personal = chosen.prior_.levels(posterior.points, chosen.n_groups_)
     if len(levels.consensus) > group.shape[1]:  # columns that were learned about items
         weights = posterior.points[:, posterior.coordinates.size :]
         none = np.zeros((len(weights), 1))

@@ -146,5 +146,5 @@ def read_catalogue(
         ids = as_id_array(json.loads((folder / _IDS).read_text()), "items")
         features = np.load(folder / _FEATURES, mmap_mode="r", allow_pickle=False)
         return ItemCatalogue(ids, features, texts, pictures)
-    own = model.kept_items()
+    own = model.training_items()
     return None if own is None else ItemCatalogue(*own, texts, pictures)

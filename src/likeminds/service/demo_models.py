@@ -122,12 +122,12 @@ def statements() -> tuple[Annotations, Mapping[str, str]]:
     stands = camps[rng.integers(0, len(camps), _RESIDENTS)]
     stands = stands + _SPREAD * rng.standard_normal(stands.shape)
     chance = 1.0 / (1.0 + np.exp(-(liked + stands @ np.array(axes))))
-    people, shown = np.nonzero(rng.random(chance.shape) < _SHOWN)
+    users, shown = np.nonzero(rng.random(chance.shape) < _SHOWN)
     names = [f"statement-{number:02d}" for number in range(1, len(texts) + 1)]
     votes = Annotations(
-        users=[f"resident-{one:03d}" for one in people],
+        users=[f"resident-{one:03d}" for one in users],
         items=[names[one] for one in shown],
-        labels=rng.random(len(people)) < chance[people, shown],
+        labels=rng.random(len(users)) < chance[users, shown],
         verb="agree with",
     )
     return votes, dict(zip(names, texts, strict=True))

@@ -80,9 +80,9 @@ class ModelGeneration:
         return [name for name in self.scorers if name != NAMELESS]
 
     @cached_property
-    def people(self) -> Mapping[str, Any]:
+    def users(self) -> Mapping[str, Any]:
         """The ids of the model's users, by their texts."""
-        known = self.model.people_
+        known = self.model.users_
         if isinstance(known, LazyIds):
             return IdsByText(known)
         return {str(one): one for one in known.tolist()}
@@ -127,15 +127,15 @@ class ModelGeneration:
         if not self.knows(user, forgotten):
             return None
         positions: Mapping[Hashable, int] = user_positions(scorer.chosen)
-        return positions.get(self.people[user])
+        return positions.get(self.users[user])
 
     def knows(self, user: str, forgotten: frozenset[str]) -> bool:
         """Say whether the model has a user who was not deleted."""
-        return user in self.people and not (forgotten and hashed(user) in forgotten)
+        return user in self.users and not (forgotten and hashed(user) in forgotten)
 
     def names(self, forgotten: frozenset[str]) -> Iterator[str]:
         """Iterate over the users who were not deleted."""
-        return (name for name in self.people if not (forgotten and hashed(name) in forgotten))
+        return (name for name in self.users if not (forgotten and hashed(name) in forgotten))
 
 
 def own_copy(path: Path, state: Path) -> Path:

@@ -151,7 +151,7 @@ def _annotations(
     labels, reading = scale.labels_of([one.label for one in given if one.label is not None])
     places = np.array([catalogue.positions[one.item] for one in given])
     return Annotations(
-        users=write_as_known([one.person for one in given], model.people_, "people"),
+        users=write_as_known([one.person for one in given], model.users_, "people"),
         items=catalogue.ids[places],
         labels=labels,
         reading=reading,

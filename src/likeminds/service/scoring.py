@@ -239,7 +239,7 @@ class AttributeScorer:
 
     def expected(self, profile: UserProfile, places: Index) -> Float | None:
         """Return expected grades, or probabilities of a yes; None for choices."""
-        posterior, crowd = profile.posterior, self.chosen._learned("crowd_")
+        posterior, crowd = profile.posterior, self.chosen._learned("prior_")
         if posterior is None or crowd is None:
             return None
         rows, users = self._rows(posterior, places), np.zeros(len(places), dtype=np.intp)

@@ -32,7 +32,7 @@ _ALONE, _TOGETHER, _OTHERS = "alone", "together", "others"
 class EigenvectorSample:
     """The users with few labels whose eigenvectors are cached."""
 
-    people_have: ClassVar[tuple[str, ...]] = ("chosen",)
+    per_user: ClassVar[tuple[str, ...]] = ("chosen",)
 
     chosen: Bool | None = None  # shape (n_users,); None for all
     stands_for: float = 1.0  # how many users each of them stands for
@@ -138,26 +138,26 @@ class Eigendecomposition:
         alone = ReducedProblem(sample, penalty, self.n_kept, *self.loss.shape, unit, accuracy)
         if not self.n_others:
             return alone, None
-        people: Executor[CachedBlock] = SpectraSubset(self.spectra, _TOGETHER)
+        users: Executor[CachedBlock] = SpectraSubset(self.spectra, _TOGETHER)
         rest: Executor[StreamedBlock] = SpectraSubset(self.spectra, _OTHERS)
-        return replace(alone, people=people, rest=rest), alone
+        return replace(alone, users=users, rest=rest), alone
 
 
 def _few(block: LossBlock, state: None, own: None) -> tuple[Index, int]:  # noqa: ARG001
     """Return the positions of users without matrices, and how many rows they have."""
     rows = block.factors.rows
-    return block.positions(rows.people), len(rows.index)
+    return block.positions(rows.users), len(rows.index)
 
 
 def _count(block: CachedBlock | StreamedBlock, state: None, own: None) -> int:  # noqa: ARG001
-    return len(block.people)
+    return len(block.users)
 
 
 def _decompose(block: LossBlock, sample: EigenvectorSample) -> Spectra:
     """Decompose users with many labels, and the sample of the others."""
     rows, some, rest = block.factors.rows, block, None
     if sample.chosen is not None:
-        chosen = sample.chosen[block.positions(rows.people)]
+        chosen = sample.chosen[block.positions(rows.users)]
         some = replace(block, factors=replace(block.factors, rows=rows.of(chosen)))
         rest = replace(block.factors, rows=rows.of(~chosen))
     dense, found = spectra_of_matrices(block), spectra_of_factors(some)
@@ -166,7 +166,7 @@ def _decompose(block: LossBlock, sample: EigenvectorSample) -> Spectra:
     others: list[StreamedBlock] = []
     if rest is not None:
         plan = list(rest.rows.plan())
-        placed = replace(rest.rows, people=block.positions(rest.rows.people))
+        placed = replace(rest.rows, users=block.positions(rest.rows.users))
         others = [StreamedBlock(replace(rest, rows=placed), chosen) for chosen in plan]
     return Spectra(
         {

@@ -207,21 +207,21 @@ def _point_at(problem: ReducedProblem, parts: Parts) -> Iterate:
 class _RowState:
     """Rows of all users, of which blocks get their own: the state of a visit."""
 
-    people_have: ClassVar[tuple[str, ...]] = ("rows",)
+    per_user: ClassVar[tuple[str, ...]] = ("rows",)
 
     rows: Float
 
 
 def _take(block: Block, theirs: _RowState, own: None) -> tuple[int, Float]:  # noqa: ARG001
     """Keep the block's own rows."""
-    return 0, theirs.rows[block.people]
+    return 0, theirs.rows[block.users]
 
 
 def _ridge_consensus(problem: ReducedProblem) -> Float:
     """Return the best theta if there were no groups and all deviations were before the knee."""
     d = problem.n_features
     start = SumTuple(np.zeros((d, d)), np.zeros(d))
-    (matrix, right), _ = problem.people.map_reduce(_shared, problem.penalty, start=start)
+    (matrix, right), _ = problem.users.map_reduce(_shared, problem.penalty, start=start)
     lift = 2.0 * problem.penalty.ridge + 1e-13 * np.trace(matrix) / d + _TINY
     return np.asarray(np.linalg.solve(matrix + lift * np.eye(d), right), dtype=np.float64)
 
@@ -272,16 +272,14 @@ def _threshold_starts(problem: ReducedProblem) -> Iterator[Iterate]:
     """Take a few proximal-gradient steps on theta and H, and many where the problem is small."""
     is_small = problem.n_users * problem.n_features <= _SMALL
     penalty, alone = problem.penalty, replace(problem, rest=None)
-    steepest, total = zip(*problem.people.map(_steepness, penalty), strict=True)
+    steepest, total = zip(*problem.users.map(_steepness, penalty), strict=True)
     length, of_theta = 0.5 / (max(steepest) + _TINY), 0.5 / (sum(total) + _TINY)
     at = _ProximalStep(
         penalty, np.zeros(problem.n_features), np.zeros((problem.n_features, 0)), length
     )
     own = None
     for step_number in range(_LONG_PATH if is_small else _SHORT_PATH):
-        slope, own = problem.people.map_reduce(
-            _descend, at, own, start=np.zeros(problem.n_features)
-        )
+        slope, own = problem.users.map_reduce(_descend, at, own, start=np.zeros(problem.n_features))
         theta = (at.theta - of_theta * slope) / (1.0 + 2.0 * penalty.ridge * of_theta)
         at = replace(at, theta=theta, B=leading(alone, _itself, None, (own, None)))
         if step_number + 1 in (_SHORT_PATH, _LONG_PATH):
@@ -298,7 +296,7 @@ def _steepness(block: CachedBlock, penalty: Penalty, own: None) -> tuple[float, 
 def _descend(block: CachedBlock, at: _ProximalStep, own: Float | None) -> tuple[Float, Float]:
     """Return the slope by theta, and keep H after a gradient step, before the prox."""
     part = block.spectrum
-    H = np.zeros((len(block.people), len(at.theta))) if own is None else own @ at.turn @ at.B.T
+    H = np.zeros((len(block.users), len(at.theta))) if own is None else own @ at.turn @ at.B.T
     deviations = deviate(part.curvature, part.slope, part.into(at.theta + H), at.penalty)
     gradient = part.back(deviations.gradient)
     return block.weight * gradient.sum(axis=0), H - at.length * gradient

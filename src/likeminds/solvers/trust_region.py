@@ -48,7 +48,7 @@ RowWork: TypeAlias = tuple[Callable[..., Float], object]
 class ReducedProblem:
     """The users of the reduced problem, in memory and (``rest``) not, and the penalties."""
 
-    people: Executor[CachedBlock]
+    users: Executor[CachedBlock]
     penalty: Penalty
     n_kept: int  # the number of users in memory
     n_users: int  # and of all
@@ -63,7 +63,7 @@ class ReducedProblem:
 
     def executors(self, own: tuple[Own, Own]) -> "list[tuple[Executor[Block], Own]]":
         """Return the users in memory and the others, each with what they keep."""
-        here: tuple[Executor[Block], Own] = (self.people, own[0])
+        here: tuple[Executor[Block], Own] = (self.users, own[0])
         return [here, *([] if self.rest is None else [(self.rest, own[1])])]
 
 
@@ -92,8 +92,8 @@ def evaluate(
     gradient[0] = 2.0 * problem.penalty.ridge * theta
     sums = SumTuple(problem.penalty.ridge * float(theta @ theta), gradient, np.zeros((k, k)))
     kept: list[Own] = []
-    for people, mine in problem.executors(own):
-        sums, theirs = people.map_reduce(_evaluate, at, mine, start=sums)
+    for users, mine in problem.executors(own):
+        sums, theirs = users.map_reduce(_evaluate, at, mine, start=sums)
         kept.append(theirs)
     value, gradient, gram = sums
     both = (kept[0], None if problem.rest is None else kept[1])
@@ -120,17 +120,17 @@ def leading(
     k = problem.penalty.n_groups
     if problem.n_users < problem.n_features:
         found = CollectedRows([], [])
-        for people, mine in problem.executors(own):
-            found, _ = people.map_reduce(_rows, (work, state), mine, start=found)
+        for users, mine in problem.executors(own):
+            found, _ = users.map_reduce(_rows, (work, state), mine, start=found)
         return top_directions(found.in_order()[0], k)
     gram = np.zeros((problem.n_features, problem.n_features))
-    for people, mine in problem.executors(own):
-        gram, _ = people.map_reduce(_gram, (work, state), mine, start=gram)
+    for users, mine in problem.executors(own):
+        gram, _ = users.map_reduce(_gram, (work, state), mine, start=gram)
     return np.asarray(np.linalg.eigh(gram)[1][:, ::-1][:, :k])
 
 
 def _rows(block: Block, state: RowWork, own: Own) -> tuple[CollectedRows, None]:
-    return CollectedRows([block.people], [[state[0](block, state[1], own)]]), None
+    return CollectedRows([block.users], [[state[0](block, state[1], own)]]), None
 
 
 def _gram(block: Block, state: RowWork, own: Own) -> tuple[Float, None]:
@@ -144,8 +144,8 @@ def all_levels(problem: ReducedProblem, point: Iterate) -> tuple[Float, Float]:
     P = np.zeros_like(G)
     at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
     both = problem.executors(point.kept)
-    for people, group, personal in chain(*(users.map(_levels, at, own) for users, own in both)):
-        G[people], P[people] = group, personal
+    for positions, group, personal in chain(*(users.map(_levels, at, own) for users, own in both)):
+        G[positions], P[positions] = group, personal
     return G, P
 
 
@@ -154,7 +154,7 @@ def _levels(block: Block, at: FitPoint, own: Own) -> tuple[Index, Float, Float]:
     C, V = block.coordinates_and_deviations(at, own)
     length = np.linalg.norm(V, axis=1, keepdims=True)
     weak = V * (at.penalty.knee / np.maximum(length, at.penalty.knee))
-    return block.people, C @ at.B.T + weak, V - weak
+    return block.users, C @ at.B.T + weak, V - weak
 
 
 def _group_level(block: Block, at: FitPoint, own: Own) -> Float:
@@ -178,7 +178,7 @@ class ReducedHessian:
     """
 
     def __init__(self, problem: ReducedProblem, point: Iterate) -> None:
-        self.B, self._people = point.B, problem.people
+        self.B, self._people = point.B, problem.users
         k = point.B.shape[1]
         self.ridge = np.zeros((1 + k, 1 + k))
         self.ridge[0, 0] = 2.0 * problem.penalty.ridge
@@ -254,7 +254,7 @@ def _mean_bend(problem: ReducedProblem, point: Iterate) -> Float:
     for every in (-(-problem.n_kept // _PRECONDITIONER_USERS), 1):
         if not counted:  # no user in memory may have such a position
             start, state = SumTuple(np.zeros((d, d)), 0.0), (problem.penalty, every)
-            found, _ = problem.people.map_reduce(_bend_of_some, state, point.kept[0], start=start)
+            found, _ = problem.users.map_reduce(_bend_of_some, state, point.kept[0], start=start)
             total, counted = found
     return np.asarray((total + total.T) / (2.0 * counted))
 
@@ -264,7 +264,7 @@ def _bend_of_some(
 ) -> tuple[SumTuple, None]:
     (penalty, every), d = state, block.spectrum.basis.shape[2]
     # Users are chosen by position, so they are the same whatever the blocks.
-    some = np.flatnonzero(block.people % every == 0) if every > 1 else slice(None)
+    some = np.flatnonzero(block.users % every == 0) if every > 1 else slice(None)
     basis, bend = block.spectrum.basis[some], fit.deviations.bend[some]
     D = fit.directions[some]
     rows = (np.sqrt(bend)[:, :, None] * basis).reshape(-1, d)

@@ -174,9 +174,9 @@ class CachedBlock:
     weight: float = 1.0  # for how many users' loss: 1 where the loss of the others is computed, too
 
     @property
-    def people(self) -> Index:
+    def users(self) -> Index:
         """Their positions among all users."""
-        return self.spectrum.people
+        return self.spectrum.users
 
     def evaluate(self, at: FitPoint, own: CachedFit | Float | None) -> tuple[SumTuple, CachedFit]:
         """Return the block's share of objective, gradient and C'C, and keep the fit."""
@@ -187,7 +187,7 @@ class CachedBlock:
 
     def fit(self, at: FitPoint, own: CachedFit | Float | None) -> CachedFit:
         """Eliminate coordinates and deviations."""
-        return fit_coordinates(self.spectrum, at, at.start(len(self.people), own))
+        return fit_coordinates(self.spectrum, at, at.start(len(self.users), own))
 
     def coordinates_and_deviations(
         self, at: FitPoint, own: CachedFit | Float | None
@@ -205,9 +205,9 @@ class StreamedBlock:
     chosen: Index
 
     @property
-    def people(self) -> Index:
+    def users(self) -> Index:
         """Their positions among all users."""
-        return self.factors.rows.people[self.chosen]
+        return self.factors.rows.users[self.chosen]
 
     def evaluate(self, at: FitPoint, own: Float | None) -> tuple[SumTuple, Float]:
         """Return the same as `CachedBlock.evaluate`; only coordinates are kept."""
@@ -217,7 +217,7 @@ class StreamedBlock:
     def fit(self, at: FitPoint, own: Float | None) -> StreamedFit:
         """Eliminate coordinates and deviations."""
         _, Z, target = self.factors.of(self.chosen)
-        return _fit_factors(Z, target, at, at.start(len(self.people), own))
+        return _fit_factors(Z, target, at, at.start(len(self.users), own))
 
     def coordinates_and_deviations(self, at: FitPoint, own: Float | None) -> tuple[Float, Float]:
         """Return C and V."""

@@ -112,10 +112,10 @@ def write_apart(model: Ranker, folder: UserFolder, users_per_file: int) -> Any:
         some = slice(start, start + users_per_file)
         own = {name: np.asarray(values[some]) for name, values in arrays.items()}
         written.append(write_users(folder.file(number), users[some], own))
-    return with_people_in(model, folder.path, written)
+    return with_users_in(model, folder.path, written)
 
 
-def with_people_in(model: Ranker, folder: Path, written: Sequence[WrittenFile]) -> Any:
+def with_users_in(model: Ranker, folder: Path, written: Sequence[WrittenFile]) -> Any:
     """Return a copy of a ranker whose people are in files that were written."""
     hashes, order = id_arrays.index_of(np.concatenate([one.hashes for one in written]))
     files = UserFiles(folder, [one.file for one in written], hashes, order)

@@ -84,7 +84,7 @@ del STORED_CLASSES["DecomposedRanker"]  # its components are not plain values
 _STORED_NAMES = {kind: name for name, kind in STORED_CLASSES.items()}
 # Attributes with training labels, and those from which labels can be inferred.
 _LABELS = ("statistics_", "annotations_")
-_PRIVATE = (*_LABELS, "kept_schools_")
+_PRIVATE = (*_LABELS, "cached_schools_")
 # Attributes in which NaN and infinity have a meaning: untried settings of a search, and bounds.
 _MAY_BE_INFINITE = ("cv_results_", "best_params_")
 
@@ -100,8 +100,8 @@ class Contents:
     are files with the users' parameters, where these are written already.
     """
 
-    def __init__(self, *, with_data: bool, people: UserFiles | None = None) -> None:
-        self.with_data, self.people = with_data, people
+    def __init__(self, *, with_data: bool, users: UserFiles | None = None) -> None:
+        self.with_data, self.users = with_data, users
         self.holds_data = False
         self.arrays: dict[str, NDArray[Any]] = {}
         self._nodes: dict[int, tuple[object, Any]] = {}
@@ -129,7 +129,8 @@ class Contents:
             self.holds_data |= key in _LABELS
             n_arrays, n_nodes = len(self.arrays), len(self._nodes)
             try:
-                fitted[key] = self.of(getattr(model, key), f"{name}{key}")
+                stored = model._stored_names.get(key, key)
+                fitted[stored] = self.of(getattr(model, key), f"{name}{stored}")
             except CannotStoreError:  # diagnostics of the solver are not part of the model
                 self.arrays = dict(islice(self.arrays.items(), n_arrays))
                 self._nodes = dict(islice(self._nodes.items(), n_nodes))
@@ -176,7 +177,7 @@ class Contents:
         return {"array": name}
 
     def _of_rows(self, value: LazyRows, name: str) -> Any:
-        if not isinstance(value, StoredRows) or value.files is not self.people:
+        if not isinstance(value, StoredRows) or value.files is not self.users:
             return self.of(np.asarray(value), name)
         shape = [int(size) for size in value.shape[1:]]
         return {"people": {"name": value.name, "dtype": value.dtype.str, "shape": shape}}
@@ -209,7 +210,9 @@ def model_from(node: Any, file: ArrayFile) -> Ranker | AttributeModel:
         parameters.pop("alpha_item", None)
     model = kind(**parameters)
     stored: dict[str, Callable[[], Any]] = {}
-    for key, part in described["fitted"].items():
+    names = {stored: name for name, stored in kind._stored_names.items()}
+    for stored_key, part in described["fitted"].items():
+        key = names.get(stored_key, stored_key)
         if not key.endswith("_") or key.startswith("_"):
             raise file.incomplete(f"{key} is nothing that a ranker learns")
         if isinstance(part, dict | list):
@@ -277,12 +280,12 @@ def _array_from(node: Any, file: ArrayFile) -> Any:
     return array.view(node["as"]) if "as" in node else array
 
 
-def _people_from(node: Any, file: ArrayFile) -> Any:
-    if file.people is None:
+def _users_from(node: Any, file: ArrayFile) -> Any:
+    if file.users is None:
         raise ValueError("it does not say where its people are")
     form = node["people"]
     kind = StoredIds if form["name"] == USERS else StoredRows
-    return kind(file.people, form["name"], form["dtype"], form["shape"])
+    return kind(file.users, form["name"], form["dtype"], form["shape"])
 
 
 def _data_from(node: Any, file: ArrayFile) -> Any:
@@ -298,7 +301,7 @@ def _data_from(node: Any, file: ArrayFile) -> Any:
 
 _READERS: dict[str, Callable[[Any, ArrayFile], Any]] = {
     "array": _array_from,
-    "people": _people_from,
+    "people": _users_from,
     "ids": lambda node, file: file.made(node["ids"], ids_from_bytes),
     "tuple": lambda node, file: tuple(value_from(part, file) for part in node["tuple"]),
     "dict": lambda node, file: {k: value_from(part, file) for k, part in node["dict"].items()},

@@ -115,8 +115,8 @@ def save(
     n_each = _asked_per_file(users_per_file, target)
     with folder_of_users(target) as folder:
         apart = write_apart(model, folder, n_each)
-        people = people_of(apart)
-        write_model(apart, folder.main, if_unchanged=if_unchanged, people=people, **options)
+        users = people_of(apart)
+        write_model(apart, folder.main, if_unchanged=if_unchanged, users=users, **options)
         model._read_from = apart._read_from
     return target
 
@@ -129,10 +129,10 @@ def write_model(
     data: Annotations | None = None,
     scores: Mapping[str, Any] | None = None,
     if_unchanged: bool = False,
-    people: UserFiles | None = None,
+    users: UserFiles | None = None,
 ) -> None:
     """Write the file with a model's card and all that is not in its files of people: see `save`."""
-    contents = Contents(with_data=with_data, people=people)
+    contents = Contents(with_data=with_data, users=users)
     tree = contents.of_model(model)
     if not tree["model"]["fitted"]:
         raise ValueError(f"This {type(model).__name__} is not fitted yet: call fit before save.")
@@ -149,10 +149,10 @@ def write_model(
     card["scores"] = _readable(dict(scores or {}))
     card["takes_updates"] = contents.holds_data and Capability.UPDATES.of(model)
     texts = {_TREE: json.dumps(tree)}
-    if people is not None:
-        card |= {"format": _APART, "people_files": len(people)}
-        texts[_PEOPLE] = json.dumps(people.described())
-        contents.arrays |= {_HASHES: people.hashes, _ORDER: people.order.astype("<u8")}
+    if users is not None:
+        card |= {"format": _APART, "people_files": len(users)}
+        texts[_PEOPLE] = json.dumps(users.described())
+        contents.arrays |= {_HASHES: users.hashes, _ORDER: users.order.astype("<u8")}
     texts[_CARD] = json.dumps(card)
     replacing = _version_read(model) if if_unchanged else None
     model._read_from = write_arrays(target, contents.arrays, texts, replacing)
@@ -225,14 +225,14 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
         When the file is truncated, was changed, has another format, or is not a model.
     """
     file, _ = _open(path)
-    file.people = _people_beside(file)
+    file.users = _user_files_beside(file)
     with file.errors_of_content():
         tree = parse(file.metadata[_TREE])
         if verify or file.is_whole:
             file.check_arrays()
             refuse_not_finite(tree["model"]["fitted"], file, nested=True)
-        if verify and file.people is not None:
-            file.people.check()
+        if verify and file.users is not None:
+            file.users.check()
         model: Any = model_from(tree, file)
     model._read_from = file.version
     return model
@@ -275,17 +275,17 @@ def _listed(file: ArrayFile) -> list[UserFile]:
         return listed
 
 
-def _people_beside(file: ArrayFile) -> UserFiles | None:
+def _user_files_beside(file: ArrayFile) -> UserFiles | None:
     """Return the files of people that go with a model's own file, none of them opened."""
     listed = _listed(file)
     if not listed:
         return None
     with file.errors_of_content():
         hashes, order = file.array(_HASHES), file.array(_ORDER)
-        people = UserFiles(file.path.parent, listed, hashes, order)
-        if hashes.shape != order.shape or hashes.shape != (people.n_users,):
+        users = UserFiles(file.path.parent, listed, hashes, order)
+        if hashes.shape != order.shape or hashes.shape != (users.n_users,):
             raise ValueError("its index is not of its people")
-        return people
+        return users
 
 
 def _open(
@@ -322,7 +322,7 @@ def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
 def _known_data(ranker: Ranker, data: Annotations | None) -> dict[str, str]:
     """Return the fingerprint of the training data, if it is known."""
     known = ranker.fingerprint_of() if data is None else None
-    annotations = ranker.kept_ if data is None else data
+    annotations = ranker.training_annotations_ if data is None else data
     if known is None and annotations is not None:
         known = fingerprint(annotations)
     return {} if known is None else {"fingerprint_": known}
@@ -339,7 +339,7 @@ def _make_card(model: ReadableModel, tree: dict[str, Any]) -> dict[str, Any]:
         "pictures": (model._learned("pictures_") or {}).get("features"),
     }
     if isinstance(model, AttributeModel):
-        card["people"] = len(model.people_)
+        card["people"] = len(model.users_)
         listed = _LISTED // len(model.rankers_)
         card["attributes"] = {
             name: _summary(one, model.fingerprint_of(name), listed)

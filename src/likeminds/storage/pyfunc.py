@@ -74,9 +74,9 @@ class PyfuncRanker:
         frame = as_frame(model_input)
         names = [str(name) for name in self.ranker.feature_names_]
         free = [name for name in frame.columns if name not in names]
-        people, items = (find_column(role, free) for role in ("user", "item"))
+        positions, items = (find_column(role, free) for role in ("user", "item"))
         X = feature_matrix(frame, names)
-        users = None if people is None else frame.get_column(people).to_list()
+        users = None if positions is None else frame.get_column(positions).to_list()
         shown = None if items is None else frame.get_column(items).to_list()
         return np.asarray(self.ranker.decision_function(X, users, shown))
 

@@ -105,7 +105,7 @@ class ArrayFile:
         self.path = path
         self._read: dict[str, NDArray[Any]] = {}
         self._made: dict[str, Any] = {}
-        self.people: Any = None
+        self.users: Any = None
         with self.errors_of_content(), path.open("rb") as file:
             found = os.fstat(file.fileno())
             self.version, size = FileVersion.of(found), found.st_size

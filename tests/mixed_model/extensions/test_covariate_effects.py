@@ -30,9 +30,9 @@ def simulated(signal, seed=0, n_users=130, n_labels=16):
     users = np.repeat(np.arange(n_users), n_labels)
     features = rng.normal(size=(len(users), D))
     odds = np.einsum("nd,nd->n", features, weights[users])
-    people = {i: {"age": age[i], "town": town[i], "noise": rng.normal()} for i in range(n_users)}
+    positions = {i: {"age": age[i], "town": town[i], "noise": rng.normal()} for i in range(n_users)}
     labels = rng.random(len(users)) < 1 / (1 + np.exp(-odds))
-    return Annotations(users, None, labels, features, user_features=people), slope
+    return Annotations(users, None, labels, features, user_features=positions), slope
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +56,9 @@ def simulated_with_items(n_users=130, n_items=60, n_labels=20, seed=0):
     items = np.concatenate([rng.permutation(n_items)[:n_labels] for _ in range(n_users)])
     odds = np.einsum("nd,nd->n", X[items], weights[users]) + effects[items]
     labels = rng.random(len(users)) < 1 / (1 + np.exp(-odds))
-    people = {i: {"age": age[i]} for i in range(n_users)}
+    positions = {i: {"age": age[i]} for i in range(n_users)}
     return Annotations(
-        users, items, labels, X, item_ids=range(n_items), user_features=people
+        users, items, labels, X, item_ids=range(n_items), user_features=positions
     ), effects
 
 
@@ -160,9 +160,9 @@ def test_strangers_start_better_than_the_consensus(crowd, fitted):
 def test_what_goes_with_covariates_is_found(crowd):
     said, slope = crowd
     ranker = HierarchicalRanker().fit(said)
-    ((_, found),) = ranker.crowd_.weights_by("age")
+    ((_, found),) = ranker.prior_.weights_by("age")
     np.testing.assert_allclose(found, slope, atol=0.35)
-    shares = ranker.explained_by_people_
+    shares = ranker.explained_by_users_
     assert shares["age"] > 0.2
     assert shares["noise"] < 0.01
     told = Explanation.of_ranker(ranker).crowd()["people_by"]
@@ -194,7 +194,7 @@ def test_noise_goes_with_nothing(seed):
     train, test = split_within_users(said, random_state=0)
     plain = HierarchicalRanker().fit(train._with(user_features=None))
     ranker = HierarchicalRanker().fit(train)
-    assert sum(ranker.explained_by_people_.values()) < 0.15
+    assert sum(ranker.explained_by_users_.values()) < 0.15
     assert abs(ranker.score(test) - plain.score(test)) < 0.01
 
 
@@ -206,30 +206,30 @@ def test_of_whom_nothing_is_known_anything_may_be_true(crowd, fitted):
     unknown = fitted.newcomer(somebody._with(user_features=None))
     assert (unknown.standard_error(items) > known.standard_error(items)).mean() > 0.9
     # Without labels: the prior in which covariates are integrated out.
-    prior, traits = fitted.crowd_.predictive, fitted.crowd_.traits
+    prior, traits = fitted.prior_.predictive, fitted.prior_.traits
     assert traits is not None
     np.testing.assert_allclose(
-        fitted.crowd_.predictive.covariance,
-        fitted.crowd_.wider.covariance + traits.covariance,
+        fitted.prior_.predictive.covariance,
+        fitted.prior_.wider.covariance + traits.covariance,
         atol=1e-9,
     )
-    rows = fitted.crowd_.coordinates.differences(items)
+    rows = fitted.prior_.coordinates.differences(items)
     naive = np.sqrt(np.einsum("np,pq,nq->n", rows, prior.covariance, rows))
-    centred = items + fitted.crowd_.coordinates.origin
+    centred = items + fitted.prior_.coordinates.origin
     lenient = copy(fitted).set_params(unknown="consensus")
     np.testing.assert_allclose(lenient.standard_error(centred, ["stranger"] * 30), naive, rtol=1e-6)
     # Of who has covariates, they are known: a covariance as it would be with the narrower prior.
     own = fitted.newcomer(user_features={"zoe": {"age": 70.0, "town": "A", "noise": 0.0}})
     np.testing.assert_allclose(
-        own.covariance(0), fitted.crowd_.wider.covariance, atol=1e-5 * prior.covariance.max()
+        own.covariance(0), fitted.prior_.wider.covariance, atol=1e-5 * prior.covariance.max()
     )
 
 
 def test_without_covariates_nothing_changes(crowd):
     said = crowd[0][crowd[0].users < 40]
     plain = HierarchicalRanker().fit(said._with(user_features=None))
-    assert plain.crowd_.traits is None
-    assert plain.explained_by_people_ == {}
+    assert plain.prior_.traits is None
+    assert plain.explained_by_users_ == {}
     with pytest.raises(ValueError):
         plain.newcomer(user_features=said.user_features)
     with pytest.warns(UserWarning, match="say nothing"):

@@ -34,7 +34,7 @@ def test_objective_never_rises(n_factors, n_groups):
 def test_effects_are_found_and_shrink_to_nothing_where_there_are_none():
     said, _ = make_votes(n_users=150, effect=1.5)
     with_effects = HierarchicalRanker(n_item_factors=0).fit(said)
-    assert 1.0 < with_effects.crowd_.items.variance < 4.0
+    assert 1.0 < with_effects.prior_.items.variance < 4.0
     said, _ = make_votes(n_users=150, effect=0.0)
     without = HierarchicalRanker(n_item_factors=0).fit(said)
     plain = HierarchicalRanker(item_effects=False).fit(said)

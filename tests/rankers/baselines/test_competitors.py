@@ -70,12 +70,12 @@ def naive_penalty(ranker):
     sigma = {name: np.linalg.svd(part, compute_uv=False) for name, part in ranker.parts_.items()}
     first, last = ranker.components_[0], ranker.components_[-1]
     columns = {name: np.linalg.norm(part, axis=0) for name, part in ranker.parts_.items()}
-    people = {name: np.linalg.norm(part, axis=1) for name, part in ranker.parts_.items()}
+    users = {name: np.linalg.norm(part, axis=1) for name, part in ranker.parts_.items()}
     match ranker:
         case RMTL():
-            penalty = first.alpha * sigma["low_rank"].sum() + last.alpha * people["personal"].sum()
+            penalty = first.alpha * sigma["low_rank"].sum() + last.alpha * users["personal"].sum()
         case RMTFL():
-            penalty = first.alpha * columns["shared"].sum() + last.alpha * people["personal"].sum()
+            penalty = first.alpha * columns["shared"].sum() + last.alpha * users["personal"].sum()
         case LassoMTL():
             penalty = first.alpha * np.abs(ranker.sparse_part_).sum()
         case JFL():
@@ -98,13 +98,13 @@ def test_comt_agrees_with_alternating_minimisation(crowd):
     price = 0.6 * 0.3 / 0.9
     W = ranker.near_mean_part_ + ranker.group_part_
     theta, strong = W.mean(axis=0), np.zeros_like(W)
-    people = list(naive.by_user(crowd))
+    users = list(naive.by_user(crowd))
     for _ in range(300):
         for _ in range(20):
             left, sigma, right = np.linalg.svd(W - theta, full_matrices=False)
             strong = sigma[0] * np.outer(left[:, 0], right[0])
             theta = (W - strong).mean(axis=0)
-        W = np.array([near(*person, theta + strong[i], price) for i, person in enumerate(people)])
+        W = np.array([near(*person, theta + strong[i], price) for i, person in enumerate(users)])
     value = naive.total_loss(crowd, W, "least_squares") + price * np.sum((W - theta - strong) ** 2)
     assert ranker.objective_ == pytest.approx(value, rel=1e-6)
     np.testing.assert_allclose(ranker.near_mean_part_ + ranker.group_part_, W, atol=1e-3)

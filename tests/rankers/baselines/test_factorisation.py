@@ -27,7 +27,7 @@ def crowd_on_shared_items(seed=0, n_users=60, n_items=30, noise=False, weights=F
 
 def objective(ranker, crowd):
     """The definition, label by label."""
-    person = dict(zip(ranker.users_, ranker.people_factors_, strict=True))
+    person = dict(zip(ranker.users_, ranker.user_factors_, strict=True))
     item = dict(zip(ranker.item_ids_, ranker.item_factors_, strict=True))
     weights = np.ones(len(crowd)) if crowd.weights is None else crowd.weights
     total = 0.0
@@ -37,12 +37,12 @@ def objective(ranker, crowd):
         p, q = person[who], item[what]
         odds = ranker.intercept_ + p[-1] + q[-1] + p[:-1] @ q[:-1]
         total += weight * np.log1p(np.exp(-odds if label else odds))
-    penalty = np.append(np.full(ranker.people_factors_.shape[1] - 1, ranker.alpha), 0.0)
+    penalty = np.append(np.full(ranker.user_factors_.shape[1] - 1, ranker.alpha), 0.0)
     penalty[-1] = ranker.alpha_bias
     known = dict(zip(crowd.item_ids, crowd.features, strict=True))
     table = np.array([known[what] for what in ranker.item_ids_])
     expected = ((table - ranker.origin_) / ranker.scale_) @ ranker.feature_factors_
-    for part in (ranker.people_factors_, ranker.item_factors_ - expected, ranker.feature_factors_):
+    for part in (ranker.user_factors_, ranker.item_factors_ - expected, ranker.feature_factors_):
         total += 0.5 * (part**2 @ penalty).sum()
     return total
 
@@ -60,7 +60,7 @@ def test_objective_is_the_definition_and_never_rises(item_features):
 def test_the_slope_is_zero_where_it_ends():
     crowd = crowd_on_shared_items(n_users=15, n_items=8)
     ranker = Factorisation(1, 1.0, tol=1e-12, max_iter=5000).fit(crowd)
-    for name in ("people_factors_", "item_factors_", "feature_factors_"):
+    for name in ("user_factors_", "item_factors_", "feature_factors_"):
         array = getattr(ranker, name)
         for place in np.ndindex(*array.shape):
             at = array[place]
@@ -129,7 +129,7 @@ def test_features_of_rows_count_by_their_mean():
 
 def test_more_factors_than_people_or_items_are_no_more():
     crowd = crowd_on_shared_items(n_users=4)
-    assert Factorisation(50).fit(crowd).people_factors_.shape == (4, 4)
+    assert Factorisation(50).fit(crowd).user_factors_.shape == (4, 4)
 
 
 def test_tuned_saved_and_loaded(tmp_path):

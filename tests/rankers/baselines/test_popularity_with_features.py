@@ -32,12 +32,12 @@ def small(seed, weights=True):
     )
 
 
-def shared(seed=0, people=80, items=30, per_person=24):
+def shared(seed=0, users=80, items=30, per_person=24):
     """Return a crowd that judges the same items, which have features and something beyond."""
     rng = np.random.default_rng(seed)
     X, beyond = rng.standard_normal((items, 4)), 1.5 * rng.standard_normal(items)
-    person = np.repeat(np.arange(people), per_person)
-    item = np.concatenate([rng.permutation(items)[:per_person] for _ in range(people)])
+    person = np.repeat(np.arange(users), per_person)
+    item = np.concatenate([rng.permutation(items)[:per_person] for _ in range(users)])
     score = X[item] @ [1.0, -1.0, 0.5, 0.0] + beyond[item] + rng.logistic(size=len(item))
     return Annotations(users=person, items=item, labels=score > 0, features=X)
 
@@ -121,7 +121,7 @@ def test_ones_own_labels_never_matter():
 
 
 def test_labels_at_random_teach_nothing():
-    crowd = shared(1, people=150)
+    crowd = shared(1, users=150)
     crowd = crowd._with(labels=np.random.default_rng(2).random(len(crowd)) < 0.5)
     train, test = split_within_users(crowd, 0.3, 0)
     search = RankerCV(PopularityWithFeatures(), {"alpha": [1.0, 0.01]}).fit(train)
@@ -153,7 +153,7 @@ def beyond_features_of(crowd):
 
 
 def test_opinions_are_learned_anew_in_each_fold():
-    crowd = shared(5, people=30)
+    crowd = shared(5, users=30)
     ranker = PopularityWithFeatures(1.0, unknown="consensus")
     search = RankerCV(ranker, {"alpha": [1.0]}, n_folds=3, halving=False).fit(crowd)
     number = folds_within_users(crowd, 3, 0)
@@ -164,7 +164,7 @@ def test_opinions_are_learned_anew_in_each_fold():
 
 
 def test_more_labels_change_opinions_as_if_fitted_at_once(tmp_path):
-    crowd = shared(7, people=40)
+    crowd = shared(7, users=40)
     first, more = crowd[:600], crowd[600:]
     ranker = PopularityWithFeatures(unknown="consensus").fit(first)
     again = load(save(ranker, tmp_path / "m", with_data=True))
@@ -189,7 +189,7 @@ def test_rows_that_say_nothing_of_items_are_refused_and_lone_items_warned_of():
 
 
 def test_what_all_see_in_items_is_explained(tmp_path):
-    crowd = shared(9, people=30)
+    crowd = shared(9, users=30)
     ranker = PopularityWithFeatures().fit(crowd)
     explained = Explanation.of_ranker(ranker)
     assert "popularity" in explained.levels.feature_names
@@ -221,7 +221,7 @@ def test_grades_gain_from_what_others_said():
 
 
 def test_the_consensus_sees_items_as_strangers_do():
-    crowd = shared(11, people=30)
+    crowd = shared(11, users=30)
     one = PopularityWithFeatures(unknown="consensus")
     for ranker in (one, RankerCV(one, {"alpha": [0.1]})):
         ranker.fit(crowd)

@@ -60,9 +60,9 @@ def test_spectra_hold_everybodys_curvature(crowd, form, loss):
     applied, linear, total = np.zeros(loss.shape), np.zeros(loss.shape), np.zeros((5, 5))
     seen = []
     for part in spectra(loss):
-        seen.extend(part.people)
-        applied[part.people] = part.back(part.curvature * part.into(W[part.people]))
-        linear[part.people] = part.back(part.slope)
+        seen.extend(part.users)
+        applied[part.users] = part.back(part.curvature * part.into(W[part.users]))
+        linear[part.users] = part.back(part.slope)
         total += part.weighted_sum(part.curvature)
     assert sorted(seen) == list(range(12))
     np.testing.assert_allclose(applied, loss.apply(W), atol=1e-10)

@@ -183,7 +183,7 @@ class AnnotationFolder:
         for piece in self.parts.pieces(self._columns, self._rows_at_once):
             with piece.blamed():
                 columns = self._read(piece)
-            yield self._annotations(columns, self.survey.people.look_up(self._who(piece)))
+            yield self._annotations(columns, self.survey.users.look_up(self._who(piece)))
             tell(len(piece.table))
 
     def annotations(self) -> Annotations:
@@ -250,7 +250,7 @@ class AnnotationFolder:
                 for piece in self.parts.pieces(self._columns, self._rows_at_once):
                     with piece.blamed():
                         read = self._read(piece)
-                    places = _next_places(found.people.look_up(self._who(piece)), starts)
+                    places = _next_places(found.users.look_up(self._who(piece)), starts)
                     grouping.spill(spills, places, read)
                     tell(len(piece.table))
             settled = self._told("ordering labels")
@@ -305,7 +305,7 @@ class AnnotationFolder:
         digest = hashlib.blake2b(repr(about).encode(), digest_size=16)
         for ids in (found.user_ids, found.item_ids, found.labels.values):
             digest.update(repr(None if ids is None else ids.tolist()).encode())
-        for column in (found.people, found.items, found.labels):
+        for column in (found.users, found.items, found.labels):
             digest.update(b"" if column is None else column.codes.tobytes())
         labels = [repr(value) for value in found.labels.values.to_pylist()]
         return {"fingerprint": digest.hexdigest(), "labels": labels}

@@ -60,7 +60,7 @@ class FirstPass:
 
     roles: dict[str, str | None]  # the column of each role
     features: list[str] | None  # columns of features; None where a table of items has them
-    people: DistinctValues
+    users: DistinctValues
     items: DistinctValues | None
     labels: DistinctValues  # their codes are positions in ``answers``
     user_ids: IdArray  # sorted
@@ -73,7 +73,7 @@ class FirstPass:
     def counts(self) -> Index:
         """How many labels everybody gave."""
         return np.bincount(
-            self.people.codes, weights=self.people.counts, minlength=len(self.user_ids)
+            self.users.codes, weights=self.users.counts, minlength=len(self.user_ids)
         ).astype(np.intp)
 
     @property
@@ -102,7 +102,7 @@ def survey(
     person, label = roles["user"], roles["label"]
     assert person is not None
     assert label is not None
-    ids, people = counted[person].ids()
+    ids, users = counted[person].ids()
     codes, user_ids = encode(ids, "users")
     values, labels = counted[label].ids()
     if len(labels.codes) > _MOST_LABELS:
@@ -114,7 +114,7 @@ def survey(
     found = FirstPass(
         roles=roles,
         features=features or None,
-        people=replace(people, codes=codes),
+        users=replace(users, codes=codes),
         items=None,
         # Few different ones take a byte each on disk.
         labels=replace(labels, codes=labels.codes.astype(np.min_scalar_type(len(labels.codes)))),

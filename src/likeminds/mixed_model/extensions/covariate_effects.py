@@ -54,9 +54,9 @@ class CovariateEffects:
         rows = (vectors[:, there] * np.sqrt(values[there])).T
         return np.pad(rows, ((0, 0), (0, size - rows.shape[1])))
 
-    def shifts(self, covariates: Covariates | None, people: IdArray) -> Float:
+    def shifts(self, covariates: Covariates | None, users: IdArray) -> Float:
         """Return Gamma z of users, by their ids, shape (n_users, p)."""
-        return np.asarray(self.encoder.of_users(covariates, people) @ self.slopes.T)
+        return np.asarray(self.encoder.of_users(covariates, users) @ self.slopes.T)
 
     def examples(self, name: str) -> list[tuple[str | None, Float]]:
         """Return Gamma z by category, or of a standard deviation more; all else being average."""
@@ -87,7 +87,7 @@ class Slopes:
 class Regressors:
     """Each user's covariates z, and the units of Gamma."""
 
-    people_have: ClassVar = ("z",)
+    per_user: ClassVar = ("z",)
 
     z: Float  # (n_users, k): covariates, centred
     blocks: Index  # (k,): which covariate each column belongs to
@@ -150,7 +150,7 @@ def _say(
     known = np.zeros(0)
     if isinstance(block.tasks, ItemRows):
         known = block.tasks.information(block.number, mode, spread)
-    return SumTuple(value, first.T @ regressors.z[mode.task.people], spread.total, known), mode.kept
+    return SumTuple(value, first.T @ regressors.z[mode.task.users], spread.total, known), mode.kept
 
 
 class CovariateQuadratic:
@@ -162,7 +162,7 @@ class CovariateQuadratic:
         values, self._vectors = np.linalg.eigh(derivatives.known)
         self._values = np.maximum(values, 0.0)
         self._scatter = regressors.z.T @ regressors.z
-        self._blocks, self._n_people = regressors.blocks, len(regressors.z)
+        self._blocks, self._n_users = regressors.blocks, len(regressors.z)
         self._target = derivatives.slope + derivatives.known @ slopes.values @ self._scatter
 
     def _turned(self, ridges: Float) -> tuple[Float, Float, Float]:
@@ -200,7 +200,7 @@ class CovariateQuadratic:
     def unsure(self, ridges: Float) -> Float:
         """Return the covariance of Gamma z in its units, on average over users, shape (p, p)."""
         _, _, values = self._turned(ridges)
-        doubt = (values / (self._values[:, None] * values + 1.0)).sum(axis=1) / self._n_people
+        doubt = (values / (self._values[:, None] * values + 1.0)).sum(axis=1) / self._n_users
         return np.asarray((self._vectors * doubt) @ self._vectors.T)
 
 
@@ -252,7 +252,7 @@ def learn_traits(
     )
 
 
-def learn_with_people(  # noqa: PLR0917 - what is learned from, and how
+def learn_with_covariates(  # noqa: PLR0917 - what is learned from, and how
     covariates: Covariates | None,
     user_ids: IdArray,
     coordinates: Design,
@@ -263,9 +263,9 @@ def learn_with_people(  # noqa: PLR0917 - what is learned from, and how
     """Learn the prior, and Gamma if there are covariates of users."""
     if covariates is None:
         return learn(), None
-    people = covariates.of(user_ids.tolist())
-    encoder = CovariateEncoder.of(people)
-    z = encoder(people)
+    users = covariates.of(user_ids.tolist())
+    encoder = CovariateEncoder.of(users)
+    z = encoder(users)
     if not z.shape[1]:
         return learn(), None
     unit = first_guess(coordinates.size, coordinates.n_weights)

@@ -40,7 +40,7 @@ def keep_signs(
     wrong = np.flatnonzero((points * signs < 0.0).any(axis=1))
     if not len(wrong):
         return points
-    points, means = points.copy(), prior.means(task.people)
+    points, means = points.copy(), prior.means(task.users)
     for person in wrong:
         own = of_each_user(task, itemgetter(slice(person, person + 1)))
         mean = means[person]
@@ -165,7 +165,7 @@ def find_mode_of_logs(
     With u = m + R z, z ~ N(0, I), and weights w(u), the loss of labels at X w(u) plus |z|^2 / 2
     is not convex: directions that curve the wrong way are taken to curve a little.
     """
-    means = prior.means(task.people)
+    means = prior.means(task.users)
     varies = np.flatnonzero(prior.residual > 0)
     root = np.zeros((len(prior.mean), len(varies)))
     root[varies] = np.linalg.cholesky(prior.covariance[np.ix_(varies, varies)])

@@ -55,11 +55,11 @@ def crossed_moments(tasks: ItemEffects, terms: EStepParams, pulls: WarmStarts) -
 class ItemEffectSums:
     """Moments of some users, with the sums of their items in the order of `ItemSums`."""
 
-    people: Moments
+    users: Moments
     items: SparseItemSums
 
     def __iadd__(self, other: "ItemEffectSums") -> "ItemEffectSums":
-        self.people += other.people
+        self.users += other.users
         self.items += other.items
         return self
 
@@ -71,7 +71,7 @@ class ItemEffectSums:
         by_item = ItemSums(
             slope[:, 0], known[:, 0], crossed, of_factors, unpacked(seen, r), unpacked(bound, r)
         )
-        return ItemEffectMoments(**vars(self.people), sums=by_item)
+        return ItemEffectMoments(**vars(self.users), sums=by_item)
 
 
 def _visit_items(

@@ -207,7 +207,7 @@ def _cost(
     each = likelihood.response_losses(mode.eta, task)
     losses = np.where(out, task.weight * each, 0.0).sum(axis=1)
     n_out = out[:, :: task.set_size].sum(axis=1)
-    return CollectedRows([task.people], [[losses, n_out]]), None
+    return CollectedRows([task.users], [[losses, n_out]]), None
 
 
 @dataclass(frozen=True)

@@ -75,12 +75,12 @@ def labelled_by(annotations: Annotations) -> Index:
     >>> labelled_by(said)
     array([2, 1])
     """
-    items, people = annotations.item_codes, annotations.user_codes
+    items, users = annotations.item_codes, annotations.user_codes
     found = np.zeros(annotations.n_items, dtype=np.intp)
     one_of_them = np.zeros(annotations.n_items, dtype=np.intp)
     found[items] = 1
-    one_of_them[items] = people  # whoever comes last
-    found[items[people != one_of_them[items]]] = 2
+    one_of_them[items] = users  # whoever comes last
+    found[items[users != one_of_them[items]]] = 2
     return found
 
 
@@ -263,10 +263,10 @@ class ItemRows(InMemoryResponses):
             return None
         if share not in self._lots:
             size = self.row_items.set_size
-            people = np.repeat(self.labels.people, self.labels.rows_each // size)
+            users = np.repeat(self.labels.users, self.labels.rows_each // size)
             items = np.append(numbers, 0)[self.row_items.item[:-size].reshape(-1, size)]
             about = items[:, 0] if size == 1 else items[:, 0] * (numbers.max() + 1) + items[:, 1]
-            out = np.append(drawn(share, people, about), False)
+            out = np.append(drawn(share, users, about), False)
             self._lots[share] = np.repeat(out, size)
         return self._lots[share]
 

@@ -133,6 +133,6 @@ def _of_block(
     unit = tasks.row_items.signed(unit, places)
     sums = []
     for point in _POINTS:
-        cost = likelihood.each(others + point * unit, task.response, task.people[:, None], variance)
+        cost = likelihood.each(others + point * unit, task.response, task.users[:, None], variance)
         sums.append(of_block.sums(-task.weight * cost))
     return SparseItemSums(of_block.items, sums, len(tasks.items.effects)), mode.kept

@@ -51,7 +51,7 @@ class KernelRows(InMemoryResponses):
     # (rows, m): the items that rows are made of: one each, or a difference of two.
     mixing: sparse.csr_matrix
     blocks: Sequence[KernelBlock]  # the labels of a few users each
-    people: Sequence[Index]  # the positions of each block's users among those who have labels
+    users: Sequence[Index]  # the positions of each block's users among those who have labels
 
     @classmethod
     def of_annotations(
@@ -69,19 +69,19 @@ class KernelRows(InMemoryResponses):
                 blocks.append(KernelBlock(named.task, named.gram(table), first))
                 parts.append(named.mixing(len(items)))
                 first += parts[-1].shape[0]
-        everybody = np.sort(np.concatenate([block.task.people for block in blocks]))
-        people = [np.searchsorted(everybody, block.task.people) for block in blocks]
-        return cls(table, sparse.vstack(parts, format="csr"), blocks, people)
+        everybody = np.sort(np.concatenate([block.task.users for block in blocks]))
+        users = [np.searchsorted(everybody, block.task.users) for block in blocks]
+        return cls(table, sparse.vstack(parts, format="csr"), blocks, users)
 
     @property
     def plan(self) -> Sequence[Index]:
         """The users (positions in the rows) of each block."""
-        return self.people
+        return self.users
 
     @property
     def n_users(self) -> int:
         """How many users have labels."""
-        return sum(len(people) for people in self.people)
+        return sum(len(users) for users in self.users)
 
     @property
     def n_bytes(self) -> int:
@@ -110,15 +110,15 @@ class KernelRows(InMemoryResponses):
         """Return the rows of some of the users (a mask over those who have labels)."""
         position = np.cumsum(chosen) - 1
         blocks, plan, kept, first = [], [], [], 0
-        for block, people in zip(self.blocks, self.people, strict=True):
-            own = np.flatnonzero(chosen[people])
+        for block, users in zip(self.blocks, self.users, strict=True):
+            own = np.flatnonzero(chosen[users])
             if not len(own):
                 continue
             n_rows = block.shape[1]
             rows = block.first + own[:, None] * n_rows + np.arange(n_rows)
             task = of_each_user(block.task, itemgetter(own))
             blocks.append(KernelBlock(task, block.gram[own], first))
-            plan.append(position[people[own]])
+            plan.append(position[users[own]])
             kept.append(rows.ravel())
             first += rows.size
         mixing = self.mixing[np.concatenate(kept)]

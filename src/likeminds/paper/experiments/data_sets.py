@@ -14,7 +14,7 @@ from likeminds.paper.experiments.setting import ExperimentSetting
 # Where a data set has more features than items, components keep this share of the variance.
 _VARIANCE = 0.99
 # Of larger crowds in a user's file, this many people take part.
-_MOST_PEOPLE = 300
+_MOST_USERS = 300
 _SUFFIXES = (".csv", ".parquet", ".npz")
 _COLUMNS = ("X", "user", "item", "label")
 
@@ -36,7 +36,7 @@ def data_sets(setting: ExperimentSetting) -> list[DataSet]:
     if setting.sun is not None:
         found.append(_of_images("SUN", load_sun(setting.sun), TABLE_3_SUN, SUN))
     for path in setting.data:
-        parts = list(read_data(path, _MOST_PEOPLE))
+        parts = list(read_data(path, _MOST_USERS))
         wide = any(part.annotations.n_features > part.annotations.n_items for part in parts)
         attributes = {part.attribute or part.name: part.annotations for part in parts}
         found.append(DataSet(path.stem, attributes, _VARIANCE if wide else None, {}))
@@ -108,11 +108,11 @@ def read_data(path: Path, most_users: int | None = None) -> Iterator[UserDataSet
     whole = readers.get(path.suffix, _from_archive)(path)
     parts = whole.by_attribute() if whole.n_attributes > 1 else {None: whole}
     for attribute, rows in parts.items():
-        fewer = rows if most_users is None else fewer_people(rows, most_users)
+        fewer = rows if most_users is None else fewer_users(rows, most_users)
         yield UserDataSet(path.stem, fewer, None if attribute is None else str(attribute))
 
 
-def fewer_people(annotations: Annotations, most: int) -> Annotations:
+def fewer_users(annotations: Annotations, most: int) -> Annotations:
     """Return the labels of at most so many people, drawn at random."""
     if annotations.n_users <= most:
         return annotations

@@ -54,17 +54,17 @@ def people_of(annotations: Annotations) -> list[UserRows]:
 class ThroughRows(QuadraticLoss):
     """Proposition 1 as the paper uses it: two products with each person's rows, kept in memory."""
 
-    people: list[UserRows]
+    users: list[UserRows]
 
     @classmethod
-    def of(cls, loss: QuadraticLoss, people: list[UserRows]) -> "ThroughRows":
+    def of(cls, loss: QuadraticLoss, users: list[UserRows]) -> "ThroughRows":
         """Take b and c from a loss that has them, and the rows for all products."""
-        return cls(**vars(loss), people=people)
+        return cls(**vars(loss), users=users)
 
     def apply(self, W: Float) -> Float:
         """Return A_i w_i = X_i'L_i X_i w_i for every person."""
         product = np.empty(self.shape)
-        for i, person in enumerate(self.people):
+        for i, person in enumerate(self.users):
             scores, positive = person.rows @ W[i], person.positive
             n_positive = int(positive.sum())
             n_negative = len(positive) - n_positive
@@ -123,9 +123,9 @@ def share_of_each(annotations: Annotations, share: int) -> Annotations:
 
 def measure(annotations: Annotations, rounds: int) -> dict[str, Any]:
     """Return seconds per gradient and of some iterations, and the bytes of all pairs."""
-    people = people_of(annotations)
+    users = people_of(annotations)
     statistics = SquaredAUC().of(Statistics.from_annotations(annotations, "dense"))
-    through_rows = ThroughRows.of(statistics, people)
+    through_rows = ThroughRows.of(statistics, users)
     W = np.random.default_rng(0).normal(size=statistics.shape)
     gradient = in_turns(
         {
@@ -136,7 +136,7 @@ def measure(annotations: Annotations, rounds: int) -> dict[str, Any]:
         rounds,
     )
     gradient["rows"] = min(gradient["rows"], gradient.pop("rows, one thread"))
-    gradient["pairs"] = _pairs_seconds(people, W)
+    gradient["pairs"] = _pairs_seconds(users, W)
     lambda1, lambda2, lambda3 = PENALTIES
     n_groups = min(N_GROUPS, *statistics.shape)
     components: list[Component] = [Consensus(lambda1), Group(lambda2, n_groups), Personal(lambda3)]
@@ -148,15 +148,15 @@ def measure(annotations: Annotations, rounds: int) -> dict[str, Any]:
         max(1, rounds // 2),
     )
     iterations["pairs"] = n_gradients * gradient["pairs"]
-    pairs = sum(int(each.positive.sum()) * int((~each.positive).sum()) for each in people)
+    pairs = sum(int(each.positive.sum()) * int((~each.positive).sum()) for each in users)
     n_bytes = 8 * statistics.shape[1] * pairs
     return {"gradient": gradient, "iterations": iterations, "bytes": n_bytes}
 
 
-def _pairs_seconds(people: list[UserRows], W: Float) -> float:
+def _pairs_seconds(users: list[UserRows], W: Float) -> float:
     """Return the time of all losses and gradients, with the pairs in memory."""
     total = 0.0
-    for person, w in zip(people, W, strict=True):
+    for person, w in zip(users, W, strict=True):
         work = partial(pair_gradient, pair_differences(person), w)
         total += min(seconds(work), seconds(work), seconds(partial(_one_thread, work)))
     return total

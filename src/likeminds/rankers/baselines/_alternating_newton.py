@@ -62,7 +62,7 @@ class FactorState:
     data: SparseVotes
     table: Float
     penalty: Float
-    people: Float
+    users: Float
     items: Float
     weights: Float
     intercept: float
@@ -75,16 +75,16 @@ class FactorState:
         share = min(max(share, 1e-6), 1.0 - 1e-6)
         n_users, n_items = data.shape
         size = len(penalty)
-        people, items = np.zeros((n_users, size)), np.zeros((n_items, size))
+        users, items = np.zeros((n_users, size)), np.zeros((n_items, size))
         weights = np.zeros((table.shape[1], size))
         odds = float(np.log(share / (1.0 - share)))
-        return cls(data, table, penalty, people, items, weights, odds, ())
+        return cls(data, table, penalty, users, items, weights, odds, ())
 
     def settle(self, tol: float, max_iter: int, callback: Callback | None = None) -> "FactorState":
         """Alternate between people and items until little changes."""
         model, values = self, [self._objective()]
         for step in range(1, max_iter + 1):
-            model = model._step_people()._step_items()._step_features()
+            model = model._step_users()._step_items()._step_features()
             values.append(model._objective())
             change = values[-2] - values[-1]
             stop = callback is not None and callback(step, values[-1], change)
@@ -109,31 +109,31 @@ class FactorState:
     def _scores(self) -> Float:
         """Return the log-odds of each label, by person."""
         person, item = _owners(self.data.by_user), self.data.by_user.indices
-        dot = np.einsum("nk,nk->n", self.people[person, :-1], self.items[item, :-1])
-        return np.asarray(self.intercept + self.people[person, -1] + self.items[item, -1] + dot)
+        dot = np.einsum("nk,nk->n", self.users[person, :-1], self.items[item, :-1])
+        return np.asarray(self.intercept + self.users[person, -1] + self.items[item, -1] + dot)
 
     def _objective(self) -> float:
         scores = self._scores()
         loss = np.logaddexp(0.0, scores) - self.data.label * scores
         own = self.items - self.table @ self.weights
-        squares = sum(((part**2) @ self.penalty).sum() for part in (self.people, own, self.weights))
+        squares = sum(((part**2) @ self.penalty).sum() for part in (self.users, own, self.weights))
         return float(self.data.weight @ loss + 0.5 * squares)
 
-    def _step_people(self) -> "FactorState":
+    def _step_users(self) -> "FactorState":
         votes = self.data
         moved = _newton(
             votes.by_user,
             (votes.label, votes.weight),
-            self.people,
+            self.users,
             self.items,
             intercept=self.intercept,
-            centre=np.zeros_like(self.people),
+            centre=np.zeros_like(self.users),
             penalty=self.penalty,
         )
         # A bias that all people share is the intercept's, at no price.
         shift = float(moved[:, -1].mean())
         moved[:, -1] -= shift
-        return _change(self, people=moved, intercept=self.intercept + shift)
+        return _change(self, users=moved, intercept=self.intercept + shift)
 
     def _step_items(self) -> "FactorState":
         votes = self.data
@@ -141,7 +141,7 @@ class FactorState:
             votes.by_item,
             (votes.label[votes.order], votes.weight[votes.order]),
             self.items,
-            self.people,
+            self.users,
             intercept=self.intercept,
             centre=self.table @ self.weights,
             penalty=self.penalty,

@@ -55,7 +55,7 @@ class Factorisation(Ranker):
     ----------
     item_ids_ : array of shape (n_items,)
         The items that somebody labelled.
-    people_factors_, item_factors_ : arrays of shape (n_users or n_items, n_factors + 1)
+    user_factors_, item_factors_ : arrays of shape (n_users or n_items, n_factors + 1)
         p_i and a_i; q_j and b_j: the bias comes last.
     feature_factors_ : array of shape (n_features, n_factors + 1)
         E and w, in units of ``scale_`` around ``origin_``.
@@ -74,12 +74,12 @@ class Factorisation(Ranker):
     >>> crowd = make_schools(40, 30, 60, 6, 2, random_state=0).annotations
     >>> crowd.has_items
     True
-    >>> Factorisation(n_factors=1).fit(crowd).people_factors_.shape
+    >>> Factorisation(n_factors=1).fit(crowd).user_factors_.shape
     (40, 2)
     """
 
     item_ids_: IdArray
-    people_factors_: Float
+    user_factors_: Float
     item_factors_: Float
     feature_factors_: Float
     intercept_: float
@@ -127,10 +127,10 @@ class Factorisation(Ranker):
         """Return the ids of labelled items; None where features place any item."""
         return None if self.item_features and len(self.feature_names_) else self.item_ids_
 
-    def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
+    def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
         """Return the log-odds of a positive label of each row's item by its person."""
         item = places_of_items(self, items)
-        theirs = np.vstack([self.people_factors_, np.zeros(self.people_factors_.shape[1])])[people]
+        theirs = np.vstack([self.user_factors_, np.zeros(self.user_factors_.shape[1])])[users]
         places = self.item_factors_[item]
         new = item < 0
         places[new] = ((rows[new] - self.origin_) / self.scale_) @ self.feature_factors_
@@ -155,7 +155,7 @@ class Factorisation(Ranker):
             model = model.settle(self.tol, self.max_iter, callback)
             if n_factors:
                 model = model.with_directions().settle(self.tol, self.max_iter, callback)
-        self.people_factors_, self.item_factors_ = model.people, model.items
+        self.user_factors_, self.item_factors_ = model.users, model.items
         self.intercept_ = model.intercept
         self.feature_factors_ = np.zeros((len(self.origin_), n_factors + 1))
         if self.item_features:

@@ -121,7 +121,7 @@ class LogisticPerUser(_LogisticRanker):
         n_blocks = min(len(able), _BLOCKS_EACH * effective_n_jobs(self.n_jobs))
         blocks = np.array_split(able, n_blocks)
         found = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._fit_block)(annotations, people) for people in blocks
+            delayed(self._fit_block)(annotations, users) for users in blocks
         )
         weights = np.vstack([part for part, _ in found])
         self._warn_of_early_stops(sum(stopped for _, stopped in found), len(able))
@@ -135,13 +135,13 @@ class LogisticPerUser(_LogisticRanker):
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
         return statistics.has_pairs
 
-    def _fit_block(self, annotations: Annotations, people: Index) -> tuple[Float, int]:
+    def _fit_block(self, annotations: Annotations, users: Index) -> tuple[Float, int]:
         """Return the weights of some people, and how many searches stopped early."""
         order, offsets = annotations.user_index()
-        weights, stopped = np.empty((len(people), annotations.n_features)), 0
+        weights, stopped = np.empty((len(users), annotations.n_features)), 0
         with warnings.catch_warnings(), config_context(**_UNCHECKED):
             warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
-            for row, person in zip(weights, people, strict=True):
+            for row, person in zip(weights, users, strict=True):
                 mine = annotations[order[offsets[person] : offsets[person + 1]]]
                 model = self._model().fit(self._standardize(mine), mine.labels, mine.weights)
                 row[:] = model.coef_[0] / self.scale_

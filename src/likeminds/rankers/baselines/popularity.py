@@ -115,20 +115,20 @@ class Popularity(Ranker):
         position = {row: item for item, row in enumerate(_as_keys(self.items_))}
         return np.array([position.get(row, -1) for row in _as_keys(rows)], dtype=np.intp)
 
-    def _scores(self, rows: FloatArray, people: Index, items: IdArray | None) -> Float:
+    def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
         """Return the share of positive labels that each row's item got from other people."""
         by_id = self.scorable_ids() is not None
         item = places_of_items(self, items) if by_id else self._places_of_rows(rows)
         counts = np.where((item >= 0)[:, None], self.item_counts_[item], 0.0)
-        counts -= self._own(people, item)
+        counts -= self._own(users, item)
         total, positive = counts.T
         # What is left after a subtraction of weights may be rounding, and no label at all.
         others = total > 1e-9 * self.item_counts_[item, 0]
         return np.where(others, positive / np.where(others, total, 1.0), self.overall_share_)
 
-    def _own(self, people: Index, item: Index) -> Float:
+    def _own(self, users: Index, item: Index) -> Float:
         """Return the labels, and the positive ones, that people gave to items themselves."""
-        pair = np.where((people >= 0) & (item >= 0), people * len(self.item_counts_) + item, -1)
+        pair = np.where((users >= 0) & (item >= 0), users * len(self.item_counts_) + item, -1)
         place = np.searchsorted(self.own_pairs_, pair)
         place[place == len(self.own_pairs_)] = 0
         known = self.own_pairs_[place] == pair

@@ -109,7 +109,7 @@ class OnePerUser(_RidgeRanker):
     ) -> Parts:
         weights = np.zeros(loss.shape)
         for part in spectra(loss):
-            weights[part.people] = part.back(part.slope / (part.curvature + 2.0 * self.alpha))
+            weights[part.users] = part.back(part.slope / (part.curvature + 2.0 * self.alpha))
         return np.zeros(loss.shape[1]), weights, np.zeros(loss.shape)
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
@@ -171,7 +171,7 @@ class RidgeToConsensus(_RidgeRanker):
         deviation = np.zeros(loss.shape)
         for part in everybody:
             left = part.slope - part.curvature * part.into(theta)
-            deviation[part.people] = part.back(left / (part.curvature + 2.0 * self.alpha))
+            deviation[part.users] = part.back(left / (part.curvature + 2.0 * self.alpha))
         return theta, deviation, np.zeros(loss.shape)
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002

@@ -31,7 +31,7 @@ def model(queries: Queries) -> dict[str, Any]:
         "title": state.settings.title,
         "generation": current.generation,
         "ranker": current.card["ranker"],
-        "people": len(current.model.people_),
+        "people": len(current.model.users_),
         "items": len(current.catalogue),
         "attributes": current.attributes,
         "wording": {name: _wording(one) for name, one in current.scorers.items()},
@@ -181,7 +181,7 @@ def people_map(asked: Annotated[Asked, Query()], queries: Queries) -> dict[str, 
 
 
 @router.get("/people", response_model=Facts)
-def people(asked: Annotated[Search, Query()], queries: Queries) -> dict[str, Any]:
+def users(asked: Annotated[Search, Query()], queries: Queries) -> dict[str, Any]:
     """List the people the model knows."""
     queries.caller.require(Role.READ)
     wanted = asked.q.lower()

@@ -168,7 +168,7 @@ def facts(user: Name, asked: Annotated[Asked, Query()], queries: Queries) -> dic
     scorer = queries.current.scorer(asked.attribute)
     if queries.current.position(scorer, user, queries.state.forgotten) is None:
         raise queries.unknown(user)
-    user_id, explained = queries.current.people[user], scorer.explanation
+    user_id, explained = queries.current.users[user], scorer.explanation
     if lookup([user_id], explained.levels.users, "users")[0] < 0:
         raise UnableError(
             f"Facts are told of {len(explained.levels.users):,} people of this model, drawn by "
