@@ -31,7 +31,7 @@ def agreement(
     """
     from likeminds.cli._labels import read_labels
     from likeminds.cli._models import about
-    from likeminds.metrics.agreement import agreement as agreement_of
+    from likeminds.metrics.inter_annotator_agreement import agreement as agreement_of
 
     output.refuse_two_results(out)
     annotations = read_labels(output, data, pairs).annotations

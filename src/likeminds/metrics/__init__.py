@@ -1,6 +1,5 @@
 """Ranking metrics by person, and tests of paired differences."""
 
-from likeminds.metrics.agreement import Agreement, agreement
 from likeminds.metrics.by_user import auc_by_user, mean_auc, ndcg_at_k, precision_at_k
 from likeminds.metrics.choices import ChoiceScores, score_choices
 from likeminds.metrics.concordance import (
@@ -8,6 +7,7 @@ from likeminds.metrics.concordance import (
     kendall_tau_by_user,
     mean_concordance,
 )
+from likeminds.metrics.inter_annotator_agreement import Agreement, agreement
 from likeminds.metrics.soft_labels import (
     manhattan_distance,
     soft_labels,
