@@ -24,7 +24,7 @@ from likeminds import (
 )
 from likeminds._util import atomic_files as support
 from likeminds._util.lazy_rows import LazyRows
-from likeminds.rankers.capabilities import some_of
+from likeminds.rankers.capabilities import subset_users
 from likeminds.storage.id_arrays import from_arrays, hashes_of, kind_of, to_arrays
 from likeminds.storage.models import ModelFileError
 from likeminds.storage.user_files import UserFiles
@@ -183,7 +183,7 @@ def test_rows_are_indexed_as_arrays_are(ranker, folder):
 
 
 def test_some_of_the_people_are_an_ordinary_ranker(ranker, said, folder, opened):
-    some = some_of(load(folder), slice(5, 10))
+    some = subset_users(load(folder), slice(5, 10))
     assert some.users_.tolist() == IDS["texts"][5:10]
     mine = said.of_users(IDS["texts"][5:10])
     np.testing.assert_allclose(some.decision_function(mine), ranker.decision_function(mine))

@@ -275,13 +275,15 @@ def show_score(
 
 
 def _show_levels(output: Output, why: "ScoreDecomposition", called: str) -> None:
-    from likeminds.rankers.score_decomposition import beside_average
+    from likeminds.rankers.score_decomposition import relative_to_average
 
     sure = ""
     if why.interval is not None:
         low, high = why.interval
         sure = f" (90 %: {signed(low, 2)} to {signed(high, 2)})"
-    output.show(f" on {why.item}{called}: {beside_average(why.score)}{sure}", head=str(why.user))
+    output.show(
+        f" on {why.item}{called}: {relative_to_average(why.score)}{sure}", head=str(why.user)
+    )
     if why.expected is not None:
         output.show(f"Expected grade: {written_grade(why.expected)}")
     elif why.probability is not None:

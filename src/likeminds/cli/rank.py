@@ -69,7 +69,7 @@ def rank(
     from likeminds.cli._items import read_items
     from likeminds.cli._models import find_user, rankers_of
     from likeminds.rankers.item_table import ItemTableView
-    from likeminds.rankers.validation import places_of
+    from likeminds.rankers.validation import find_users
     from likeminds.storage.models import load
 
     to_folder = each_user and out is not None and _is_folder(out)
@@ -99,7 +99,7 @@ def rank(
             rows += by_wish(known, fresh, one, like or [], not_like or [], top)
             continue
         for name, ranker in rankers_of(known, attribute).items():
-            if attribute is None and one is not None and places_of(ranker, [one])[0] < 0:
+            if attribute is None and one is not None and find_users(ranker, [one])[0] < 0:
                 output.hint(f"{one} has no labels about {name}: no ranking.")
                 continue
             view = ItemTableView(ranker, fresh.ids, fresh.features)
@@ -134,9 +134,9 @@ def _write_folder(
 
 
 def _unseen(shown: "ModelItems", model: "Ranker | AttributeModel", user: Hashable) -> "ModelItems":
-    from likeminds.rankers.ranking import judged_by
+    from likeminds.rankers.ranking import are_labelled_by
 
-    fresh = ~judged_by(model, user, shown.ids)
+    fresh = ~are_labelled_by(model, user, shown.ids)
     if not fresh.any():
         raise ValueError(f"{user} has judged all of these items: leave out --unseen.")
     return replace(shown, ids=shown.ids[fresh], features=shown.features[fresh])

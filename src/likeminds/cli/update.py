@@ -79,7 +79,7 @@ def update(
 
 def _n_items(known: "Ranker | AttributeModel") -> int:
     """Return how many items have effects."""
-    items = None if known.has_attributes else known.learned_items()
+    items = None if known.has_attributes else known.item_posteriors()
     return 0 if items is None else len(items.ids)
 
 

@@ -27,9 +27,9 @@ from likeminds.mixed_model.user_posteriors import PosteriorFinder, find_user_pos
 from likeminds.rankers.capabilities import arrays_of_users
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.label_counts import SharedTable
-from likeminds.rankers.probabilities import scores_and_variances, share_scored
+from likeminds.rankers.probabilities import scored_share, scores_and_variances
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.training_data import ScoredLabels, rows_by_lot
+from likeminds.rankers.training_data import ScoredLabels, sample_rows
 from likeminds.storage.folders import UserFolder, with_users_in, write_apart
 from likeminds.storage.models import write_model
 from likeminds.storage.user_files import WrittenFile, people_of, write_users
@@ -107,7 +107,7 @@ def settle_there(
     answers, unknown = _submit_posteriors(ranker, tasks, learned, shifts, shards.counts.places)
     share = 0.0
     if isinstance(ranker._prior_loss(), LogisticLoss):
-        share = share_scored(shards.catalogue.features.shape[1], shards.counts.n_labels)
+        share = scored_share(shards.catalogue.features.shape[1], shards.counts.n_labels)
     stays = [
         InPlaceTask(
             places,
@@ -250,7 +250,7 @@ def _settled(
         points[where], known[where, : inner.shape[1]] = found, inner
     mine.information_ = known
     mine._set_levels(points)
-    scored, some = None, rows_by_lot(rows, stay.share, stay.places)
+    scored, some = None, sample_rows(rows, stay.share, stay.places)
     if some is not None:
         scores, variances, users = scores_and_variances(mine, some, None)
         scored = SharedTable.without(some), scores, variances, stay.places[users]

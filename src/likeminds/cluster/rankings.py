@@ -25,10 +25,10 @@ from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import lookup
 from likeminds.metrics.concordance import concordance_by_user
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.rankers.capabilities import some_of
+from likeminds.rankers.capabilities import subset_users
 from likeminds.rankers.item_table import ItemTableView
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.validation import joint_reading, places_of
+from likeminds.rankers.validation import find_users, joint_reading
 from likeminds.storage.models import load
 from likeminds.storage.user_files import people_of
 
@@ -118,7 +118,7 @@ def _parts(
         places = [there.slice_of(number) for number in range(len(there))]
     if client is None:
         for some in places:
-            yield _ranked(some_of(ranker, some), items, k)
+            yield _ranked(subset_users(ranker, some), items, k)
         return
     is_seen = PosteriorFolder(scratch).is_seen(client)
     is_there = there is not None and PosteriorFolder(there.folder).is_seen(client)
@@ -127,7 +127,7 @@ def _parts(
     waiting = [
         client.submit(
             _part_there,
-            some_of(ranker, some) if model is None else (model, some),
+            subset_users(ranker, some) if model is None else (model, some),
             given,
             k,
             (scratch, number) if is_seen else None,
@@ -150,7 +150,7 @@ def _part_there(
     where: tuple[Path, int] | None,
 ) -> pa.Table | None:
     """Rank for some users on a worker, which writes the part if it is given a place."""
-    ranker = some_of(load(whose[0]), whose[1]) if isinstance(whose, tuple) else whose
+    ranker = subset_users(load(whose[0]), whose[1]) if isinstance(whose, tuple) else whose
     table = _ranked(ranker, items, k)
     if where is None:
         return table
@@ -216,7 +216,7 @@ def mean_of_sums(totals: Iterable[float], counts: Iterable[int]) -> float:
 
 def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
     """Return the posteriors of all users of the shards, as of users not seen in training."""
-    bare = shards.client.submit(identity, some_of(ranker, slice(0, 0)), pure=False)
+    bare = shards.client.submit(identity, subset_users(ranker, slice(0, 0)), pure=False)
     try:
         found = list(_answers(shards, _fold_in, [bare] * len(shards)))
     finally:
@@ -242,8 +242,12 @@ def _for_each(shards: "Shards", ranker: Ranker) -> Iterator[Ranker | Path]:
     there = people_of(ranker)
     is_seen = there is not None and PosteriorFolder(there.folder).is_seen(shards.client)
     for places in shards.counts.places:
-        known = places_of(ranker, shards.counts.user_ids[places])
-        yield there.folder if there is not None and is_seen else some_of(ranker, known[known >= 0])
+        known = find_users(ranker, shards.counts.user_ids[places])
+        yield (
+            there.folder
+            if there is not None and is_seen
+            else subset_users(ranker, known[known >= 0])
+        )
 
 
 def _answers(

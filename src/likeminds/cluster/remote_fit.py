@@ -55,7 +55,9 @@ def fit_prior(shards: "Shards", ranker: HierarchicalRanker) -> None:
     session = ClusterSession(shards.client, shards.journal, shards.traffic, shards.tell)
     with shards.folder() as folder:
 
-        def settle(model: Ranker, tasks: Responses, learned: PriorFit) -> ScoredLabels | None:
+        def find_posteriors(
+            model: Ranker, tasks: Responses, learned: PriorFit
+        ) -> ScoredLabels | None:
             assert folder is not None
             assert isinstance(model, HierarchicalRanker)
             with session.in_reach():
@@ -65,7 +67,7 @@ def fit_prior(shards: "Shards", ranker: HierarchicalRanker) -> None:
             _placed(shards, session, shards.parts),
             shards.table,
             shards.counts,
-            settle=None if folder is None else settle,
+            posteriors_in_place=None if folder is None else find_posteriors,
             can_collect=False,
         )
         try:

@@ -269,7 +269,7 @@ class Shards(RemoteAnnotations):
             what += f" on {len(self.catalogue.ids):,} items"
         return f"{what}, in {len(self)} shards" + " of statistics" * self.are_statistics
 
-    def teach(self, ranker: Ranker | RankerCV) -> None:
+    def fit_ranker(self, ranker: Ranker | RankerCV) -> None:
         """Fit a ranker to the users; leave nothing of the fit on the cluster."""
         self.traffic = Traffic()
         if isinstance(ranker, StatisticsRanker):

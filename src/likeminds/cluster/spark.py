@@ -225,7 +225,7 @@ class SparkRows(RemoteAnnotations):
             grades=grades,
         )
 
-    def teach(self, ranker: Ranker) -> None:
+    def fit_ranker(self, ranker: Ranker) -> None:
         """Fit a ranker of statistics: partitions reduce their rows, which are merged here."""
         refuse_visits(ranker)
         assert isinstance(ranker, StatisticsRanker)

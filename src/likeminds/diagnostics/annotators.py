@@ -25,7 +25,7 @@ from likeminds.mixed_model.user_posteriors import new_item_posteriors
 from likeminds.rankers.capabilities import with_consensus
 from likeminds.rankers.prior_ranker import PriorRanker
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.validation import people_of
+from likeminds.rankers.validation import user_positions
 
 AGREES, DIFFERENT, REVERSED, CONSTANT, RANDOM, UNCLEAR = VERDICTS = (
     *("agrees", "different", "reversed", "constant", "random", "unclear"),
@@ -253,7 +253,7 @@ def _scores_without(ranker: Any, train: Annotations, held_out: Annotations) -> F
     """
     known = with_consensus(ranker)
     if known.prior_.items is not None:
-        posterior, users = known._posterior_of(people_of(known, train.users))
+        posterior, users = known._posterior_of(user_positions(known, train.users))
         # Items that are known would keep their posteriors from all labels.
         other = replace(known.prior_.items.nobody_knows(1), ids=np.array([object()]))
         posterior = replace(posterior, items=other)

@@ -255,7 +255,7 @@ def arrays_of_users(ranker: "Ranker") -> dict[str, NDArray[Any]]:
     return {name: rows for name, rows in found.items() if np.shape(rows)[:1] == (n_users,)}
 
 
-def some_of(ranker: "Ranker", places: slice | Index, *, labels: bool = False) -> Any:
+def subset_users(ranker: "Ranker", places: slice | Index, *, labels: bool = False) -> Any:
     """Return an ordinary ranker of some of a ranker's users; the other users are not read.
 
     With ``labels``, it has their labels, where the ranker has kept those of all.
@@ -264,7 +264,7 @@ def some_of(ranker: "Ranker", places: slice | Index, *, labels: bool = False) ->
     --------
     >>> from likeminds import ThreeLevelRanker, load_electricity
     >>> ranker = ThreeLevelRanker().fit(load_electricity())
-    >>> two = some_of(ranker, slice(3, 5))
+    >>> two = subset_users(ranker, slice(3, 5))
     >>> two.users_.tolist(), two.coef_.shape
     (['household-004', 'household-005'], (2, 6))
     """
@@ -289,9 +289,9 @@ def some_of(ranker: "Ranker", places: slice | Index, *, labels: bool = False) ->
     return some
 
 
-def within_reach(ranker: "Ranker") -> Any:
+def in_memory(ranker: "Ranker") -> Any:
     """Return a ranker with its users in memory: of very many in files, a random sample."""
     users = ranker._best_model.users_
     if not isinstance(users, LazyIds):
         return ranker
-    return some_of(ranker, users.sample(min(MOST_AT_ONCE, len(users))), labels=True)
+    return subset_users(ranker, users.sample(min(MOST_AT_ONCE, len(users))), labels=True)

@@ -142,7 +142,7 @@ def _posteriors(
     """Find the users' posteriors; return their modes, unless they stay where the labels are."""
     ranker.users_ = data.about.user_ids
     ranker.prior_ = ranker._specification().told(ranker.prior_)
-    if data.settled_there(ranker, responses, learned):
+    if data.fit_in_place(ranker, responses, learned):
         return None
     points, ranker.information_ = posterior_of(
         responses,

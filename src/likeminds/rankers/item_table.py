@@ -17,7 +17,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import as_id_array, encode, lookup
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
-from likeminds.rankers.validation import places_of
+from likeminds.rankers.validation import find_users
 
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
@@ -76,7 +76,7 @@ class ItemTableView:
     @cached_property
     def learned(self) -> ItemPosteriors | None:
         """What the ranker has learned about each item; items it cannot score are refused."""
-        found: ItemPosteriors | None = self.ranker._best_model.learned_about(self.ids)
+        found: ItemPosteriors | None = self.ranker._best_model.item_posteriors_of(self.ids)
         return found
 
     @cached_property
@@ -135,7 +135,7 @@ def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any,
 
 def columns_of(ranker: "Ranker") -> tuple[str, ...]:
     """Return the names of the columns of `ItemTableView.rows`."""
-    learned = ranker.learned_items()
+    learned = ranker.item_posteriors()
     n_factors = 0 if learned is None else learned.n_factors
     names = [str(name) for name in ranker.feature_names_]
     return (*names, *(f"learned_{n}" for n in range(1, n_factors + 1)))
@@ -143,16 +143,16 @@ def columns_of(ranker: "Ranker") -> tuple[str, ...]:
 
 def weights_of_all(ranker: "Ranker") -> Float:
     """Return everybody's weights of these columns: (n_users, p)."""
-    learned = ranker.learned_items()
+    learned = ranker.item_posteriors()
     if learned is None or not learned.n_factors:
         return np.asarray(ranker.coef_)
     return np.hstack([ranker.coef_, ranker.factor_weights_])
 
 
-def place_of_user(ranker: "Ranker", person: Hashable) -> int:
+def find_user(ranker: "Ranker", person: Hashable) -> int:
     """Return where somebody is among the ranker's people; suggest others if nowhere."""
     check_is_fitted(ranker)
-    place = int(places_of(ranker, [person])[0])
+    place = int(find_users(ranker, [person])[0])
     if place < 0:
         known = ranker.users_
         raise KeyError(

@@ -30,8 +30,8 @@ from likeminds.rankers.validation import (
     check_width,
     is_graded,
     joint_reading,
-    people_of,
     refuse_extras,
+    user_positions,
 )
 
 Prior = TypeVar("Prior", bound="PriorRanker")
@@ -52,11 +52,11 @@ class Newcomers(Protocol):
         """The prior of people without labels."""
         ...
 
-    def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
+    def fold_in(self, annotations: Annotations) -> tuple[Float, NDArray[np.float32]]:
         """Return everybody's mode and matrix K; see `Posterior`."""
         ...
 
-    def answered(self, said: Annotations, posterior: Posterior) -> Answered | None:
+    def answered(self, annotations: Annotations, posterior: Posterior) -> Answered | None:
         """Return the residuals of labelled items, where labels have a likelihood."""
         ...
 
@@ -69,7 +69,7 @@ class NewUsers(Posterior):
     ----------
     ranker : Ranker
         The ranker whose prior they have.
-    said : Annotations or None
+    annotations : Annotations or None
         Their labels; None without any.
 
     Examples
@@ -85,7 +85,7 @@ class NewUsers(Posterior):
     """
 
     ranker: Any = None
-    said: Annotations | None = None
+    annotations: Annotations | None = None
 
     def rank(
         self,
@@ -132,8 +132,8 @@ class NewUsers(Posterior):
     def _expected(self, asked: Annotations, has_label: Bool) -> NDArray[Any]:
         """Return expected grades; for labelled items, the grades they got."""
         expected = self.predict_grades(asked, asked.users).typical.copy()
-        if self.said is not None and has_label.any():
-            mine = self.said.of_user(asked.users[0])
+        if self.annotations is not None and has_label.any():
+            mine = self.annotations.of_user(asked.users[0])
             assert mine.grades is not None
             given = dict(zip(mine.items.tolist(), mine.grades.tolist(), strict=True))
             words = self.ranker._best_model.label_reading_.grades
@@ -148,9 +148,13 @@ class NewUsers(Posterior):
         return self.users[:1].tolist()[0]
 
     def _labelled_by(self, user: Hashable, ids: IdArray) -> Bool:
-        if self.said is None or not self.said.has_items or user not in self.said.user_ids.tolist():
+        if (
+            self.annotations is None
+            or not self.annotations.has_items
+            or user not in self.annotations.user_ids.tolist()
+        ):
             return np.zeros(len(ids), dtype=np.bool_)
-        labelled = encode(self.said.of_user(user).items, "items")[1]
+        labelled = encode(self.annotations.of_user(user).items, "items")[1]
         return np.asarray(lookup(ids, labelled, "items") >= 0)
 
     def _rows_printed(self) -> list[dict[str, Any]]:
@@ -160,17 +164,21 @@ class NewUsers(Posterior):
             return self.rank(k=_PRINTED).rows() if can_rank else []
         rows = []
         for user in self.users[:_MOST_PRINTED].tolist():
-            counts = {} if self.said is None else {"labels": self._n_labels(user)}
+            counts = {} if self.annotations is None else {"labels": self._n_labels(user)}
             best = {"best items": repr(self.rank(user, k=3)).partition(": ")[2]} if can_rank else {}
             rows.append({"user": user} | counts | best)
         return rows
 
     def _n_labels(self, user: Hashable) -> int:
-        assert self.said is not None
-        return int((self.said.user_codes == lookup([user], self.said.user_ids, "users")[0]).sum())
+        assert self.annotations is not None
+        return int(
+            (
+                self.annotations.user_codes == lookup([user], self.annotations.user_ids, "users")[0]
+            ).sum()
+        )
 
     def _table(self) -> Table:
-        n_labels = 0 if self.said is None else len(self.said)
+        n_labels = 0 if self.annotations is None else len(self.annotations)
         title = f"{counted(len(self.users), 'new user')}, {counted(n_labels, 'label')}"
         return Table(title, self._rows_printed())
 
@@ -251,27 +259,27 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     crowd = newcomers.crowd
     covariates = _covariates(user_features, crowd)
     if X is None or (not isinstance(X, Annotations) and not len(np.asarray(X))):
-        who, points, known = _strangers(users, covariates, crowd)
-        said = None
+        who, points, known = _new_users(users, covariates, crowd)
+        annotations = None
     else:
         if is_graded(self):
             X, y = _as_grades(self, X, y)
-        said = as_annotations(self, X, y, users, sample_weight, reset=False)
-        self._best_model._item_ids(said, None, said.X)
+        annotations = as_annotations(self, X, y, users, sample_weight, reset=False)
+        self._best_model._item_ids(annotations, None, annotations.X)
         if covariates is not None:
-            said = said.with_user_features(covariates)
-        who = said.user_ids
-        points, known = newcomers.fold_in(said)
+            annotations = annotations.with_user_features(covariates)
+        who = annotations.user_ids
+        points, known = newcomers.fold_in(annotations)
     posterior = Posterior.given(crowd, who, points, known, unknown=self._best_model.unknown)
-    ways = ways_of(self)
-    answered = None if said is None else newcomers.answered(said, posterior)
+    ways = response_style(self)
+    answered = None if annotations is None else newcomers.answered(annotations, posterior)
     if ways is not None:
-        posterior = posterior.with_ways(ways, said)
+        posterior = posterior.with_ways(ways, annotations)
     values = {one.name: getattr(posterior, one.name) for one in fields(Posterior)}
-    return NewUsers(**values | {"answered": answered}, ranker=self, said=said)
+    return NewUsers(**values | {"answered": answered}, ranker=self, annotations=annotations)
 
 
-def new_items(self: "Prior", said: Annotations) -> "Prior":
+def new_items(self: "Prior", annotations: Annotations) -> "Prior":
     """Return a ranker that also knows items it has not seen, from a few labels of each.
 
     Nothing is refitted: people's weights and the prior of items are held fixed, and the new
@@ -279,7 +287,7 @@ def new_items(self: "Prior", said: Annotations) -> "Prior":
 
     Parameters
     ----------
-    said : Annotations
+    annotations : Annotations
         Labels of items not seen in training, by people who were (of others, only the prior
         is known). Choice sets may show known items beside new ones.
 
@@ -288,21 +296,21 @@ def new_items(self: "Prior", said: Annotations) -> "Prior":
     a copy of the ranker
     """
     check_is_fitted(self)
-    check_width(self, said)
+    check_width(self, annotations)
     items = self._items()
-    if not said.has_items:
+    if not annotations.has_items:
         raise ValueError("new_items needs to know what the labels are about: pass items=.")
-    named = said.item_ids[np.unique(said.item_codes)]
+    named = annotations.item_ids[np.unique(annotations.item_codes)]
     known = lookup(named, items.ids, "items") >= 0
-    if known.any() if said.choice_set_codes is None else known.all():
+    if known.any() if annotations.choice_set_codes is None else known.all():
         raise ValueError(
             f"new_items takes labels of new items, but {listing(named[known])} are known "
             "already: use update for them."
         )
-    posterior, users = self._posterior_of(people_of(self, said.users))
-    joint_reading(self, said)
+    posterior, users = self._posterior_of(user_positions(self, annotations.users))
+    joint_reading(self, annotations)
     wiser = copy(self)
-    found = new_item_posteriors(posterior, said, users)
+    found = new_item_posteriors(posterior, annotations, users)
     wiser.prior_ = replace(self.prior_, items=items.joined(found))
     return wiser
 
@@ -331,7 +339,7 @@ def _by_item(
     )
 
 
-def ways_of(ranker: "Ranker") -> ResponseStyle | None:
+def response_style(ranker: "Ranker") -> ResponseStyle | None:
     """Return how the people of a ranker turn scores into grades, where they gave grades."""
     grading: CumulativeLogit | None = ranker.grading_
     if grading is None:
@@ -372,7 +380,7 @@ def _covariates(user_features: Any, crowd: FittedPrior) -> Covariates | None:
     return Covariates.read(user_features)
 
 
-def _strangers(
+def _new_users(
     users: Iterable[Hashable] | None, covariates: Covariates | None, crowd: FittedPrior
 ) -> tuple[IdArray, Float, NDArray[np.float32]]:
     if users is None:

@@ -23,15 +23,15 @@ from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import NewUserPosteriors
 from likeminds.rankers import choice_reporting, newcomers, probabilities
 from likeminds.rankers.capabilities import with_consensus
-from likeminds.rankers.item_table import place_of_user
+from likeminds.rankers.item_table import find_user
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.validation import (
     check_width,
-    people_of,
-    places_of,
+    find_users,
     refuse_unknown_users,
     rows_and_users,
     split_user_column,
+    user_positions,
 )
 from likeminds.solvers.solver import Callback
 
@@ -108,7 +108,7 @@ class PriorRanker(Ranker):
         """
         if not isinstance(X, Annotations) or X.user_features is None or self.prior_.traits is None:
             return super().decision_function(X, users, items)
-        strange = places_of(self, X.users) < 0
+        strange = find_users(self, X.users) < 0
         shifts = self.prior_.shifts(X.user_features, X.user_ids)
         assert shifts is not None
         if self.unknown == "error":
@@ -121,7 +121,7 @@ class PriorRanker(Ranker):
             scores[strange] += np.einsum("nd,nd->n", X.X[strange], added)
         return np.asarray(scores)
 
-    def learned_items(self) -> ItemPosteriors | None:
+    def item_posteriors(self) -> ItemPosteriors | None:
         """Return what was learned about items beyond their features; None for nothing."""
         return self.prior_.items
 
@@ -202,7 +202,7 @@ class PriorRanker(Ranker):
             rows = items.X
         else:
             rows = split_user_column(self, items)[0]
-        users = people_of(self, [user])
+        users = user_positions(self, [user])
         posterior, users = self._posterior_of(users[:1])
         return rows, posterior, int(users[0])
 
@@ -350,7 +350,7 @@ class PriorRanker(Ranker):
             As `newcomer` returns them.
         """
         check_is_fitted(self)
-        place = place_of_user(self, user)
+        place = find_user(self, user)
         return self._posterior(slice(place, place + 1))
 
     def _posterior_of(self, users: Index) -> tuple[Posterior, Index]:

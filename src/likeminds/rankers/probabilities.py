@@ -18,7 +18,7 @@ from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import GradePredictions
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.training_data import ScoredLabels, TrainingData
-from likeminds.rankers.validation import is_graded, places_of, rows_and_users
+from likeminds.rankers.validation import find_users, is_graded, rows_and_users
 
 if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
@@ -203,15 +203,15 @@ def calibrate_variance_scale(ranker: "PriorRanker", data: TrainingData) -> float
     """
     if ranker.loss_ in _OF_CHOICES:
         return _calibrate_choices(ranker, data)
-    some = some_scored(ranker, data)
-    said, eta, variance = some.said, some.scores, some.variances
+    some = scored_sample(ranker, data)
+    annotations, eta, variance = some.annotations, some.scores, some.variances
     chance = expit(eta)
     told = np.minimum(chance * (1.0 - chance) * variance, _MOST_TOLD)
     variance = variance / (1.0 - told)
-    eta = eta - variance * (said.labels - chance)
-    towards = np.where(said.labels, eta, -eta)
+    eta = eta - variance * (annotations.labels - chance)
+    towards = np.where(annotations.labels, eta, -eta)
     likely = [
-        np.average(log_expit(towards / damping(c * variance)), weights=said.weights)
+        np.average(log_expit(towards / damping(c * variance)), weights=annotations.weights)
         for c in VARIANCE_SCALES
     ]
     return float(VARIANCE_SCALES[int(np.argmax(likely))])
@@ -221,14 +221,14 @@ def _calibrate_choices(ranker: "PriorRanker", data: TrainingData) -> float:
     """Return the same of choices, from those of some users."""
     n_users, n_rows = len(data.about.user_ids), data.about.n_labels
     most = int(np.ceil(n_users * min(1.0, _MOST_ROWS / n_rows)))
-    said = data.rows_of(np.unique(np.linspace(0, n_users - 1, most).astype(np.intp)))
-    sets = said.choice_set_codes
-    in_sets = np.zeros(len(said), np.bool_) if sets is None else np.bincount(sets)[sets] > 1
+    annotations = data.rows_of(np.unique(np.linspace(0, n_users - 1, most).astype(np.intp)))
+    sets = annotations.choice_set_codes
+    in_sets = np.zeros(len(annotations), np.bool_) if sets is None else np.bincount(sets)[sets] > 1
     if not in_sets.any():  # choices among all of a user's labels
         return 1.0
-    said = said[in_sets]
-    posterior, users = ranker._posterior_of(places_of(ranker, said.users))
-    return calibrate_choices(posterior, said, ranker.decision_function(said), users)
+    annotations = annotations[in_sets]
+    posterior, users = ranker._posterior_of(find_users(ranker, annotations.users))
+    return calibrate_choices(posterior, annotations, ranker.decision_function(annotations), users)
 
 
 def _of_labels(
@@ -237,7 +237,7 @@ def _of_labels(
     users: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None,
 ) -> Float:
-    posterior, seen, places, positions = seen_from(ranker, X, users, items)
+    posterior, seen, places, positions = prediction_rows(ranker, X, users, items)
     eta, variance = posterior.from_zero(seen, places)
     counts = ranker.variance_scale_
     if counts is not None:  # of people and items that are new, all of it does
@@ -281,19 +281,21 @@ def _are_grouped(X: ArrayLike | Annotations) -> bool:
     return isinstance(X, Annotations) and X.choice_set_codes is not None
 
 
-def _of_choices(ranker: "PriorRanker", said: Annotations) -> Float:
+def _of_choices(ranker: "PriorRanker", annotations: Annotations) -> Float:
     """Return the chance of each row in its choice set; rows of their own are labels."""
-    users: Index = rows_and_users(ranker, said, None)[1]
-    sets = said.choice_set_codes
-    scores = ranker.decision_function(said)
+    users: Index = rows_and_users(ranker, annotations, None)[1]
+    sets = annotations.choice_set_codes
+    scores = ranker.decision_function(annotations)
     posterior, users = ranker._posterior_of(users)
     counts = ranker.variance_scale_
-    chances = chances_of_sets(posterior, said, scores, users, 1.0 if counts is None else counts)
+    chances = chances_of_sets(
+        posterior, annotations, scores, users, 1.0 if counts is None else counts
+    )
     assert chances is not None
     assert sets is not None
     alone = np.bincount(sets)[sets] == 1
     if alone.any() and ranker.prior_.coordinates.intercept:
-        chances[alone] = _of_labels(ranker, said[alone], None, None)
+        chances[alone] = _of_labels(ranker, annotations[alone], None, None)
     return chances
 
 
@@ -329,7 +331,7 @@ def predict_grades(
     ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 5.0])
     """
     check_is_fitted(self)
-    posterior, seen, places, _ = seen_from(self, X, users, items)
+    posterior, seen, places, _ = prediction_rows(self, X, users, items)
     return posterior.grades(seen, places)
 
 
@@ -350,9 +352,9 @@ def grade_chances(
 def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
     """Learn how grades follow from the scores of a ranker that is fitted."""
     found = CumulativeLogit.given(data.grades_given())
-    some = some_scored(ranker, data)
-    assert some.said.grades is not None
-    codes = found.scale.codes(some.said.grades)
+    some = scored_sample(ranker, data)
+    assert some.annotations.grades is not None
+    codes = found.scale.codes(some.annotations.grades)
     for _ in range(_ROUNDS):
         found = found.with_shifts(codes, some.users, some.scores)
         use, added = found.ways(some.users)
@@ -360,17 +362,17 @@ def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
     return found
 
 
-def some_scored(ranker: "PriorRanker", data: TrainingData) -> ScoredLabels:
+def scored_sample(ranker: "PriorRanker", data: TrainingData) -> ScoredLabels:
     """Return some labels with the scores of a ranker that is fitted."""
     found = data.scored_there()
     if found is None:
         about = data.about
-        said = data.some_rows(share_scored(about.n_features, about.n_labels))
-        found = ScoredLabels(said, *scores_and_variances(ranker, said, None))
+        annotations = data.sample_rows(scored_share(about.n_features, about.n_labels))
+        found = ScoredLabels(annotations, *scores_and_variances(ranker, annotations, None))
     return found
 
 
-def share_scored(n_features: int, n_labels: int) -> float:
+def scored_share(n_features: int, n_labels: int) -> float:
     """Return the share of labels from which it is learned what scores say of labels."""
     return min(_MOST_ROWS, _MOST_NUMBERS // max(n_features, 1)) / n_labels
 
@@ -382,11 +384,11 @@ def scores_and_variances(
     items: Iterable[Hashable] | None = None,
 ) -> tuple[Float, Float, Index]:
     """Return scores from the common zero of all people, their variances, and the people."""
-    posterior, seen, places, positions = seen_from(ranker, X, users, items)
+    posterior, seen, places, positions = prediction_rows(ranker, X, users, items)
     return (*posterior.from_zero(seen, places), positions)
 
 
-def seen_from(
+def prediction_rows(
     ranker: "PriorRanker",
     X: ArrayLike | Annotations,
     users: Iterable[Hashable] | None,

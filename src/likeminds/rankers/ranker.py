@@ -31,8 +31,8 @@ from likeminds.rankers.validation import (
     is_graded,
     item_ids_of,
     joint_reading,
-    note_more,
     outcomes,
+    record_update,
     refuse_extras,
     refuse_second_medians,
     rows_and_users,
@@ -140,7 +140,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         shown = self.verbose and not self._has_steps
         with report_progress(shown, f"{type(self).__name__}, step") as tell:
             if isinstance(X, RemoteAnnotations):
-                X.teach(self)
+                X.fit_ranker(self)
             else:
                 self._fit_annotations(as_annotations(self, X, y, users, sample_weight))
             tell(1, "solved")
@@ -191,13 +191,13 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     def scorable_ids(self) -> IdArray | None:
         """Return the ids of all items that have a score; None where features score any item."""
-        known = self.learned_items()
+        known = self.item_posteriors()
         return None if known is None or len(self.feature_names_) else known.ids
 
-    def learned_about(self, ids: IdArray) -> ItemPosteriors | None:
+    def item_posteriors_of(self, ids: IdArray) -> ItemPosteriors | None:
         """Return what was learned about some items; refuse items of which nothing is known."""
         self._refuse_new_items(ids)
-        known = self.learned_items()
+        known = self.item_posteriors()
         return None if known is None else known.of(ids)
 
     def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
@@ -225,7 +225,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     def item_scores(self, items: IdArray | None, users: Index) -> Float | float:
         """Return what items add beyond features; zero where nobody says which they are."""
-        known = self.learned_items()
+        known = self.item_posteriors()
         if items is None or known is None:
             return 0.0
         weights = np.zeros((len(users), known.n_factors))
@@ -234,19 +234,21 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
             weights[theirs] = self.factor_weights_[users[theirs]]
         return known.scores_of(items, weights)
 
-    def consensus_scores(self, said: Annotations) -> Float:
+    def consensus_scores(self, annotations: Annotations) -> Float:
         """Return scores by what all agree on; what they see in items is part of it."""
-        items = item_ids_of(said, None, len(said))
-        return np.asarray(self._best_model._scores(said.X, np.full(len(said), -1), items))
+        items = item_ids_of(annotations, None, len(annotations))
+        return np.asarray(
+            self._best_model._scores(annotations.X, np.full(len(annotations), -1), items)
+        )
 
-    def learned_items(self) -> ItemPosteriors | None:
+    def item_posteriors(self) -> ItemPosteriors | None:
         """Return what was learned about items beyond their features; None for nothing."""
         return self.known_items_
 
     @property
     def item_effects_(self) -> bool:
         """Whether items have effects of their own."""
-        return self.learned_items() is not None
+        return self.item_posteriors() is not None
 
     def score(
         self,
@@ -276,8 +278,9 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         owners = column if users is None else users
         owners = np.zeros(len(scores), dtype=np.intp) if owners is None else owners
         graded = self.label_reading_ if is_graded(self) else None
-        said = outcomes(y, len(scores), self.classes_, graded)
-        return mean_concordance(said, scores, owners, as_weights(sample_weight, len(features)))
+        labels = outcomes(y, len(scores), self.classes_, graded)
+        weights = as_weights(sample_weight, len(features))
+        return mean_concordance(labels, scores, owners, weights)
 
     @available_if(lambda ranker: ranker.takes_updates)  # type: ignore[untyped-decorator]
     @with_callbacks
@@ -318,7 +321,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         more = as_annotations(self, X, y, users, sample_weight, reset=False)
         refuse_second_medians(self, more)
         self._fit_more(more)
-        note_more(self, more)
+        record_update(self, more)
         return self
 
     # The name that scikit-learn's tools call.
@@ -340,7 +343,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         """Return the candidates of a search; None where the caller has to give them."""
         return None
 
-    def _in_reach(self, folder: AnnotationFolder) -> Annotations | AnnotationFolder:
+    def _read_folder(self, folder: AnnotationFolder) -> Annotations | AnnotationFolder:
         """Return labels on disk as they are learned from: grouped by user, by default."""
         return folder.annotations()
 

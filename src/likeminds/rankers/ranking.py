@@ -24,9 +24,9 @@ from likeminds.data.identifiers import as_id_array, lookup
 from likeminds.rankers.item_table import (
     ItemsToRank,
     ItemTableView,
+    find_user,
     frames_of,
     gives_grades,
-    place_of_user,
     user_at,
 )
 
@@ -149,16 +149,16 @@ def rank(
     shown = ItemTableView.of(ranker, items)
     ids, features = shown.ids, shown.features
     if user is not None:
-        user = user_at(ranker, place_of_user(ranker, user))
+        user = user_at(ranker, find_user(ranker, user))
     if unseen:
-        fresh = ~judged_by(ranker, user, ids)
+        fresh = ~are_labelled_by(ranker, user, ids)
         ids, features = ids[fresh], features[fresh]
     frames, names = frames_of(ranker), shown.names
     if not len(ids):
         return Ranking(user, ids, np.empty(0), frames, names=names)
     owners = None if user is None else repeated(user, len(ids))
     if user is None:
-        scores = sure_scores(ranker, features, ids)
+        scores = lower_bounds(ranker, features, ids)
     else:
         scores = ranker.decision_function(features, owners, items=ids)
     best = best_of(scores, len(ids) if k is None else k)
@@ -183,22 +183,22 @@ def repeated(user: Hashable, n: int) -> IdArray:
     return users
 
 
-def sure_scores(ranker: "Ranker", features: Any, ids: IdArray) -> Float:
+def lower_bounds(ranker: "Ranker", features: Any, ids: IdArray) -> Float:
     """Return by how much, at least, all want items: less the more is left open about each."""
     scores = np.asarray(ranker.decision_function(features, items=ids))
-    known = ranker._best_model.learned_items()
+    known = ranker._best_model.item_posteriors()
     return scores if known is None else known.of(ids).at_least(scores)
 
 
-def judged_by(ranker: "Ranker", user: Hashable | None, ids: IdArray) -> Bool:
+def are_labelled_by(ranker: "Ranker", user: Hashable | None, ids: IdArray) -> Bool:
     """Tell which items a person has judged in what the ranker was fitted to."""
-    said = ranker.training_annotations_
-    if user is None or said is None:
+    annotations = ranker.training_annotations_
+    if user is None or annotations is None:
         raise ValueError(
             "What somebody has not seen yet is known of persons only, and by models that have kept "
             "their labels."
         )
-    there = said.of_user(user).items if user in said.user_ids.tolist() else ids[:0]
+    there = annotations.of_user(user).items if user in annotations.user_ids.tolist() else ids[:0]
     seen = as_id_array(list(dict.fromkeys(there.tolist())), "items")
     return np.asarray(lookup(ids, seen, "items") >= 0)
 
@@ -268,7 +268,7 @@ def rank_all(
 def _weights(ranker: "Ranker", some: slice) -> Float:
     """Return some people's weights of the items' rows; nobody else's are read."""
     weights = ranker.coef_[some]
-    learned = ranker.learned_items()
+    learned = ranker.item_posteriors()
     if learned is not None and learned.n_factors:
         weights = np.hstack([weights, ranker.factor_weights_[some]])
     return np.column_stack([weights, np.ones(len(weights))])
@@ -319,7 +319,7 @@ class _ItemTable:
         scores = (weights / units).astype(np.float32) @ self.columns
         # Rounding of both factors, of products and of sums, with some room.
         doubt = 0.6 * (weights.shape[1] + 4) * float(np.finfo(np.float32).eps)
-        near = may_be_best(scores, 2.0 * doubt, k)
+        near = best_candidates(scores, 2.0 * doubt, k)
         if near is None:  # many are as good as equal
             exact = weights @ self.rows.T
             places = best_of_each(exact, k)
@@ -329,7 +329,7 @@ class _ItemTable:
         return np.take_along_axis(near, first, axis=1), np.take_along_axis(exact, first, axis=1)
 
 
-def may_be_best(scores: NDArray[np.float32], doubt: float, k: int) -> Index | None:
+def best_candidates(scores: NDArray[np.float32], doubt: float, k: int) -> Index | None:
     """Return the places, in their order, of those who may be among the k best of each row.
 
     These are all whose score is not below that of the k-th by more than ``doubt``; a few others

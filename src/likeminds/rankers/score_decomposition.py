@@ -15,9 +15,9 @@ from likeminds.rankers.item_table import (
     ItemsToRank,
     ItemTableView,
     columns_of,
+    find_user,
     frames_of,
     gives_grades,
-    place_of_user,
 )
 
 if TYPE_CHECKING:
@@ -124,15 +124,15 @@ class ScoreDecomposition(ResultTable):
         chance = "" if self.probability is None else f", chance of a yes {self.probability:.0%}"
         if self.expected is not None:
             chance = f", expected grade {written_grade(self.expected)}"
-        return f"{whose} on {self.item}: {beside_average(self.score)}{sure}{chance}"
+        return f"{whose} on {self.item}: {relative_to_average(self.score)}{sure}{chance}"
 
 
-def beside_average(score: float) -> str:
+def relative_to_average(score: float) -> str:
     """Say where a score is, seen from the average item's.
 
     Examples
     --------
-    >>> beside_average(0.812), beside_average(-3.7)
+    >>> relative_to_average(0.812), relative_to_average(-3.7)
     ('0.81 above the average item', '3.70 below the average item')
     """
     return f"{abs(score):.2f} {'below' if score < 0 else 'above'} the average item"
@@ -143,7 +143,7 @@ def interval(score: float, error: float | None) -> list[float] | None:
     return None if error is None else [score - WIDTH * error, score + WIDTH * error]
 
 
-def take_apart(
+def decompose_score(
     weights: Float, names: Sequence[str], row: Float, centre: Float, effect: float
 ) -> dict[str, Any]:
     """Return the ``score``, ``levels`` and ``features`` of `Reasons`.
@@ -151,7 +151,7 @@ def take_apart(
     Examples
     --------
     >>> weights = np.array([[1.0, 0.0], [0.5, 0.0], [0.0, -1.0]])
-    >>> found = take_apart(weights, ["a", "b"], np.array([2.0, 1.0]), np.zeros(2), 0.25)
+    >>> found = decompose_score(weights, ["a", "b"], np.array([2.0, 1.0]), np.zeros(2), 0.25)
     >>> found["score"], found["levels"]
     (2.25, {'consensus': 2.0, 'group': 1.0, 'personal': -1.0, 'item': 0.25})
     """
@@ -207,8 +207,8 @@ def explain(
     shown = ItemTableView.of(ranker, items)
     place = shown.place_of(item)
     row, known = shown.features[[place]], shown.ids[[place]]
-    owner = None if user is None else ranker.users_[[place_of_user(ranker, user)]]
-    found = take_apart(
+    owner = None if user is None else ranker.users_[[find_user(ranker, user)]]
+    found = decompose_score(
         _levels_of(ranker, user),
         columns_of(ranker),
         shown.rows[place],
@@ -234,9 +234,9 @@ def _levels_of(ranker: "Ranker", user: Hashable | None) -> Float:
     if user is None:
         parts = np.stack([shared, 0.0 * shared, 0.0 * shared])
     else:
-        place = place_of_user(ranker, user)
+        place = find_user(ranker, user)
         parts = np.stack([shared, ranker.group_[place], ranker.personal_[place]])
-    learned = ranker.learned_items()
+    learned = ranker.item_posteriors()
     if learned is None or not learned.n_factors:
         return parts
     none = np.zeros(learned.n_factors)

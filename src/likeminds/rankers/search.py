@@ -187,7 +187,7 @@ class RankerCV(Ranker):
         """
         self._validate_params()
         if isinstance(X, RemoteAnnotations):
-            X.teach(self)
+            X.fit_ranker(self)
         else:
             self._fit_annotations(
                 as_annotations(self, X, y, users, sample_weight, choice_sets=choice_sets)
@@ -217,9 +217,9 @@ class RankerCV(Ranker):
         scores = self._best_model.decision_function(X, users, items)
         return np.asarray(scores, dtype=np.float64)
 
-    def learned_items(self) -> ItemPosteriors | None:
+    def item_posteriors(self) -> ItemPosteriors | None:
         """Return what the ranker has learned about items beyond their features."""
-        found: ItemPosteriors | None = self._best_model.learned_items()
+        found: ItemPosteriors | None = self._best_model.item_posteriors()
         return found
 
     def update(

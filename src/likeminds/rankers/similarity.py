@@ -14,8 +14,8 @@ from likeminds.data.column_roles import as_arrow
 from likeminds.rankers.item_table import (
     ItemsToRank,
     ItemTableView,
+    find_user,
     frames_of,
-    place_of_user,
     user_at,
     weights_of_all,
 )
@@ -97,7 +97,7 @@ def similar_users(
     3
     """
     ranker = ranker._best_model
-    place = place_of_user(ranker, user)
+    place = find_user(ranker, user)
     shown = ItemTableView.of(ranker, items)
     weights = np.column_stack([weights_of_all(ranker), np.ones(len(ranker.users_))])
     moved = np.column_stack([shown.rows, shown.effects])

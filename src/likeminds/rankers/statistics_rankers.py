@@ -77,7 +77,7 @@ class StatisticsRanker(Ranker):
             Statistics.from_batches(batches, annotations.counts, grades, at_once=at_once)
         )
 
-    def _in_reach(self, folder: AnnotationFolder) -> Annotations | AnnotationFolder:
+    def _read_folder(self, folder: AnnotationFolder) -> Annotations | AnnotationFolder:
         """Return labels on disk as they are, where statistics of pieces of them add up."""
         return folder if folder.can_stream else folder.annotations()
 

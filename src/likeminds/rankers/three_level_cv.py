@@ -8,7 +8,7 @@ from likeminds.losses import Loss
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.search import Grid, RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.rankers.validation import note_more
+from likeminds.rankers.validation import record_update
 
 # Parameters of the ranker inside.
 _SHARED = ("loss", "standardize", "tol", "max_iter", "unknown", "user_column")
@@ -123,5 +123,5 @@ class ThreeLevelRankerCV(RankerCV):
         best = self.with_parameters(self.best_params_)
         best._fit_statistics(self.statistics_.update(more))
         self._share_input(best)
-        note_more(best, more)
+        record_update(best, more)
         self._adopt(best)

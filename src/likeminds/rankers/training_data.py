@@ -49,7 +49,7 @@ class ScoredLabels:
     ``people`` are the positions of their users among all users.
     """
 
-    said: Annotations
+    annotations: Annotations
     scores: Float
     variances: Float
     users: Index
@@ -78,8 +78,8 @@ class ResponseSettings:
     items: bool
 
 
-# Finds posteriors where users are: see `TrainingData.settled_there`.
-Settle = Callable[[Ranker, Responses, PriorFit], ScoredLabels | None]
+# Finds posteriors where users are: see `TrainingData.fit_in_place`.
+PosteriorsInPlace = Callable[[Ranker, Responses, PriorFit], ScoredLabels | None]
 
 
 class TrainingData:
@@ -93,7 +93,7 @@ class TrainingData:
         What they have in common.
     counts : LabelCounts
         Their counts.
-    settle : callable, optional
+    posteriors_in_place : callable, optional
         Finds posteriors that stay where users are.
     can_collect : bool
         Whether all rows may be brought into this process.
@@ -105,11 +105,11 @@ class TrainingData:
         table: SharedTable,
         counts: LabelCounts,
         *,
-        settle: Settle | None = None,
+        posteriors_in_place: PosteriorsInPlace | None = None,
         can_collect: bool = True,
     ) -> None:
         self.rows, self.table, self.counts = rows, table, counts
-        self._settle, self._can_collect = settle, can_collect
+        self._posteriors_in_place, self._can_collect = posteriors_in_place, can_collect
         self._scored: ScoredLabels | None = None
         self.about = DataSummary(
             counts.user_ids,
@@ -203,9 +203,9 @@ class TrainingData:
         """Return the labels of some users, by their positions, in this process."""
         return self._joined(self.rows.map(_rows_of, users))
 
-    def some_rows(self, share: float) -> Annotations:
+    def sample_rows(self, share: float) -> Annotations:
         """Return about this share of all labels, in this process."""
-        return self._joined(self.rows.map(_some_rows, share))
+        return self._joined(self.rows.map(_sample_rows, share))
 
     def all_rows(self) -> Annotations:
         """Return everybody's labels, in this process."""
@@ -239,11 +239,11 @@ class TrainingData:
             return np.asarray(self.table.features[self.counts.labelled_by > 0])
         return features_of_items(self.all_rows())
 
-    def settled_there(self, ranker: Ranker, tasks: Responses, learned: PriorFit) -> bool:
+    def fit_in_place(self, ranker: Ranker, tasks: Responses, learned: PriorFit) -> bool:
         """Give a ranker posteriors that stay where users are; return whether that was asked for."""
-        if self._settle is None:
+        if self._posteriors_in_place is None:
             return False
-        self._scored = self._settle(ranker, tasks, learned)
+        self._scored = self._posteriors_in_place(ranker, tasks, learned)
         return True
 
     def scored_there(self) -> ScoredLabels | None:
@@ -260,12 +260,12 @@ def _rows_of(block: UserBlock[Annotations], wanted: Index, own: None) -> Annotat
     return SharedTable.without(block.data[chosen[block.data.user_codes]]) if chosen.any() else None
 
 
-def _some_rows(block: UserBlock[Annotations], share: float, own: None) -> Annotations | None:  # noqa: ARG001
-    some = rows_by_lot(block.data, share, _positions(block))
+def _sample_rows(block: UserBlock[Annotations], share: float, own: None) -> Annotations | None:  # noqa: ARG001
+    some = sample_rows(block.data, share, _positions(block))
     return None if some is None else SharedTable.without(some)
 
 
-def rows_by_lot(annotations: Annotations, share: float, positions: Index) -> Annotations | None:
+def sample_rows(annotations: Annotations, share: float, positions: Index) -> Annotations | None:
     """Draw about a share of labels; ``positions`` are those of their users among all users."""
     chosen = drawn(share, positions[annotations.user_codes], annotations.feature_rows)
     return annotations[chosen] if chosen.any() else None

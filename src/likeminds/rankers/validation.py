@@ -39,7 +39,7 @@ class RemoteAnnotations(ABC):
     """Labels whose rows are not in this process: they fit rankers themselves."""
 
     @abstractmethod
-    def teach(self, ranker: Ranker) -> None:
+    def fit_ranker(self, ranker: Ranker) -> None:
         """Fit a ranker, whose parameters were checked, to these labels."""
 
     @abstractmethod
@@ -69,7 +69,7 @@ def as_annotations(
         for stale in ("fingerprint_", "cached_schools_"):
             ranker.__dict__.pop(stale, None)
     if isinstance(X, AnnotationFolder):
-        X = ranker._in_reach(X) if reset else X.annotations()
+        X = ranker._read_folder(X) if reset else X.annotations()
     if isinstance(X, Annotations | AnnotationFolder):
         refuse_extras(y=y, users=users, sample_weight=sample_weight, choice_sets=choice_sets)
         annotations: Any = _take_annotations(ranker, X, reset=reset)
@@ -165,7 +165,7 @@ def _to_annotations(
     )
 
 
-def note_more(ranker: Ranker, more: Annotations) -> None:
+def record_update(ranker: Ranker, more: Annotations) -> None:
     """Bring up to date what is known about the training data (old files lack some of it)."""
     if ranker.n_labels_ is not None:
         ranker.n_labels_ += len(more)
@@ -181,7 +181,7 @@ def refuse_second_medians(ranker: Ranker, more: Annotations) -> None:
     reading = ranker.label_reading_
     if reading is None or reading.threshold != "median":
         return
-    known = more.user_ids[places_of(ranker, more.user_ids) >= 0]
+    known = more.user_ids[find_users(ranker, more.user_ids) >= 0]
     if known.size:
         raise ValueError(
             "Labels were read as ratings above a person's own median, which is another one with "
@@ -203,31 +203,31 @@ def rows_and_users(
         owners = column if users is None else users
     if owners is None:
         return rows, np.full(len(rows), 0 if len(ranker.users_) == 1 else -1, dtype=np.intp)
-    positions = people_of(ranker, owners)
+    positions = user_positions(ranker, owners)
     if len(positions) != len(rows):
         raise ValueError(f"users has {len(positions)} entries, but X has {len(rows)} rows.")
     return rows, positions
 
 
-def people_of(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
+def user_positions(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
     """Return the positions of users (-1: not in training, if that is allowed)."""
-    users = places_of(ranker, owners)
+    users = find_users(ranker, owners)
     if ranker.unknown == "error":
         refuse_unknown_users(owners, users < 0)
     return users
 
 
-def places_of(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
+def find_users(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
     """Return the positions of users, also of ids of another type ("1" for 1); -1: unknown."""
     codes, distinct = encode(owners, "users")
-    found = lookup(distinct, user_positions(ranker), "users")
+    found = lookup(distinct, positions_by_user(ranker), "users")
     if (found < 0).any():
         written = write_as_known(distinct, ranker.users_, "users")
-        found = lookup(written, user_positions(ranker), "users")
+        found = lookup(written, positions_by_user(ranker), "users")
     return found[codes]
 
 
-def user_positions(ranker: Ranker) -> Mapping[Hashable, int]:
+def positions_by_user(ranker: Ranker) -> Mapping[Hashable, int]:
     """Return the position of each user; made once, as a million of them take a while."""
     if "_positions" not in vars(ranker) or ranker._positions[0] is not ranker.users_:
         ranker._positions = (ranker.users_, positions(ranker.users_))

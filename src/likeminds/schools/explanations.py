@@ -12,7 +12,7 @@ from likeminds._util.checks import did_you_mean
 from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.rankers.capabilities import within_reach
+from likeminds.rankers.capabilities import in_memory
 from likeminds.rankers.ranking import best_of, expected_grades, repeated
 from likeminds.schools.find import find_schools, items_of, labels_of
 from likeminds.schools.items import Items
@@ -64,7 +64,7 @@ class Explanation:
         texts: Mapping[Hashable, str] | None = None,
     ) -> "Explanation":
         """Take the items of some annotations, by default of those the ranker has kept."""
-        ranker = within_reach(ranker)
+        ranker = in_memory(ranker)
         items = items_of(ranker, annotations, texts=texts)
         return cls(ranker, items, n_schools, annotations)
 

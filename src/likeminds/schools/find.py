@@ -12,7 +12,7 @@ from likeminds._util.result_tables import Frames
 from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.metrics.severity import severity_of
-from likeminds.rankers.capabilities import Capability, within_reach
+from likeminds.rankers.capabilities import Capability, in_memory
 from likeminds.rankers.ranker import Ranker
 from likeminds.schools.items import Items, JudgedItem
 from likeminds.schools.mixture import Found, divide, mark_of, read_cache, write_cache
@@ -93,7 +93,7 @@ def find_schools(
     (3, [20, 20, 20])
     """
     rng = np.random.default_rng(random_state)
-    ranker = within_reach(as_ranker(ranker))
+    ranker = in_memory(as_ranker(ranker))
     crowd = _Crowd.of_ranker(ranker, annotations, rng, texts=texts, said=said)
     levels, items, spread = crowd.levels, crowd.items, crowd.spread
     asked = _asked(n_schools, len(levels.users))
@@ -249,7 +249,7 @@ def items_of(
     fitted = as_ranker(ranker)
     if isinstance(annotations, Items):
         items = annotations
-        fitted.learned_about(items.ids)
+        fitted.item_posteriors_of(items.ids)
     else:
         labels = labels_of(ranker, annotations)
         if labels is None:

@@ -93,7 +93,7 @@ class Items:
 
     def with_learned(self, ranker: Any) -> "Items":
         """Return the items with columns of a ranker's item factors and effects, if any."""
-        learned = ranker.learned_items()
+        learned = ranker.item_posteriors()
         if learned is None or len(self.feature_names) > len(ranker.feature_names_):
             return self
         mine = learned.of(self.ids)

@@ -142,7 +142,7 @@ class YesLogOdds:
         features = np.asarray(items.features, dtype=np.float64)[:, : len(fitted.feature_names_)]
         zeros = np.zeros(len(features))
         if not Capability.UNCERTAINTY.of(fitted):
-            known = fitted.learned_items()
+            known = fitted.item_posteriors()
             offset = zeros if known is None else slope * known.of(items.ids).effects
             return cls(features, slope * fitted.coef_, intercept, zeros, None, zeros, offset)
         crowd = fitted.prior_

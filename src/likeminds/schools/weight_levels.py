@@ -75,7 +75,7 @@ class WeightLevels:
             n_directions=fitted._learned("n_groups_"),
             own=None if exact is None else exact.any(axis=1) & differs,
         )
-        learned = fitted.learned_items()
+        learned = fitted.item_posteriors()
         if learned is None:
             return levels
         weights = np.zeros((len(fitted.users_), 0))

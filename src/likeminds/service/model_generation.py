@@ -11,7 +11,7 @@ from typing import Any
 from likeminds._util.atomic_files import FileVersion, file_lock, write_whole
 from likeminds._util.lazy_rows import LazyIds
 from likeminds.rankers.capabilities import NAMELESS
-from likeminds.rankers.validation import user_positions
+from likeminds.rankers.validation import positions_by_user
 from likeminds.service.catalogue import ItemCatalogue, UnknownNameError, read_catalogue
 from likeminds.service.keys import hashed
 from likeminds.service.scoring import AttributeScorer, LabelsByItem, UserProfile
@@ -126,7 +126,7 @@ class ModelGeneration:
         """Return the position of a user in a ranker."""
         if not self.knows(user, forgotten):
             return None
-        positions: Mapping[Hashable, int] = user_positions(scorer.chosen)
+        positions: Mapping[Hashable, int] = positions_by_user(scorer.chosen)
         return positions.get(self.users[user])
 
     def knows(self, user: str, forgotten: frozenset[str]) -> bool:

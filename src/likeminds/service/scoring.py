@@ -14,9 +14,9 @@ from likeminds.mixed_model.item_posteriors import PredictionRows
 from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.answer_scales import AnswerScale
-from likeminds.rankers.capabilities import Capability, some_of, within_reach
-from likeminds.rankers.score_decomposition import interval, take_apart
-from likeminds.rankers.validation import user_positions
+from likeminds.rankers.capabilities import Capability, in_memory, subset_users
+from likeminds.rankers.score_decomposition import decompose_score, interval
+from likeminds.rankers.validation import positions_by_user
 from likeminds.schools.explanations import Explanation
 from likeminds.schools.find import items_of
 from likeminds.schools.items import Items
@@ -60,7 +60,7 @@ class UserProfile:
         """The weights by level, of this user alone."""
         crowd = self.scorer.explanation.levels
         if self.position is not None:
-            alone = some_of(self.scorer.chosen, slice(self.position, self.position + 1))
+            alone = subset_users(self.scorer.chosen, slice(self.position, self.position + 1))
             return replace(WeightLevels.of_ranker(alone), own=None)
         if self.posterior is not None:
             return levels_of_posterior(crowd, self.scorer.chosen, self.posterior)
@@ -111,14 +111,14 @@ class AttributeScorer:
     @cached_property
     def own(self) -> LearnedItems | None:
         """The learned effects and factors of the items."""
-        found: LearnedItems | None = self.chosen.learned_about(self.catalogue.ids)
+        found: LearnedItems | None = self.chosen.item_posteriors_of(self.catalogue.ids)
         return found
 
     @cached_property
     def explanation(self) -> Explanation:
         """The facts about the crowd."""
         ids, texts = self.catalogue.ids, self.catalogue.texts
-        crowd = within_reach(self.ranker)
+        crowd = in_memory(self.ranker)
         called = {one: texts[str(one)] for one in ids.tolist() if str(one) in texts} or None
         items: Items | None = items_of(crowd, None, texts=called)
         if items is None:
@@ -139,7 +139,7 @@ class AttributeScorer:
 
     def warm(self) -> None:
         """Compute what all requests share; refuse a ranker without levels."""
-        _ = self.own, user_positions(self.chosen), self.projection.normals
+        _ = self.own, positions_by_user(self.chosen), self.projection.normals
 
     # Users
 
@@ -312,7 +312,7 @@ class AttributeScorer:
             effect = float(self.own.effects[place] - items.centre[-1])
         levels, width = profile.levels, len(row)
         weights = np.stack([levels.consensus, levels.group[0], levels.personal[0]])
-        found = take_apart(
+        found = decompose_score(
             weights[:, :width], levels.feature_names[:width], row, items.centre[:width], effect
         )
         one = np.array([place])
