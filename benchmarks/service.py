@@ -112,7 +112,7 @@ def _newcomer(n_items: int, repeats: int) -> tuple[float, float, float]:
     scorer.warm()
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(f"sqlite:///{folder}/service.db")
-        store.add_person("zoe", "")
+        store.add_user("zoe", "")
         times, busy, disk = [], [], []
         for turn in range(repeats):
             label = [("", scorer.catalogue.names[turn], turn % 2 == 0)]
@@ -140,12 +140,12 @@ def _services(
     with _serving(settings, 1) as (port, process):
         size = len(_ask(_connect(port), "POST", "/v1/rank", body))
         rows.append(["rank 10, known person", *_load(port, process, "/v1/rank", body, n_requests)])
-        view = "/v1/people/zoe/view"
+        view = "/v1/users/zoe/view"
         _ask(_connect(port), "POST", "/v1/newcomers", {"user": "zoe"})
         labels = {"labels": [{"item": f"item-{n:07d}", "label": n % 2 == 0} for n in range(8)]}
-        path = "/v1/people/zoe/labels"
+        path = "/v1/users/zoe/labels"
         rows.append(["store 8 labels", *_load(port, process, path, labels, n_requests // 3)])
-        rows.append(["ranking, standing, next", *_load(port, process, view, None, n_requests // 3)])
+        rows.append(["ranking, profile, next", *_load(port, process, view, None, n_requests // 3)])
     with _bare(size) as (port, process):
         bare = _load(port, process, "/", None, n_requests)
     table = [["bare FastAPI endpoint", *bare, 1.0, 1.0]]

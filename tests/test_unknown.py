@@ -244,10 +244,10 @@ ROUTES = {
     "/v1/score/batch": [{"requests": [{"items": [NEW]}]}],
     "/v1/explain": [{"user": STRANGER, "item": ITEMS[0]}, {"item": NEW}],
     "/v1/compare": [{"a": PEOPLE[0], "b": STRANGER}],
-    f"/v1/people/{STRANGER}/labels": [{"labels": [{"item": ITEMS[0], "label": 5}]}],
-    f"/v1/people/{PEOPLE[0]}/labels": [{"labels": [{"item": NEW, "label": 5}]}],
+    f"/v1/users/{STRANGER}/labels": [{"labels": [{"item": ITEMS[0], "label": 5}]}],
+    f"/v1/users/{PEOPLE[0]}/labels": [{"labels": [{"item": NEW, "label": 5}]}],
 }
-PAGES = ["labels", "next", "ranking", "standing", "view", "facts", "data"]
+PAGES = ["labels", "next", "ranking", "profile", "view", "facts", "data"]
 
 
 @pytest.fixture(scope="module")
@@ -276,8 +276,8 @@ def test_routes(client):
         for body in bodies:
             assert client.post(route, json=body).status_code == 404, (route, body)
     for page in PAGES:
-        assert client.get(f"/v1/people/{STRANGER}/{page}").status_code == 404, page
-    assert client.delete(f"/v1/people/{STRANGER}/data").status_code == 404
+        assert client.get(f"/v1/users/{STRANGER}/{page}").status_code == 404, page
+    assert client.delete(f"/v1/users/{STRANGER}/data").status_code == 404
     for page in ("item", "picture"):
         assert client.get(f"/v1/{page}", params={"item": NEW}).status_code == 404
     everyone = client.post("/v1/rank", json={})

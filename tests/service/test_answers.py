@@ -30,9 +30,9 @@ def _served(kind, folder):
         yield client, settings
 
 
-def tell(client, person, **said):
+def tell(client, user, **said):
     rows = [{"item": item, "label": label} for item, label in said.items()]
-    return client.post(f"/v1/people/{person}/labels", json={"labels": rows})
+    return client.post(f"/v1/users/{user}/labels", json={"labels": rows})
 
 
 def test_a_model_of_stars_takes_stars_and_gives_expected_stars(stars):
@@ -40,7 +40,7 @@ def test_a_model_of_stars_takes_stars_and_gives_expected_stars(stars):
     wording = client.get("/v1/model").json()["wording"][""]
     assert [one["label"] for one in wording["answers"]] == [n / 2 for n in range(1, 11)]
     client.post("/v1/newcomers", json={"user": "zoe"})
-    path = "/v1/people/zoe/ranking"
+    path = "/v1/users/zoe/ranking"
 
     def expected():
         items = client.get(path, params={"limit": 16}).json()["items"]
@@ -49,7 +49,7 @@ def test_a_model_of_stars_takes_stars_and_gives_expected_stars(stars):
     before = expected()
     for item, star in (("film-1", 5), ("film-3", 4.5), ("film-0", "0.5"), ("film-2", 1.0)):
         assert tell(client, "zoe", **{item: star}).status_code == 200
-    told = client.get("/v1/people/zoe/labels").json()["labels"]
+    told = client.get("/v1/users/zoe/labels").json()["labels"]
     assert [one["label"] for one in told] == [5.0, 4.5, 0.5, 1.0]
     assert told[0]["text"] == TITLES["film-1"]
     after = expected()
@@ -64,7 +64,7 @@ def test_an_answer_that_is_not_on_the_scale_is_refused(stars, label):
     client.post("/v1/newcomers", json={"user": "yves"})
     refused = tell(client, "yves", **{"film-1": label})
     assert refused.status_code == 422
-    assert client.get("/v1/people/yves/labels").json()["labels"] == []
+    assert client.get("/v1/users/yves/labels").json()["labels"] == []
 
 
 def test_stars_are_folded_into_the_model_with_the_titles(stars):
@@ -86,7 +86,7 @@ def test_titles_are_everywhere_in_the_api(stars):
     assert client.post("/v1/explain", json={"item": "film-1"}).json()["text"] == title
     assert client.get("/v1/item", params={"item": "film-1"}).json()["text"] == title
     assert client.get("/v1/items", params={"q": "fargo"}).json()["items"][0]["text"] == title
-    facts = client.get("/v1/people/user-3/facts").json()
+    facts = client.get("/v1/users/user-3/facts").json()
     assert set(facts["texts"].values()) <= set(TITLES.values())
     assert facts["texts"]
 
@@ -98,12 +98,12 @@ def test_votes_are_words_and_their_chances_are_told(votes):
     assert (wording["skip"], wording["noun"]) == ("Pass", "statement")
     client.post("/v1/newcomers", json={"user": "zoe"})
     tell(client, "zoe", s1="agree", s3=True, s0="Disagree", s2=False)
-    told = client.get("/v1/people/zoe/labels").json()["labels"]
+    told = client.get("/v1/users/zoe/labels").json()["labels"]
     assert [one["label"] for one in told] == [True, True, False, False]
     assert tell(client, "zoe", s1="Pass", s3=1, s2="skip").json()["labels"] == 2
-    told = client.get("/v1/people/zoe/labels").json()["labels"]
+    told = client.get("/v1/users/zoe/labels").json()["labels"]
     assert {one["item"]: one["label"] for one in told} == {"s3": True, "s0": False}
-    ranked = client.get("/v1/people/zoe/ranking", params={"limit": 16}).json()["items"]
+    ranked = client.get("/v1/users/zoe/ranking", params={"limit": 16}).json()["items"]
     assert all(0 < one["expected"] < 1 for one in ranked)
     assert ranked[0]["expected"] > ranked[-1]["expected"]
 
@@ -111,6 +111,6 @@ def test_votes_are_words_and_their_chances_are_told(votes):
 def test_without_schools_none_is_named(stars):
     client, _ = stars
     client.post("/v1/newcomers", json={"user": "una"})
-    found = client.get("/v1/people/una/standing").json()
+    found = client.get("/v1/users/una/profile").json()
     several = len(client.get("/v1/schools").json()["schools"]) > 1
     assert (found["school"] is not None) == several == (found["school_name"] is not None)

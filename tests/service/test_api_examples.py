@@ -81,11 +81,11 @@ def test_attributes_are_ranked_and_taught_apart(client):
     }
     comfortable, open_ = ([one["item"] for one in items] for items in ranked.values())
     assert comfortable != open_
-    person = client.post("/v1/newcomers", json={}).json()["user"]
+    user = client.post("/v1/newcomers", json={}).json()["user"]
     rows = [{"attribute": "open", "item": "shoe-00003", "label": True}]
-    client.post(f"/v1/people/{person}/labels", json={"labels": rows})
+    client.post(f"/v1/users/{user}/labels", json={"labels": rows})
     for name, count in (("open", 1), ("comfortable", 0)):
-        found = client.get(f"/v1/people/{person}/standing", params={"attribute": name}).json()
+        found = client.get(f"/v1/users/{user}/profile", params={"attribute": name}).json()
         assert found["labels"] == count
 
 
@@ -93,12 +93,12 @@ def test_attributes_are_ranked_and_taught_apart(client):
 def test_a_model_of_several_attributes_is_refreshed(client, several):
     client.post("/v1/newcomers", json={"user": "ann"})
     rows = [{"attribute": "open", "item": "shoe-00003", "label": True}]
-    client.post("/v1/people/ann/labels", json={"labels": rows})
+    client.post("/v1/users/ann/labels", json={"labels": rows})
     refresh_file(several)
     holder = client.app.state.service
     assert holder.swap_model()
     assert holder.current.knows("ann", frozenset())
-    client.delete("/v1/people/person-03/data")
+    client.delete("/v1/users/person-03/data")
     refresh_file(several)
     assert holder.swap_model()
     assert "person-03" not in holder.current.users

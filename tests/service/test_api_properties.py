@@ -24,7 +24,7 @@ FEW = settings(
 @pytest.fixture(scope="module")
 def schema(model_file, tmp_path_factory):
     app = make_app(make_settings(model_file, tmp_path_factory.mktemp("api")), watching=False)
-    app.state.service.store.add_person("zoe", "no token")
+    app.state.service.store.add_user("zoe", "no token")
     return schemathesis.openapi.from_asgi("/v1/openapi.json", app, headers=HOST)
 
 
@@ -96,9 +96,9 @@ def test_every_request_that_is_not_valid_is_refused(schema):
 
 
 # Operations that a key to read may not call, and those that take a key of an administrator.
-OF_WRITERS = {"POST /v1/newcomers", "GET /v1/people/{user}/labels"}
-OF_WRITERS |= {"POST /v1/people/{user}/labels"}
-OF_ADMINS = {"GET /v1/people/{user}/data", "DELETE /v1/people/{user}/data"}
+OF_WRITERS = {"POST /v1/newcomers", "GET /v1/users/{user}/labels"}
+OF_WRITERS |= {"POST /v1/users/{user}/labels"}
+OF_ADMINS = {"GET /v1/users/{user}/data", "DELETE /v1/users/{user}/data"}
 OF_ADMINS |= {"GET /v1/admin/refresh", "POST /v1/admin/refresh"}
 CLOSED = {"read": OF_WRITERS | OF_ADMINS, "write": OF_ADMINS, "admin": set()}
 
@@ -114,7 +114,7 @@ def test_no_request_with_a_key_of_any_role_makes_it_fail(model_file, tmp_path, r
     keys |= {"token": "lmp_" + 40 * "t", "wrong": "lmk_" + 40 * "w"}
     keys["made up"] = "lmp_" + 40 * "m"
     app = make_app(served, watching=False)
-    app.state.service.store.add_person("zoe", hashed(keys["token"]))
+    app.state.service.store.add_user("zoe", hashed(keys["token"]))
     headers = HOST | ({"Authorization": f"Bearer {keys[role]}"} if role in keys else {})
     schema = schemathesis.openapi.from_asgi("/v1/openapi.json", app, headers=HOST)
 

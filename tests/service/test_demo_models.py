@@ -22,13 +22,13 @@ def test_statements_without_features_are_asked_ranked_and_explained(tmp_path):
     with TestClient(app, base_url="http://127.0.0.1") as client:
         client.post("/v1/newcomers", json={"user": "zoe"})
         for _ in range(8):  # against all that is for cars
-            asked = client.get("/v1/people/zoe/next").json()["items"][0]
+            asked = client.get("/v1/users/zoe/next").json()["items"][0]
             assert asked["text"].endswith(".")
             answer = "car" not in asked["text"].lower() and "lane" not in asked["text"]
             rows = {"labels": [{"item": asked["item"], "label": answer}]}
-            client.post("/v1/people/zoe/labels", json=rows)
-        view = client.get("/v1/people/zoe/view").json()
-        assert view["standing"]["labels"] == 8
+            client.post("/v1/users/zoe/labels", json=rows)
+        view = client.get("/v1/users/zoe/view").json()
+        assert view["profile"]["labels"] == 8
         assert len(client.get("/v1/schools").json()["schools"]) >= 2
         best = view["ranking"]["items"][0]["item"]
         why = client.post("/v1/explain", json={"user": "zoe", "item": best}).json()

@@ -40,9 +40,9 @@ def test_the_papers_ranker_is_served_with_items_from_a_table(three_levels, said)
 
 def test_what_the_papers_ranker_cannot_do_is_said(three_levels):
     client, _ = three_levels
-    assert client.get("/v1/people/person-03/next").status_code == 409
+    assert client.get("/v1/users/person-03/next").status_code == 409
     rows = {"labels": [{"item": "shoe-01", "label": True}]}
-    refused = client.post("/v1/people/person-03/labels", json=rows)
+    refused = client.post("/v1/users/person-03/labels", json=rows)
     assert refused.status_code == 409
     assert "kept no labels" in refused.json()["detail"]
 
@@ -51,8 +51,8 @@ def test_newcomers_to_the_papers_ranker(three_levels):
     client, _ = three_levels
     client.post("/v1/newcomers", json={"user": "zoe"})
     rows = [{"item": f"shoe-{n:02d}", "label": n % 2 == 0} for n in range(6)]
-    assert client.post("/v1/people/zoe/labels", json={"labels": rows}).status_code == 200
-    view = client.get("/v1/people/zoe/view", params={"intervals": "ranks"}).json()
+    assert client.post("/v1/users/zoe/labels", json={"labels": rows}).status_code == 200
+    view = client.get("/v1/users/zoe/view", params={"intervals": "ranks"}).json()
     assert view["ranking"]["items"][0]["ranks"][0] >= 1
     assert view["ask"]["items"]
 
@@ -62,7 +62,7 @@ def test_a_refresh_that_is_not_possible_says_why_and_changes_nothing(three_level
     client, _ = three_levels
     holder = client.app.state.service
     before = holder.current
-    client.delete("/v1/people/person-03/data")
+    client.delete("/v1/users/person-03/data")
     refresher = Refresher(holder)
     refresher.refresh()
     assert "statistics instead of labels" in refresher.last
@@ -77,12 +77,12 @@ def test_choices_take_newcomers_and_no_more_of_known_people(settings):
         items = client.get("/v1/items", params={"limit": 2}).json()["items"]
         rows = {"labels": [{"item": items[0]["item"], "label": True}]}
         client.post("/v1/newcomers", json={"user": "zoe"})
-        assert client.post("/v1/people/zoe/labels", json=rows).status_code == 200
-        assert client.get("/v1/people/zoe/view").status_code == 200
-        known = client.post("/v1/people/household-007/labels", json=rows)
+        assert client.post("/v1/users/zoe/labels", json=rows).status_code == 200
+        assert client.get("/v1/users/zoe/view").status_code == 200
+        known = client.post("/v1/users/household-007/labels", json=rows)
         assert known.status_code == 409
         assert "choices" in known.json()["detail"]
-        assert client.get("/v1/people/household-007/facts").status_code == 200
+        assert client.get("/v1/users/household-007/facts").status_code == 200
 
 
 def test_a_model_without_items_or_levels_is_refused_at_the_start(settings, said):

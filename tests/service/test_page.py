@@ -82,10 +82,10 @@ def test_an_item_can_be_skipped_and_answers_deleted(visitor):
     visitor.press("s")
     visitor.until("document.querySelector('figure').dataset.item !== arguments[0]", first)
     visitor.answer("yes")
-    before = visitor.run("return localStorage.getItem('likeminds-person')")
+    before = visitor.run("return localStorage.getItem('likeminds-user')")
     visitor.click("[data-action=forget]")
     visitor.until("document.querySelector('#count').textContent.startsWith('0')")
-    assert visitor.run("return localStorage.getItem('likeminds-person')") != before
+    assert visitor.run("return localStorage.getItem('likeminds-user')") != before
 
 
 def test_people_are_compared(visitor):

@@ -40,10 +40,10 @@ def test_answers_are_those_of_the_model_in_one_file(settings, ranker, reader, tm
             found, expected = (ask(one, "/v1/explain", **asked) for one in (apart, reader))
             assert found["score"] == pytest.approx(expected["score"])
             assert found["levels"] == pytest.approx(expected["levels"])
-        for path in ("schools", "people?q=person-1&limit=3&offset=2", "map"):
+        for path in ("schools", "users?q=person-1&limit=3&offset=2", "map"):
             assert ask(apart, f"/v1/{path}") == ask(reader, f"/v1/{path}")
-        for path in ("facts", "standing", "next"):
-            where = f"/v1/people/person-03/{path}"
+        for path in ("facts", "profile", "next"):
+            where = f"/v1/users/person-03/{path}"
             assert ask(apart, where) == ask(reader, where)
         gone = apart.post("/v1/rank", json={"user": "person-3"})
         assert gone.status_code == 404
@@ -56,14 +56,14 @@ def test_a_sample_tells_about_the_crowd_and_all_are_ranked_for(
     monkeypatch.setattr("likeminds.rankers.capabilities.MOST_AT_ONCE", 15)
     with served(settings, ranker, tmp_path / "apart") as client:
         assert len(ask(client, "/v1/map")["points"]) == 15
-        answers = {name: client.get(f"/v1/people/{name}/facts") for name in PEOPLE}
+        answers = {name: client.get(f"/v1/users/{name}/facts") for name in PEOPLE}
         told = [name for name, one in answers.items() if one.status_code == 200]
         assert len(told) == 15
         others = [one for name, one in answers.items() if name not in told]
         assert all(one.status_code == 409 and "drawn by their ids" in one.text for one in others)
         for name in PEOPLE:
             assert ask(client, "/v1/rank", user=name, limit=3)["total"] == 40
-            assert ask(client, f"/v1/people/{name}/standing")["school"] >= 1
+            assert ask(client, f"/v1/users/{name}/profile")["school"] >= 1
 
 
 def test_only_files_of_those_asked_about_are_opened(settings, ranker, tmp_path, monkeypatch):

@@ -58,22 +58,22 @@ def count_after_a_kill(settings):
     acknowledged = {f"w-{n}": [] for n in range(3)}
     enough = threading.Event()
 
-    def write(person):
-        ask(address, "/v1/newcomers", {"user": person})
+    def write(user):
+        ask(address, "/v1/newcomers", {"user": user})
         for turn in range(10_000):
             item, label = f"shoe-{turn % 40:02d}", turn // 40 % 2 == 0
-            key = {"Idempotency-Key": f"{person}-{turn:06d}"}
+            key = {"Idempotency-Key": f"{user}-{turn:06d}"}
             rows = {"labels": [{"item": item, "label": label}]}
             try:
-                status, _ = ask(address, f"/v1/people/{person}/labels", rows, key)
+                status, _ = ask(address, f"/v1/users/{user}/labels", rows, key)
             except OSError:
                 return
             if status == 200:
-                acknowledged[person].append((item, label))
+                acknowledged[user].append((item, label))
             if sum(map(len, acknowledged.values())) > 120:
                 enough.set()
 
-    writers = [threading.Thread(target=write, args=(person,)) for person in acknowledged]
+    writers = [threading.Thread(target=write, args=(user,)) for user in acknowledged]
     for writer in writers:
         writer.start()
     assert enough.wait(120)
@@ -82,9 +82,9 @@ def count_after_a_kill(settings):
         writer.join(60)
     store = open_store(settings.database)
     try:
-        for person, told in acknowledged.items():
+        for user, told in acknowledged.items():
             assert told
-            kept = {one.item: one.label for one in store.labels_of(person)}
+            kept = {one.item: one.label for one in store.labels_of(user)}
             last = dict(told)
             # One more write may have been stored and not have been acknowledged.
             wrong = [item for item, label in last.items() if kept.get(item) != label]
@@ -97,8 +97,8 @@ def count_after_a_kill(settings):
         store.close()
     again = start(settings, port)
     try:
-        person, told = next(iter(acknowledged.items()))
-        status, found = ask(address, f"/v1/people/{person}/labels")
+        user, told = next(iter(acknowledged.items()))
+        status, found = ask(address, f"/v1/users/{user}/labels")
         assert status == 200
         assert {one["item"] for one in found["labels"]} >= {item for item, _ in told}
     finally:

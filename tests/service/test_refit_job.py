@@ -20,8 +20,8 @@ from likeminds.storage.models import ModelFileError
 pytestmark = pytest.mark.seconds
 
 
-def label(person, item, value):
-    return Label(person, "", item, value, 0.0)
+def label(user, item, value):
+    return Label(user, "", item, value, 0.0)
 
 
 @pytest.fixture
@@ -73,21 +73,21 @@ def test_nobody_who_was_deleted_is_in_the_next_model(served):
 def test_a_refresh_is_swapped_in_and_deletion_reaches_it(serve, settings):
     client = serve()
     holder = client.app.state.service
-    person = client.post("/v1/newcomers", json={"user": "zoe"}).json()["user"]
+    user = client.post("/v1/newcomers", json={"user": "zoe"}).json()["user"]
     rows = [{"item": f"shoe-{n:02d}", "label": n % 2 == 0} for n in range(8)]
-    client.post(f"/v1/people/{person}/labels", json={"labels": rows})
-    before = client.post("/v1/rank", json={"user": person, "limit": 40}).json()
+    client.post(f"/v1/users/{user}/labels", json={"labels": rows})
+    before = client.post("/v1/rank", json={"user": user, "limit": 40}).json()
     assert refresh_file(settings) == "8 labels"
     assert refresh_file(settings) == "nothing new"
     assert holder.swap_model()
     assert not holder.swap_model()
-    after = client.post("/v1/rank", json={"user": person, "limit": 40}).json()
+    after = client.post("/v1/rank", json={"user": user, "limit": 40}).json()
     assert after["generation"] != before["generation"]
-    assert holder.current.knows(person, frozenset())
+    assert holder.current.knows(user, frozenset())
     scores = [{one["item"]: one["score"] for one in said["items"]} for said in (before, after)]
     both = np.array([[one[item] for item in sorted(one)] for one in scores])
     assert np.corrcoef(both)[0, 1] > 0.9
-    client.delete(f"/v1/people/{person}/data")
+    client.delete(f"/v1/users/{user}/data")
     assert refresh_file(settings) != "nothing new"
     assert b"zoe" not in settings.refreshed.read_bytes()
     assert Path(settings.model).read_bytes() != settings.refreshed.read_bytes()
@@ -97,7 +97,7 @@ def test_a_refresh_is_swapped_in_and_deletion_reaches_it(serve, settings):
 def test_a_model_replaced_during_a_refresh_is_served(settings, said, monkeypatch, moment):
     other = HierarchicalRanker(n_groups=0, item_effects=False).fit(said)
     holder = AppState(settings)
-    holder.store.add_person("zoe", "no token")
+    holder.store.add_user("zoe", "no token")
     holder.store.put_labels("zoe", [("", "shoe-01", True)])
     work, replaced = getattr(refit_job, moment), []
 
@@ -122,13 +122,13 @@ def test_a_model_replaced_during_a_refresh_is_served(settings, said, monkeypatch
 def test_a_label_taken_back_after_a_refresh_counts_no_longer(serve, settings):
     client = serve()
     client.post("/v1/newcomers", json={"user": "zoe"})
-    path = "/v1/people/zoe/labels"
+    path = "/v1/users/zoe/labels"
     client.post(path, json={"labels": [{"item": "shoe-01", "label": True}]})
     refresh_file(settings)
     client.app.state.service.swap_model()
     client.post(path, json={"labels": [{"item": "shoe-01", "label": None}]})
-    view = client.get("/v1/people/zoe/view").json()
-    assert view["standing"]["standing"]["consensus"] == pytest.approx(1.0)
+    view = client.get("/v1/users/zoe/view").json()
+    assert view["profile"]["level_shares"]["consensus"] == pytest.approx(1.0)
     assert client.get(path).json()["labels"] == []
 
 
@@ -136,11 +136,11 @@ def test_a_refresh_runs_in_another_process_and_says_how_it_went(serve, settings)
     client = serve()
     client.post("/v1/newcomers", json={"user": "zoe"})
     rows = {"labels": [{"item": "shoe-01", "label": True}]}
-    client.post("/v1/people/zoe/labels", json=rows)
+    client.post("/v1/users/zoe/labels", json=rows)
     refresher = Refresher(client.app.state.service)
     refresher.refresh()
     assert refresher.last == "done: 1 labels"
-    assert "zoe" in client.get("/v1/people", params={"q": "zoe"}).json()["people"]
+    assert "zoe" in client.get("/v1/users", params={"q": "zoe"}).json()["users"]
 
 
 def test_a_damaged_model_is_refused_and_the_old_one_stays(serve, settings):
@@ -212,8 +212,8 @@ def test_without_the_database_reads_go_on_and_writes_say_why(serve, settings, mo
     assert client.get("/v1/schools").status_code == 200
     rows = {"labels": [{"item": "shoe-01", "label": True}]}
     for done in (
-        client.post("/v1/people/zoe/labels", json=rows),
-        client.post("/v1/people/person-01/labels", json=rows),
+        client.post("/v1/users/zoe/labels", json=rows),
+        client.post("/v1/users/person-01/labels", json=rows),
         client.post("/v1/newcomers", json={}),
     ):
         assert done.status_code == 503
@@ -222,7 +222,7 @@ def test_without_the_database_reads_go_on_and_writes_say_why(serve, settings, mo
     assert client.get("/health").status_code == 200
     away.with_name("away").rename(away)
     holder.refresh_lookups()
-    assert client.post("/v1/people/zoe/labels", json=rows).status_code == 200
+    assert client.post("/v1/users/zoe/labels", json=rows).status_code == 200
     assert client.get("/ready").status_code == 200
 
 
@@ -242,9 +242,9 @@ def test_a_full_disk_is_said_and_nothing_is_half_stored(serve, settings):
     type(store.database)._connect = small
     try:
         rows = [{"item": f"shoe-{n:02d}", "label": True} for n in range(40)]
-        path = "/v1/people/zoe/labels"
+        path = "/v1/users/zoe/labels"
         codes = [
-            client.post(f"/v1/people/{who}/labels", json={"labels": rows}).status_code
+            client.post(f"/v1/users/{who}/labels", json={"labels": rows}).status_code
             for who in ["zoe", *(f"person-{n:02d}" for n in range(24))]
         ]
         assert 503 in codes
@@ -297,10 +297,10 @@ def test_labels_of_newcomers_are_folded_into_a_model_of_choices(serve, settings)
     holder = client.app.state.service
     client.post("/v1/newcomers", json={"user": "zoe"})
     names = holder.current.catalogue.names
-    path = "/v1/people/zoe/labels"
+    path = "/v1/users/zoe/labels"
     rows = [{"item": names[n], "label": n % 2 == 0} for n in range(8)]
     assert client.post(path, json={"labels": rows}).status_code == 200
-    known = f"/v1/people/{some.user_ids[3]}/labels"
+    known = f"/v1/users/{some.user_ids[3]}/labels"
     refused = client.post(known, json={"labels": rows})
     assert refused.status_code == 409
     assert "choices" in refused.json()["detail"]
@@ -313,9 +313,9 @@ def test_labels_of_newcomers_are_folded_into_a_model_of_choices(serve, settings)
     assert (
         client.post(path, json={"labels": [{"item": names[8], "label": True}]}).status_code == 200
     )
-    assert client.get("/v1/people/zoe/view").json()["standing"]["labels"] == 9
+    assert client.get("/v1/users/zoe/view").json()["profile"]["labels"] == 9
     assert client.post(known, json={"labels": rows}).status_code == 409
-    client.delete(f"/v1/people/{some.user_ids[3]}/data")
+    client.delete(f"/v1/users/{some.user_ids[3]}/data")
     assert refresh_file(settings) == "9 labels"
     grown = load(settings.refreshed)
     assert len(grown.annotations_.of_user("zoe")) == 9

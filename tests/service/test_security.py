@@ -19,7 +19,7 @@ CROWD = ["/v1/model", "/v1/items", "/v1/schools", "/v1/agreed", "/v1/divisive", 
 
 def test_with_keys_nobody_else_is_let_in(serve, keys):
     client = serve()
-    for path in [*CROWD, "/metrics", "/v1/people"]:
+    for path in [*CROWD, "/metrics", "/v1/users"]:
         assert client.get(path).status_code == 401, path
         assert client.get(path, headers=show("lmk_guess")).status_code == 401, path
         assert client.get(path, headers=show("guess")).status_code == 401, path
@@ -38,7 +38,7 @@ def test_roles_may_do_what_they_are_for(serve, keys):
         made = client.post("/v1/newcomers", json={}, headers=show(keys[role]))
         assert made.status_code == status
     for role, status in (("write", 403), ("admin", 200)):
-        path = "/v1/people/person-01/data"
+        path = "/v1/users/person-01/data"
         assert client.get(path, headers=show(keys[role])).status_code == status
 
 
@@ -74,13 +74,13 @@ def test_visitors_teach_their_own_taste_and_see_nobody(serve):
     client = serve(visitors=True, local=False)
     for path in CROWD:
         assert client.get(path).status_code == 200
-    assert client.get("/v1/people").status_code == 403
+    assert client.get("/v1/users").status_code == 403
     assert client.post("/v1/rank", json={"user": "person-01"}).status_code == 403
     assert "liked_by" not in client.get("/v1/item", params={"item": "shoe-01"}).json()
     assert isinstance(client.get("/v1/schools").json()["loners"], int)
     assert "members" not in client.get("/v1/school", params={"number": 1}).json()
     made = client.post("/v1/newcomers", json={}).json()
-    path = f"/v1/people/{made['user']}/view"
+    path = f"/v1/users/{made['user']}/view"
     assert client.get(path).status_code == 403
     assert client.get(path, headers=show(made["token"])).status_code == 200
     assert client.post("/v1/newcomers", json={"user": "ann"}).status_code == 403
@@ -188,7 +188,7 @@ def test_logs_say_what_happened_and_not_to_whom(serve, keys, caplog):
     try:
         client = serve()
         made = client.post("/v1/newcomers", json={"user": "zoe"}, headers=show(keys["write"]))
-        path = "/v1/people/zoe/labels"
+        path = "/v1/users/zoe/labels"
         rows = {"labels": [{"item": "shoe-01", "label": True}]}
         client.post(path, json=rows, headers=show(made.json()["token"]))
         client.get(
@@ -200,7 +200,7 @@ def test_logs_say_what_happened_and_not_to_whom(serve, keys, caplog):
     found = [json.loads(line) for line in lines if '"request"' in line]
     assert [one["route"] for one in found] == [
         "/v1/newcomers",
-        "/v1/people/{user}/labels",
+        "/v1/users/{user}/labels",
         "/v1/item",
     ]
     assert found[-1]["id"] == "abc-12345"

@@ -55,13 +55,13 @@ def test_labels_come_back_and_the_last_word_counts(store):
 
 
 def test_a_person_is_added_once_and_forgotten_whole(store):
-    assert store.add_person("zoe", "x")
-    assert not store.add_person("zoe", "y")
-    assert store.person("zoe").token_hash == "x"
+    assert store.add_user("zoe", "x")
+    assert not store.add_user("zoe", "y")
+    assert store.user("zoe").token_hash == "x"
     store.put_labels("zoe", [("", "boot", True)])
     before = store.version()
     assert store.forget("zoe", hashed("zoe")) == 1
-    assert store.person("zoe") is None
+    assert store.user("zoe") is None
     assert store.labels_of("zoe") == []
     assert store.forgotten() == {hashed("zoe")}
     assert store.version() != before
@@ -125,7 +125,7 @@ def test_keys_are_kept_as_hashes(store):
 def test_an_earlier_database_is_brought_up_to_date(address, monkeypatch):
     monkeypatch.setattr("likeminds.service.store.STEPS", STEPS[:1])
     first = open_store(address)
-    first.put_labels("zoe", [("", "boot", True)])
+    first.database.write("INSERT INTO labels VALUES ('zoe', '', 'boot', 1, 0)")
     first.close()
     monkeypatch.undo()
     second = open_store(address)

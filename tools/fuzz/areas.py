@@ -317,9 +317,9 @@ def try_report(workshop: Workshop, tally: Tally, drawn: tuple[str, str, str, str
 
 _METHODS = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "TRACE", "FOO", "\x00", "")
 _PATHS = (
-    *("/v1/rank", "/v1/score", "/v1/explain", "/v1/people/p1/labels", "/v1/picture?item=../../x"),
+    *("/v1/rank", "/v1/score", "/v1/explain", "/v1/users/p1/labels", "/v1/picture?item=../../x"),
     *("/v1/newcomers", "/health", "/ready", "/metrics", "/", "//", "/..%2f..%2fetc/passwd", "*"),
-    *("/%00", "/\x7f", "/v1/item?item=%ff", "http://example.org/", "/v1/people/%2e%2e/data"),
+    *("/%00", "/\x7f", "/v1/item?item=%ff", "http://example.org/", "/v1/users/%2e%2e/data"),
     *("/" + "a" * 70_000, "/v1/items?limit=1e9", "/v1/items?limit=-1", "/page/../settings.py"),
 )
 _HEADERS = (

@@ -42,7 +42,7 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
         for one in facts["schools"]
     ]
     if rows:
-        output.table(f"{len(rows)} schools of thought among {facts['people']:,}", rows)
+        output.table(f"{len(rows)} schools of thought among {facts['users']:,}", rows)
         output.hint("(comes back: how much of a school is found again in resampled crowds)")
     elif facts["axes"]:
         output.show("No schools stand apart: people differ gradually.")

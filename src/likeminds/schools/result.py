@@ -246,7 +246,7 @@ class Schools(ResultTable):
         ``by_school`` the shares of the crowd and of each school, each with its error.
         """
         return {
-            "people": len(self.user_ids),
+            "users": len(self.user_ids),
             "verb": self.verb.many(),
             "severity": None if self.severity is None else self.severity.to_dict(),
             "n_schools": len(self),

@@ -41,7 +41,7 @@ class Caller:
         if self.token is None:
             self.require(role)
             return
-        found = state.store.person(user)
+        found = state.store.user(user)
         stored = "" if found is None else found.token_hash
         if not hmac.compare_digest(stored, hashed(self.token)):
             raise ProblemError(403, "This token is that of another user, or of a deleted one.")
@@ -64,8 +64,8 @@ def caller_of(
     if secret.startswith(TOKEN_PREFIX):
         any_token = state.is_open or state.settings.visitors
         if not any_token and not (state.keys and state.store.has_token(hashed(secret))):
-            raise ProblemError(401, "This token is not valid, or its person was deleted.")
-        return Caller(Role.PERSON, f"person {hashed(secret)[:16]}", secret)
+            raise ProblemError(401, "This token is not valid, or its user was deleted.")
+        return Caller(Role.USER, f"user {hashed(secret)[:16]}", secret)
     if secret.startswith(KEY_PREFIX):
         found = state.keys.get(hashed(secret))
         if found is None:
@@ -76,7 +76,7 @@ def caller_of(
     if state.is_open:
         return Caller(Role.ADMIN, "open")
     if state.settings.visitors:
-        return Caller(Role.PERSON, "visitor")
+        return Caller(Role.USER, "visitor")
     raise ProblemError(401, "Show a key: Authorization: Bearer lmk_...")
 
 

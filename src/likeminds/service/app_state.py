@@ -112,7 +112,7 @@ class AppState:
         pictures = None if settings.pictures is None else Path(settings.pictures)
         started = time.perf_counter()
         read = ModelGeneration.read(path, Path(settings.state), settings.items, pictures)
-        self.metrics.set("likeminds_model_people", len(read.model.users_))
+        self.metrics.set("likeminds_model_users", len(read.model.users_))
         self.metrics.set("likeminds_model_items", len(read.catalogue))
         self.metrics.set("likeminds_model_read_seconds", time.perf_counter() - started)
         return read

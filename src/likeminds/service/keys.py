@@ -14,11 +14,11 @@ KEY_PREFIX, TOKEN_PREFIX = "lmk_", "lmp_"
 class Role(IntEnum):
     """Permissions of a caller; each role includes those before it.
 
-    PERSON sees the crowd, and one's own labels; READ ranks for any user; WRITE sees and changes
+    USER sees the crowd, and one's own labels; READ ranks for any user; WRITE sees and changes
     any user's labels; ADMIN exports and deletes users, and refits the model.
     """
 
-    PERSON = 0
+    USER = 0
     READ = 1
     WRITE = 2
     ADMIN = 3

@@ -21,7 +21,7 @@ _MEANINGS = {
     "likeminds_swaps_total": "Models that replaced the one before.",
     "likeminds_swaps_refused_total": "Model files that were refused.",
     "likeminds_database_up": "1 if the database answers, else 0.",
-    "likeminds_model_people": "Users of the model.",
+    "likeminds_model_users": "Users of the model.",
     "likeminds_model_items": "Items that are ranked.",
     "likeminds_model_read_seconds": "Seconds that reading the model took.",
     "likeminds_resident_bytes": "Memory of the worker.",

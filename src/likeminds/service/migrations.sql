@@ -52,3 +52,11 @@ ALTER TABLE labels RENAME COLUMN answer TO label;
 --------
 
 CREATE INDEX people_by_token ON people (token_hash);
+
+--------
+
+ALTER TABLE people RENAME TO users;
+ALTER TABLE users RENAME COLUMN person TO user_id;
+ALTER TABLE labels RENAME COLUMN person TO user_id;
+ALTER TABLE answers RENAME COLUMN person TO user_id;
+ALTER TABLE forgotten RENAME COLUMN person_hash TO user_hash;

@@ -15,17 +15,17 @@ from likeminds.service.errors import ProblemError
 from likeminds.service.keys import Role
 from likeminds.service.model_generation import ModelGeneration
 from likeminds.service.schemas import (
-    AskNext,
     Explained,
     ExplainRequest,
     LevelShares,
+    NextItems,
+    Profile,
     RankedItem,
     RankingResponse,
     RankRequest,
     ScoredItem,
     ScoreRequest,
     Scores,
-    Standing,
 )
 from likeminds.service.scoring import RANKED_AMONG, AttributeScorer, UserProfile
 from likeminds.service.store import Label
@@ -77,21 +77,21 @@ class RankingQueries:
             labels = {one.item: one.label for one in stored if one.attribute == scorer.attribute}
         return self.current.profile(scorer, user, labels, self.state.forgotten)
 
-    def rank(self, asked: RankRequest, profile: UserProfile | None = None) -> RankingResponse:
+    def rank(self, request: RankRequest, profile: UserProfile | None = None) -> RankingResponse:
         """Return the best items for a user, whose profile may be at hand."""
-        scorer = self.current.scorer(asked.attribute)
+        scorer = self.current.scorer(request.attribute)
         if profile is None:
-            profile = self.profile(scorer, asked.user)
-        allowed = _allowed(asked, profile)
+            profile = self.profile(scorer, request.user)
+        allowed = _allowed(request, profile)
         scores = scorer.scores(profile)
-        order = scores if asked.user is not None else scorer.lower_bounds(scores)
+        order = scores if request.user is not None else scorer.lower_bounds(scores)
         total = int(allowed.sum())
         order = np.where(allowed, order, -np.inf)
-        shown = best(order, min(asked.offset + asked.limit, total))[asked.offset :]
-        with_errors = asked.intervals != "none"
+        shown = best(order, min(request.offset + request.limit, total))[request.offset :]
+        with_errors = request.intervals != "none"
         rows = _scored(profile, shown, scores[shown], with_errors=with_errors)
         ranks = None
-        if asked.intervals == "ranks" and len(shown):
+        if request.intervals == "ranks" and len(shown):
             if total > RANKED_AMONG:
                 raise ProblemError(
                     422,
@@ -100,68 +100,68 @@ class RankingQueries:
                 )
             ranks = scorer.rank_intervals(profile, np.flatnonzero(allowed), shown)
         for row, facts in enumerate(rows):
-            facts["rank"] = asked.offset + row + 1
+            facts["rank"] = request.offset + row + 1
             facts["ranks"] = None if ranks is None else [int(ranks[0][row]), int(ranks[1][row])]
         return RankingResponse(
-            user=asked.user,
+            user=request.user,
             attribute=scorer.attribute or None,
             generation=self.current.generation,
             total=total,
             items=[RankedItem(**row) for row in rows],
         )
 
-    def score(self, asked: ScoreRequest) -> Scores:
+    def score(self, request: ScoreRequest) -> Scores:
         """Return the scores of some items for a user."""
-        scorer = self.current.scorer(asked.attribute)
-        places = np.array([scorer.catalogue.position(name) for name in asked.items])
-        profile = self.profile(scorer, asked.user)
+        scorer = self.current.scorer(request.attribute)
+        places = np.array([scorer.catalogue.position(name) for name in request.items])
+        profile = self.profile(scorer, request.user)
         rows = _scored(profile, places, scorer.scores(profile, places))
         return Scores(
-            user=asked.user,
+            user=request.user,
             attribute=scorer.attribute or None,
             generation=self.current.generation,
             scores=[ScoredItem(**row) for row in rows],
         )
 
-    def explain(self, asked: ExplainRequest) -> Explained:
+    def explain(self, request: ExplainRequest) -> Explained:
         """Decompose the score of an item for a user."""
-        scorer = self.current.scorer(asked.attribute)
-        place = scorer.catalogue.position(asked.item)
-        profile = self.profile(scorer, asked.user)
+        scorer = self.current.scorer(request.attribute)
+        place = scorer.catalogue.position(request.item)
+        profile = self.profile(scorer, request.user)
         expected = scorer.expected(profile, np.array([place]))
         return Explained(
-            user=asked.user,
+            user=request.user,
             attribute=scorer.attribute or None,
-            item=asked.item,
-            text=scorer.catalogue.texts.get(asked.item),
+            item=request.item,
+            text=scorer.catalogue.texts.get(request.item),
             expected=None if expected is None else float(expected[0]),
             **scorer.explain(profile, place),
         )
 
-    def standing(self, user: str | None, profile: UserProfile) -> Standing:
+    def describe(self, user: str | None, profile: UserProfile) -> Profile:
         """Return the position of a user among the others."""
         scorer = profile.scorer
         places = scorer.place(profile)
         schools = scorer.explanation.schools
         number = int(places.membership[0].argmax()) + 1 if schools else None
         coordinates = places.coordinates[0, :2].tolist()
-        return Standing(
+        return Profile(
             user=user,
             attribute=scorer.attribute or None,
             coordinates=coordinates + [0.0] * (2 - len(coordinates)),
             school=number,
             school_name=None if number is None else schools[number].name,
             membership=places.membership[0].tolist(),
-            standing=LevelShares(**dict(zip(LEVELS, places.standing[0].tolist(), strict=True))),
+            level_shares=LevelShares(**dict(zip(LEVELS, places.standing[0].tolist(), strict=True))),
             labels=len(profile.labelled),
         )
 
-    def ask(self, user: str, profile: UserProfile, n: int) -> AskNext:
+    def next_items(self, user: str, profile: UserProfile, n: int) -> NextItems:
         """Return the items whose labels are most informative about a user."""
         scorer = profile.scorer
         places = scorer.next_items(profile, n).tolist()
         items = [scorer.catalogue.facts(i) | {"features": features_of(scorer, i)} for i in places]
-        return AskNext(user=user, attribute=scorer.attribute or None, items=items)
+        return NextItems(user=user, attribute=scorer.attribute or None, items=items)
 
 
 Queries = Annotated[RankingQueries, Depends()]
@@ -191,17 +191,17 @@ def _scored(
     return rows
 
 
-def _allowed(asked: RankRequest, profile: UserProfile) -> Bool:
+def _allowed(request: RankRequest, profile: UserProfile) -> Bool:
     """Return which items are ranked."""
     catalogue = profile.scorer.catalogue
-    allowed = np.full(len(catalogue), asked.only is None)
-    allowed[[catalogue.position(name) for name in asked.only or ()]] = True
-    allowed[[catalogue.position(name) for name in asked.exclude]] = False
-    if asked.exclude_labelled:
+    allowed = np.full(len(catalogue), request.only is None)
+    allowed[[catalogue.position(name) for name in request.only or ()]] = True
+    allowed[[catalogue.position(name) for name in request.exclude]] = False
+    if request.exclude_labelled:
         positions = catalogue.positions
         allowed[[positions[name] for name in profile.labelled if name in positions]] = False
     names = profile.scorer.feature_names
-    for one in asked.features:
+    for one in request.features:
         if one.feature not in names:
             raise UnknownNameError("feature", one.feature, names)
         column = catalogue.features[:, names.index(one.feature)]

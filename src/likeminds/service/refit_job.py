@@ -118,7 +118,7 @@ def _left(
     names = [str(one) for one in kept.user_ids.tolist()]
     gone = np.array([bool(forgotten) and hashed(name) in forgotten for name in names], dtype=bool)
     drop = gone[kept.user_codes]
-    replaced = {(one.person, one.item) for one in stored}
+    replaced = {(one.user, one.item) for one in stored}
     users = {user for user, _ in replaced}
     codes = [code for code, name in enumerate(names) if name in users]
     for row in np.flatnonzero(np.isin(kept.user_codes, codes)):
@@ -151,7 +151,7 @@ def _annotations(
     labels, reading = scale.labels_of([one.label for one in given if one.label is not None])
     places = np.array([catalogue.positions[one.item] for one in given])
     return Annotations(
-        users=write_as_known([one.person for one in given], model.users_, "people"),
+        users=write_as_known([one.user for one in given], model.users_, "people"),
         items=catalogue.ids[places],
         labels=labels,
         reading=reading,

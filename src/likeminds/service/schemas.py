@@ -33,7 +33,7 @@ _ATTRIBUTE, _ITEM, _OTHER = "comfortable", "shoe-00001", "shoe-00007"
 # Parameters of an address: texts, turned into numbers; unknown ones are refused.
 
 
-class Asked(BaseModel):
+class AttributeQuery(BaseModel):
     """An attribute."""
 
     model_config = ConfigDict(extra="forbid")
@@ -41,45 +41,45 @@ class Asked(BaseModel):
     attribute: Name | None = Field(None, description="Which attribute, where there are several")
 
 
-class AskedItem(Asked):
+class ItemQuery(AttributeQuery):
     """An item by its id."""
 
     item: Name
 
 
-class AskedSchool(Asked):
+class SchoolQuery(AttributeQuery):
     """A school by its number."""
 
     number: Annotated[int, Field(ge=1, le=1000)]
 
 
-class Paged(Asked):
+class PageQuery(AttributeQuery):
     """A page of something."""
 
     offset: Offset = 0
     limit: Count = 10
 
 
-class AskedRanking(Paged):
+class RankingQuery(PageQuery):
     """A page of a user's ranking."""
 
     intervals: Intervals = "scores"
     exclude_labelled: bool = False
 
 
-class AskedNext(Asked):
+class NextItemsQuery(AttributeQuery):
     """How many items to ask about."""
 
     limit: Count = 1
 
 
-class AskedView(AskedRanking):
+class ViewQuery(RankingQuery):
     """What a page shows."""
 
     ask: Count = Field(1, description="How many items to ask about")
 
 
-class Search(BaseModel):
+class SearchQuery(BaseModel):
     """A page of names that hold a text."""
 
     model_config = ConfigDict(extra="forbid")
@@ -169,7 +169,7 @@ class CompareRequest(BaseModel):
     attribute: Name | None = None
 
 
-class NewPerson(BaseModel):
+class NewUser(BaseModel):
     """A new user; without an id, they get one."""
 
     model_config = _example()
@@ -302,29 +302,29 @@ class Explained(UserAnswer):
     features: list[FeaturePart]
 
 
-class AskNext(UserAnswer):
+class NextItems(UserAnswer):
     """Items whose labels are most informative."""
 
     items: list[dict[str, Any]]
 
 
-class Standing(UserAnswer):
+class Profile(UserAnswer):
     """The position of a user among the others."""
 
     coordinates: list[float] = Field(description="On the map of people")
     school: int | None = Field(description="The likeliest; null where no schools stand apart")
     school_name: str | None
     membership: list[float] = Field(description="How likely it is each school")
-    standing: LevelShares
+    level_shares: LevelShares
     labels: int = Field(description="How many items the user labelled")
 
 
 class View(BaseModel):
     """All that a page shows after an answer."""
 
-    standing: Standing
+    profile: Profile
     ranking: RankingResponse
-    ask: AskNext
+    ask: NextItems
 
 
 class Created(BaseModel):

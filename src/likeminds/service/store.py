@@ -10,17 +10,17 @@ from likeminds.service.database import Database, Session, Value, open_database
 
 # Seconds for which an answer is repeated when its write is.
 _REMEMBERED = 7 * 24 * 3600.0
-_LABELS = "SELECT person, attribute, item, label, at FROM labels"
+_LABELS = "SELECT user_id, attribute, item, label, at FROM labels"
 
 # Statements of each step that migrates a database by one version.
 _STEPS = (Path(__file__).parent / "migrations.sql").read_text().split("\n--------\n")
 STEPS = [[one for one in step.split(";") if one.strip()] for step in _STEPS]
 
 
-class Person(NamedTuple):
+class StoredUser(NamedTuple):
     """A user of the service: the id, the hash of their token, and when they came."""
 
-    person: str
+    user: str
     token_hash: str
     created: float
 
@@ -31,7 +31,7 @@ class Label(NamedTuple):
     The label is 0 for no and 1 for yes, or a grade: see `rankers.answer_scales.AnswerScale`.
     """
 
-    person: str
+    user: str
     attribute: str
     item: str
     label: float | None
@@ -100,65 +100,63 @@ class LabelStore:
 
     # Users
 
-    def add_person(self, person: str, token_hash: str) -> bool:
+    def add_user(self, user: str, token_hash: str) -> bool:
         """Add a user; False if they are there already."""
         with self.database.transaction(writing=True) as session:
-            return insert_user(session, person, token_hash)
+            return insert_user(session, user, token_hash)
 
-    def person(self, person: str) -> Person | None:
+    def user(self, user: str) -> StoredUser | None:
         """Return a user, if they are there."""
         rows = self.database.query(
-            "SELECT person, token_hash, created FROM people WHERE person = ?", [person]
+            "SELECT user_id, token_hash, created FROM users WHERE user_id = ?", [user]
         )
-        return Person(*rows[0]) if rows else None
+        return StoredUser(*rows[0]) if rows else None
 
     def has_token(self, token_hash: str) -> bool:
         """Say whether a token is that of a user."""
-        return bool(self.database.query("SELECT 1 FROM people WHERE token_hash = ?", [token_hash]))
+        return bool(self.database.query("SELECT 1 FROM users WHERE token_hash = ?", [token_hash]))
 
-    def set_token(self, person: str, token_hash: str) -> None:
+    def set_token(self, user: str, token_hash: str) -> None:
         """Give a user another token."""
-        self.database.write(
-            "UPDATE people SET token_hash = ? WHERE person = ?", [token_hash, person]
-        )
+        self.database.write("UPDATE users SET token_hash = ? WHERE user_id = ?", [token_hash, user])
 
-    def forget(self, person: str, person_hash: str) -> int:
+    def forget(self, user: str, user_hash: str) -> int:
         """Delete all rows about a user; return how many labels that were.
 
         The hash of the id remains, so a refit deletes the user from the model, too.
         """
         with self.database.transaction(writing=True) as session:
-            gone = session.count("DELETE FROM labels WHERE person = ?", [person])
-            session.run("DELETE FROM people WHERE person = ?", [person])
-            session.run("DELETE FROM answers WHERE person = ?", [person])
+            gone = session.count("DELETE FROM labels WHERE user_id = ?", [user])
+            session.run("DELETE FROM users WHERE user_id = ?", [user])
+            session.run("DELETE FROM answers WHERE user_id = ?", [user])
             session.run(
-                "INSERT INTO forgotten VALUES (?, ?) ON CONFLICT (person_hash) DO NOTHING",
-                [person_hash, time.time()],
+                "INSERT INTO forgotten VALUES (?, ?) ON CONFLICT (user_hash) DO NOTHING",
+                [user_hash, time.time()],
             )
         return gone
 
     def forgotten(self) -> frozenset[str]:
         """Return the hashes of the ids of deleted users."""
-        return frozenset(row[0] for row in self.database.query("SELECT person_hash FROM forgotten"))
+        return frozenset(row[0] for row in self.database.query("SELECT user_hash FROM forgotten"))
 
     # Labels
 
-    def put_labels(self, person: str, labels: Iterable[tuple[str, str, float | None]]) -> None:
+    def put_labels(self, user: str, labels: Iterable[tuple[str, str, float | None]]) -> None:
         """Store labels: attribute, item, and the label, or None to delete it."""
         with self.database.transaction(writing=True) as session:
-            write_labels(session, person, labels)
+            write_labels(session, user, labels)
 
-    def labels_of(self, person: str) -> list[Label]:
+    def labels_of(self, user: str) -> list[Label]:
         """Return a user's labels, also deleted ones, the oldest first."""
-        return self._labels("WHERE person = ? ORDER BY at, item", [person])
+        return self._labels("WHERE user_id = ? ORDER BY at, item", [user])
 
-    def labels_if_known(self, person: str) -> list[Label] | None:
+    def labels_if_known(self, user: str) -> list[Label] | None:
         """Return a user's labels; None if they never came."""
-        return self.labels_of(person) or (None if self.person(person) is None else [])
+        return self.labels_of(user) or (None if self.user(user) is None else [])
 
     def all_labels(self) -> list[Label]:
         """Return the labels of all users, also deleted ones."""
-        return self._labels("ORDER BY person, attribute, item")
+        return self._labels("ORDER BY user_id, attribute, item")
 
     def _labels(self, which: str, values: Sequence[Value] = ()) -> list[Label]:
         rows = map(Label._make, self.database.query(f"{_LABELS} {which}", values))
@@ -180,12 +178,12 @@ class LabelStore:
         digest: str,
         work: Callable[[Session], Answer],
         *,
-        person: str = "",
+        user: str = "",
     ) -> tuple[Answer, bool]:
         """Do a write once, however often it is requested, and say whether this is a repetition.
 
         ``caller`` chooses the ``key``; another ``digest`` with the same key raises
-        `KeyReusedError`. The answer is deleted with the ``person`` it is about.
+        `KeyReusedError`. The answer is deleted with the ``user`` it is about.
         """
         with self.database.transaction(writing=True) as session:
             now = time.time()
@@ -193,7 +191,7 @@ class LabelStore:
             new = session.count(
                 "INSERT INTO answers VALUES (?, ?, ?, ?, 0, '', ?) "
                 "ON CONFLICT (caller, write_key) DO NOTHING",
-                [caller, key, person, digest, now],
+                [caller, key, user, digest, now],
             )
             if not new:
                 [(before, status, body)] = session.run(
@@ -252,7 +250,7 @@ def open_store(address: str) -> LabelStore:
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = open_store(f"sqlite:///{folder.name}/crowd.db")
-    >>> store.add_person("zoe", "hash of a token")
+    >>> store.add_user("zoe", "hash of a token")
     True
     >>> store.put_labels("zoe", [("open", "boot", True), ("open", "clog", None)])
     >>> [(label.item, label.label) for label in store.labels_of("zoe")]
@@ -264,20 +262,20 @@ def open_store(address: str) -> LabelStore:
     return store
 
 
-def insert_user(session: Session, person: str, token_hash: str) -> bool:
+def insert_user(session: Session, user: str, token_hash: str) -> bool:
     """Add a user, inside a transaction; False if they are there already."""
-    statement = "INSERT INTO people VALUES (?, ?, ?) ON CONFLICT (person) DO NOTHING"
-    return session.count(statement, [person, token_hash, time.time()]) > 0
+    statement = "INSERT INTO users VALUES (?, ?, ?) ON CONFLICT (user_id) DO NOTHING"
+    return session.count(statement, [user, token_hash, time.time()]) > 0
 
 
 def write_labels(
-    session: Session, person: str, labels: Iterable[tuple[str, str, float | None]]
+    session: Session, user: str, labels: Iterable[tuple[str, str, float | None]]
 ) -> None:
     """Store labels, inside a transaction; the last label of an item counts."""
     for attribute, item, label in labels:
         session.run(
-            "INSERT INTO labels (person, attribute, item, label, at) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT (person, attribute, item) "
+            "INSERT INTO labels (user_id, attribute, item, label, at) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (user_id, attribute, item) "
             "DO UPDATE SET label = excluded.label, at = excluded.at",
-            [person, attribute, item, None if label is None else float(label), time.time()],
+            [user, attribute, item, None if label is None else float(label), time.time()],
         )

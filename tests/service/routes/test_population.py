@@ -14,7 +14,7 @@ pytestmark = pytest.mark.seconds
 
 def test_the_model_says_what_it_is(reader, said):
     found = reader.get("/v1/model").json()
-    assert found["people"] == 24
+    assert found["users"] == 24
     assert found["items"] == 40
     assert found["features"] == ["sturdy", "heel", "shine", "price"]
     assert found["access"] == "open"
@@ -82,15 +82,15 @@ def test_no_name_leads_out_of_the_folder(reader, name):
 
 def test_people_are_listed_for_those_who_may_read(serve, keys):
     client = serve()
-    found = client.get("/v1/people", params={"q": "-2"}, headers=show(keys["read"])).json()
-    assert found["people"] == ["person-20", "person-21", "person-22", "person-23"]
-    assert client.get("/v1/people").status_code == 401
+    found = client.get("/v1/users", params={"q": "-2"}, headers=show(keys["read"])).json()
+    assert found["users"] == ["person-20", "person-21", "person-22", "person-23"]
+    assert client.get("/v1/users").status_code == 401
 
 
 def test_the_page_is_there_and_the_api_is_described(reader):
     assert "likeminds" in reader.get("/").text
     paths = reader.get("/v1/openapi.json").json()["paths"]
-    assert "/v1/people/{user}/labels" in paths
+    assert "/v1/users/{user}/labels" in paths
 
 
 def client_of(kind, folder):
@@ -108,7 +108,7 @@ def test_an_item_of_a_crowd_without_schools(tmp_path):
         assert found.status_code == 200
         assert found.json()["schools"] == []
         assert client.get("/v1/school", params={"number": 1}).status_code == 404
-        assert client.post("/v1/compare", json={}).json()["standing"][0]["school"] is None
+        assert client.post("/v1/compare", json={}).json()["profiles"][0]["school"] is None
 
 
 def test_people_who_rank_alike_are_not_told_apart(tmp_path):
@@ -140,5 +140,5 @@ def test_visitors_do_not_learn_who_is_strictest(serve, keys):
     client = serve(visitors=True)
     assert "strictest" in client.get("/v1/schools", headers=show(keys["read"])).json()["severity"]
     seen = client.get("/v1/schools").json()
-    assert seen["people"] == 24
+    assert seen["users"] == 24
     assert "person-" not in str(seen["severity"])

@@ -14,15 +14,15 @@ def new(client, **headers):
     return found.json()
 
 
-def tell(client, person, labels, **headers):
+def tell(client, user, labels, **headers):
     rows = [{"item": item, "label": label} for item, label in labels.items()]
-    return client.post(f"/v1/people/{person}/labels", json={"labels": rows}, headers=headers)
+    return client.post(f"/v1/users/{user}/labels", json={"labels": rows}, headers=headers)
 
 
 def test_a_newcomer_is_ranked_as_the_ranker_would(client, ranker, said):
-    person = new(client)["user"]
+    user = new(client)["user"]
     told = {"shoe-01": True, "shoe-02": False, "shoe-30": True}
-    assert tell(client, person, told).json() == {"user": person, "stored": 3, "labels": 3}
+    assert tell(client, user, told).json() == {"user": user, "stored": 3, "labels": 3}
     from likeminds import Annotations
 
     places = [1, 2, 30]
@@ -42,7 +42,7 @@ def test_a_newcomer_is_ranked_as_the_ranker_would(client, ranker, said):
         features_per="row",
     )
     scores = belief.decision_function(every)
-    found = client.get(f"/v1/people/{person}/ranking", params={"limit": 5}).json()["items"]
+    found = client.get(f"/v1/users/{user}/ranking", params={"limit": 5}).json()["items"]
     order = np.argsort(-scores)[:5]
     assert [one["item"] for one in found] == said.item_ids[order].tolist()
     assert found[0]["score"] == pytest.approx(scores[order[0]])
@@ -50,14 +50,14 @@ def test_a_newcomer_is_ranked_as_the_ranker_would(client, ranker, said):
 
 
 def test_what_is_asked_next_was_not_asked_before(client):
-    person = new(client)["user"]
+    user = new(client)["user"]
     asked = []
     for turn in range(4):
-        one = client.get(f"/v1/people/{person}/next").json()["items"][0]["item"]
+        one = client.get(f"/v1/users/{user}/next").json()["items"][0]["item"]
         assert one not in asked
         asked.append(one)
-        tell(client, person, {one: turn % 2 == 0})
-    many = client.get(f"/v1/people/{person}/next", params={"limit": 50}).json()["items"]
+        tell(client, user, {one: turn % 2 == 0})
+    many = client.get(f"/v1/users/{user}/next", params={"limit": 50}).json()["items"]
     assert len(many) == 36
 
 
@@ -66,22 +66,22 @@ def test_a_label_taken_back_is_as_if_it_had_not_been_given(client):
     tell(client, one, {"shoe-01": True, "shoe-02": False})
     tell(client, one, {"shoe-02": None})
     tell(client, other, {"shoe-01": True})
-    views = [client.get(f"/v1/people/{who}/view").json() for who in (one, other)]
+    views = [client.get(f"/v1/users/{who}/view").json() for who in (one, other)]
     assert views[0]["ranking"]["items"] == views[1]["ranking"]["items"]
-    assert views[0]["standing"]["labels"] == 1
-    left = client.get(f"/v1/people/{one}/labels").json()["labels"]
+    assert views[0]["profile"]["labels"] == 1
+    left = client.get(f"/v1/users/{one}/labels").json()["labels"]
     assert [label["item"] for label in left] == ["shoe-01"]
 
 
 def test_the_parts_of_a_view_are_those_that_can_be_asked_for(client):
-    person = new(client)["user"]
-    tell(client, person, {"shoe-01": True, "shoe-02": False})
-    view = client.get(f"/v1/people/{person}/view").json()
-    assert view["standing"] == client.get(f"/v1/people/{person}/standing").json()
-    assert view["ranking"] == client.get(f"/v1/people/{person}/ranking").json()
-    assert view["ask"] == client.get(f"/v1/people/{person}/next").json()
-    assert sum(view["standing"]["standing"].values()) == pytest.approx(1.0)
-    assert sum(view["standing"]["membership"]) == pytest.approx(1.0)
+    user = new(client)["user"]
+    tell(client, user, {"shoe-01": True, "shoe-02": False})
+    view = client.get(f"/v1/users/{user}/view").json()
+    assert view["profile"] == client.get(f"/v1/users/{user}/profile").json()
+    assert view["ranking"] == client.get(f"/v1/users/{user}/ranking").json()
+    assert view["ask"] == client.get(f"/v1/users/{user}/next").json()
+    assert sum(view["profile"]["level_shares"].values()) == pytest.approx(1.0)
+    assert sum(view["profile"]["membership"]) == pytest.approx(1.0)
 
 
 def test_more_labels_of_somebody_known_join_those_of_the_model(client, ranker, said):
@@ -107,21 +107,21 @@ def test_ids_may_have_slashes_and_every_script(client):
         path = quote(name, safe="")
         assert client.post("/v1/newcomers", json={"user": name}).status_code == 201
         rows = {"labels": [{"item": "shoe-01", "label": True}]}
-        assert client.post(f"/v1/people/{path}/labels", json=rows).status_code == 200
-        assert client.get(f"/v1/people/{path}/labels").json()["user"] == name
+        assert client.post(f"/v1/users/{path}/labels", json=rows).status_code == 200
+        assert client.get(f"/v1/users/{path}/labels").json()["user"] == name
 
 
 def test_the_same_write_with_the_same_key_is_done_once(client):
-    person = new(client)["user"]
+    user = new(client)["user"]
     key = {"Idempotency-Key": "write-0001"}
-    first = tell(client, person, {"shoe-01": True}, **key)
-    tell(client, person, {"shoe-01": False})
-    again = tell(client, person, {"shoe-01": True}, **key)
+    first = tell(client, user, {"shoe-01": True}, **key)
+    tell(client, user, {"shoe-01": False})
+    again = tell(client, user, {"shoe-01": True}, **key)
     assert again.json() == first.json()
     assert again.headers["idempotent-replay"] == "true"
-    left = client.get(f"/v1/people/{person}/labels").json()["labels"]
+    left = client.get(f"/v1/users/{user}/labels").json()["labels"]
     assert [one["label"] for one in left] == [False]
-    assert tell(client, person, {"shoe-02": True}, **key).status_code == 409
+    assert tell(client, user, {"shoe-02": True}, **key).status_code == 409
 
 
 def test_a_newcomer_is_created_once_per_key_and_gets_another_token(client):
@@ -129,7 +129,7 @@ def test_a_newcomer_is_created_once_per_key_and_gets_another_token(client):
     first, second = new(client, **key), new(client, **key)
     assert first["user"] == second["user"]
     assert first["token"] != second["token"]
-    path = f"/v1/people/{first['user']}/labels"
+    path = f"/v1/users/{first['user']}/labels"
     assert client.get(path, headers=show(first["token"])).status_code == 403
     assert client.get(path, headers=show(second["token"])).status_code == 200
 
@@ -147,21 +147,21 @@ def test_a_token_opens_one_persons_data_and_nothing_else(serve, keys):
     bob = client.post("/v1/newcomers", json={}, headers=write).json()
     mine, others = show(ann["token"]), show(bob["token"])
     rows = {"labels": [{"item": "shoe-01", "label": True}]}
-    for suffix in ("labels", "data", "ranking", "next", "standing", "view"):
-        path = f"/v1/people/{ann['user']}/{suffix}"
+    for suffix in ("labels", "data", "ranking", "next", "profile", "view"):
+        path = f"/v1/users/{ann['user']}/{suffix}"
         assert client.get(path, headers=mine).status_code == 200, suffix
         assert client.get(path, headers=others).status_code == 403, suffix
         assert client.get(path).status_code == 401, suffix
-    path = f"/v1/people/{ann['user']}/labels"
+    path = f"/v1/users/{ann['user']}/labels"
     assert client.post(path, json=rows, headers=others).status_code == 403
     assert client.post(path, json=rows, headers=mine).status_code == 200
     assert client.post(path, json=rows, headers=write).status_code == 200
     assert client.post(path, json=rows, headers=show(keys["read"])).status_code == 403
     assert client.get(path, headers=show(keys["read"])).status_code == 403
-    assert client.get("/v1/people/person-01/ranking", headers=mine).status_code == 403
+    assert client.get("/v1/users/person-01/ranking", headers=mine).status_code == 403
     assert client.post("/v1/rank", json={"user": bob["user"]}, headers=mine).status_code == 403
     assert client.post("/v1/newcomers", json={}, headers=mine).status_code == 403
-    data = f"/v1/people/{bob['user']}/data"
+    data = f"/v1/users/{bob['user']}/data"
     assert client.delete(data, headers=mine).status_code == 403
     assert client.delete(data, headers=write).status_code == 403
     assert client.delete(data, headers=others).status_code == 200
@@ -170,25 +170,25 @@ def test_a_token_opens_one_persons_data_and_nothing_else(serve, keys):
 def test_export_has_all_and_deletion_leaves_nothing(client, settings):
     import sqlite3
 
-    person = new(client)["user"]
-    tell(client, person, {"shoe-01": True, "shoe-02": False}, **{"Idempotency-Key": "write-0009"})
-    found = client.get(f"/v1/people/{person}/data").json()
+    user = new(client)["user"]
+    tell(client, user, {"shoe-01": True, "shoe-02": False}, **{"Idempotency-Key": "write-0009"})
+    found = client.get(f"/v1/users/{user}/data").json()
     assert {one["item"]: one["label"] for one in found["labels"]} == {
         "shoe-01": True,
         "shoe-02": False,
     }
-    gone = client.delete(f"/v1/people/{person}/data").json()
+    gone = client.delete(f"/v1/users/{user}/data").json()
     assert gone["labels"] == 2
-    assert client.get(f"/v1/people/{person}/data").status_code == 404
-    assert client.get(f"/v1/people/{person}/ranking").status_code == 404
+    assert client.get(f"/v1/users/{user}/data").status_code == 404
+    assert client.get(f"/v1/users/{user}/ranking").status_code == 404
     database = sqlite3.connect(settings.database.removeprefix("sqlite:///"))
-    assert person not in "\n".join(database.iterdump())
+    assert user not in "\n".join(database.iterdump())
     database.close()
 
 
 def test_the_model_says_nothing_about_somebody_who_was_deleted(client):
-    gone = client.delete("/v1/people/person-07/data")
+    gone = client.delete("/v1/users/person-07/data")
     assert "refreshed" in gone.json()["model"]
     assert client.post("/v1/rank", json={"user": "person-07"}).status_code == 404
-    assert "person-07" not in client.get("/v1/people", params={"limit": 100}).json()["people"]
-    assert client.get("/v1/people/person-07/facts").status_code == 404
+    assert "person-07" not in client.get("/v1/users", params={"limit": 100}).json()["users"]
+    assert client.get("/v1/users/person-07/facts").status_code == 404

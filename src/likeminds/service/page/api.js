@@ -1,6 +1,6 @@
 // Calls to the service: with the visitor's own token for their own data, else with the key.
 
-const TOKEN = "likeminds-person", KEY = "likeminds-key";
+const TOKEN = "likeminds-user", KEY = "likeminds-key";
 
 export class Problem extends Error {
   constructor(status, detail) {
@@ -13,8 +13,8 @@ export const me = {
   get() {
     try { return JSON.parse(localStorage.getItem(TOKEN)); } catch { return null; }
   },
-  set(person) {
-    if (person) localStorage.setItem(TOKEN, JSON.stringify(person));
+  set(user) {
+    if (user) localStorage.setItem(TOKEN, JSON.stringify(user));
     else localStorage.removeItem(TOKEN);
   },
 };
@@ -45,14 +45,14 @@ const query = (given) => new URLSearchParams(Object.entries(given).filter(([, v]
 export const get = (path, given = {}, options = {}) => call("GET", `${path}?${query(given)}`, options);
 export const post = (path, body, options = {}) => call("POST", path, { ...options, body });
 export const remove = (path, options = {}) => call("DELETE", path, options);
-export const personPath = (suffix) => `/v1/people/${encodeURIComponent(me.get().user)}/${suffix}`;
+export const userPath = (suffix) => `/v1/users/${encodeURIComponent(me.get().user)}/${suffix}`;
 export const picture = (item) => `/v1/picture?${query({ item })}`;
 
 // Somebody new, unless this browser has taught the service before and is still known there.
 export async function join() {
   if (me.get()) {
     try {
-      await get(personPath("labels"), {}, { own: true });
+      await get(userPath("labels"), {}, { own: true });
       return;
     } catch (problem) {
       if (![401, 403, 404].includes(problem.status)) throw problem;

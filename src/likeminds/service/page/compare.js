@@ -1,7 +1,7 @@
 // Part 2: two people side by side, or a person and what all agree on.
 
 import { get, join, me, post } from "./api.js";
-import { capital, el, isNamed, levelBar, number, peopleMap, percent, put, say, things, words } from "./dom.js";
+import { capital, el, isNamed, levelBar, number, userMap, percent, put, say, things, words } from "./dom.js";
 
 const ALL = "\u0000all", YOU = "\u0000you";
 
@@ -10,10 +10,10 @@ export async function compare(room, { attribute, model, wording }) {
   const visitor = model.access === "visitors";
   const [map, known] = await Promise.all([
     get("/v1/map", { attribute }),
-    visitor ? { people: [] } : get("/v1/people", { limit: 500 }),
+    visitor ? { users: [] } : get("/v1/users", { limit: 500 }),
   ]);
-  const people = known.people.filter((name) => name !== me.get().user);
-  const names = new Map([[YOU, "you"], [ALL, "the consensus"], ...people.map((name) => [name, name])]);
+  const users = known.users.filter((name) => name !== me.get().user);
+  const names = new Map([[YOU, "you"], [ALL, "the consensus"], ...users.map((name) => [name, name])]);
   const result = el("div", { "aria-live": "polite" });
   const select = (id, label, value) => el("label", {}, label, el("select", { id, onchange: look },
     [...names].map(([code, name]) => el("option", { value: code, selected: code === value }, capital(name)))));
@@ -46,11 +46,11 @@ export async function compare(room, { attribute, model, wording }) {
           el("h3", { id: "alike" }, "How alike they rank"),
           el("p", { class: "big", id: "likeness" }, found.likeness.toFixed(2)),
           el("p", { class: "soft" }, `1 is the same ranking, −1 the reverse: ${meaning}.`),
-          el("h3", {}, capital(a)), levelBar(found.standing[0].standing, capital(a)),
-          el("h3", {}, capital(b)), levelBar(found.standing[1].standing, capital(b))),
+          el("h3", {}, capital(a)), levelBar(found.profiles[0].level_shares, capital(a)),
+          el("h3", {}, capital(b)), levelBar(found.profiles[1].level_shares, capital(b))),
         el("section", { class: "card", "aria-labelledby": "where" },
           el("h3", { id: "where" }, "Where they stand"),
-          peopleMap(map, found.standing.map((one, i) => ({ name: capital([a, b][i]), at: one.coordinates }))))),
+          userMap(map, found.profiles.map((one, i) => ({ name: capital([a, b][i]), at: one.coordinates }))))),
       el("p", { class: "soft small" }, `Below each ${wording.noun}: the share of all ${wording.noun}s that it beats, for ${a} / for ${b}.`),
       el("div", { class: "cards" },
         list("both", `What both ${wording.many}`, found.both_like),

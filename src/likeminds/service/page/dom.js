@@ -71,7 +71,7 @@ export function levelBar(shares, whose) {
 
 // The map of people, each a dot in the colour of their school, some with a name: on a plane, or
 // heaped up along the one axis that divides them.
-export function peopleMap(map, marked) {
+export function userMap(map, marked) {
   if (!map.axes.length) return el("p", { class: "soft" }, `People rank alike, as far as these labels show.${map.thresholds_differ ? " They differ in how readily they say yes." : ""}`);
   const line = map.axes.length === 1, several = map.names.length > 1;
   const all = line ? [...map.points, ...marked.map((one) => [one.at[0], 0])] : [...map.points, ...marked.map((one) => one.at)];

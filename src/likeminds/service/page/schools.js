@@ -1,7 +1,7 @@
 // Part 3: what each school stands for, what divides them, and what all agree on.
 
 import { get } from "./api.js";
-import { el, peopleMap, percent, put, sentence, things } from "./dom.js";
+import { el, userMap, percent, put, sentence, things } from "./dom.js";
 
 export async function schools(room, { attribute, wording }) {
   const given = { attribute };
@@ -14,16 +14,16 @@ export async function schools(room, { attribute, wording }) {
   ]);
   const several = found.schools.length > 0;
   const title = several
-    ? `${found.schools.length} schools of thought among ${found.people} people`
+    ? `${found.schools.length} schools of thought among ${found.users} people`
     : found.axes.length
-    ? `No separate schools: ${found.people} people differ gradually`
-    : `No difference between rankings that these labels can show: ${found.people} people`;
+    ? `No separate schools: ${found.users} people differ gradually`
+    : `No difference between rankings that these labels can show: ${found.users} people`;
   const shares = (one) => (several && one.by_school ? one.by_school.map((share, i) => `${i + 1}: ${percent(share)}`).join(", ") : `spread ${one.spread.toFixed(2)}`);
   put(room,
     el("h2", {}, title),
     several ? el("p", { class: "soft" }, `When people are drawn again, the division comes back with an agreement of ${found.agreement.toFixed(2)} (1 is always).`) : found.axes.length ? axes() : null,
     el("div", { class: "grid" },
-      el("section", { class: "card", "aria-labelledby": "people" }, el("h3", { id: "people" }, "The people"), peopleMap(map, [])),
+      el("section", { class: "card", "aria-labelledby": "people" }, el("h3", { id: "people" }, "The people"), userMap(map, [])),
       el("div", {},
         list("agreed", "What all agree on", agreed.items, (one) => `${wording.yes}: ${percent(one.share)}`, "The model has kept no labels to tell."),
         list("divides", several ? `What divides them (${wording.yes.toLowerCase()}, by school)` : "What divides them", divisive.items, shares, "Nothing that these labels show."))),

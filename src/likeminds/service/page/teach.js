@@ -1,7 +1,7 @@
 // Part 1: the visitor answers, and everything beside it moves with every answer.
 
-import { get, join, me, personPath, picture, post, remove } from "./api.js";
-import { briefly, called, capital, el, expectation, isNamed, levelBar, peopleMap, percent, put, say, sentence, svg, thumb, words } from "./dom.js";
+import { get, join, me, userPath, picture, post, remove } from "./api.js";
+import { briefly, called, capital, el, expectation, isNamed, levelBar, userMap, percent, put, say, sentence, svg, thumb, words } from "./dom.js";
 
 // Answers after which enough is known; grades that are buttons, others are on a slider.
 const ENOUGH = 20, BUTTONS = 11;
@@ -21,14 +21,14 @@ export async function teach(room, { attribute, model, wording }) {
       attribute, limit: 8, intervals: "ranks", ask: Math.min(skipped.size + 1, 100),
       exclude_labelled: true,
     };
-    view = await get(personPath("view"), given, { own: true });
+    view = await get(userPath("view"), given, { own: true });
     show();
   }
 
   const asked = () => view.ask.items.find((one) => !skipped.has(one.item));
 
   async function tell(item, label) {
-    await post(personPath("labels"), { labels: [{ item, attribute, label }] }, { own: true });
+    await post(userPath("labels"), { labels: [{ item, attribute, label }] }, { own: true });
   }
 
   // Answers by name: no and yes, or grades by their place.
@@ -45,7 +45,7 @@ export async function teach(room, { attribute, model, wording }) {
       say(votes && !graded ? "Passed." : "Skipped.");
     },
     async undo() {
-      const said = await get(personPath("labels"), {}, { own: true });
+      const said = await get(userPath("labels"), {}, { own: true });
       const mine = said.labels.filter((one) => one.attribute === attribute);
       if (!mine.length) { say("There is no answer to take back."); return; }
       await tell(mine.at(-1).item, null);
@@ -54,7 +54,7 @@ export async function teach(room, { attribute, model, wording }) {
       say(`Taken back. ${count()}.`);
     },
     async forget() {
-      await remove(personPath("data"), { own: true });
+      await remove(userPath("data"), { own: true });
       me.set(null);
       await join();
       skipped.clear();
@@ -73,7 +73,7 @@ export async function teach(room, { attribute, model, wording }) {
     if (!one) return;
     await tell(one.item, given.label);
     await look();
-    const closest = view.standing.school === null ? "" : ` Closest to school ${view.standing.school}.`;
+    const closest = view.profile.school === null ? "" : ` Closest to school ${view.profile.school}.`;
     say(`${given.text}: ${sentence(briefly(one))} ${count()}.${closest}`);
   }
 
@@ -92,7 +92,7 @@ export async function teach(room, { attribute, model, wording }) {
     }
   }
 
-  const count = () => `${view.standing.labels} ${view.standing.labels === 1 ? "answer" : "answers"}`;
+  const count = () => `${view.profile.labels} ${view.profile.labels === 1 ? "answer" : "answers"}`;
 
   function show() {
     const focused = document.activeElement?.dataset?.action;
@@ -103,11 +103,11 @@ export async function teach(room, { attribute, model, wording }) {
       graded ? grades(!one) : null,
       el("div", { class: "answers" },
         graded ? null : answers.map(({ name, text }) => button(name, text, text[0], !one)),
-        button("skip", wording.skip, wording.skip[0], !one), button("undo", "Undo", "U", !view.standing.labels)),
-      el("p", { class: "soft small", id: "count" }, `${count()}. ${view.standing.labels < ENOUGH ? "It asks for what tells it most about you." : "It knows you quite well by now."}`),
-      el("progress", { max: ENOUGH, value: Math.min(view.standing.labels, ENOUGH), "aria-label": "Progress" }),
-      el("div", { class: "row" }, button("forget", "Delete my answers", null, !view.standing.labels)));
-    put(beside, ranking(), standing());
+        button("skip", wording.skip, wording.skip[0], !one), button("undo", "Undo", "U", !view.profile.labels)),
+      el("p", { class: "soft small", id: "count" }, `${count()}. ${view.profile.labels < ENOUGH ? "It asks for what tells it most about you." : "It knows you quite well by now."}`),
+      el("progress", { max: ENOUGH, value: Math.min(view.profile.labels, ENOUGH), "aria-label": "Progress" }),
+      el("div", { class: "row" }, button("forget", "Delete my answers", null, !view.profile.labels)));
+    put(beside, ranking(), profile());
     if (focused) question.querySelector(`[data-action="${focused}"]`)?.focus();
   }
 
@@ -174,12 +174,12 @@ export async function teach(room, { attribute, model, wording }) {
       svg("circle", { class: "dot", cx: at(one.rank), cy: 8, r: 4 }));
   }
 
-  function standing() {
-    const { standing: place } = view;
+  function profile() {
+    const { profile: place } = view;
     const several = place.school !== null;
     return el("section", { class: "card", "aria-labelledby": "place" },
       el("h2", { id: "place" }, "Your place among the people"),
-      peopleMap(map, [{ name: "You", at: place.coordinates }]),
+      userMap(map, [{ name: "You", at: place.coordinates }]),
       !place.labels
         ? el("p", { id: "school" }, several ? "Nothing is known about you yet: each school is as likely as it is large." : "Nothing is known about you yet.")
         : several
@@ -187,7 +187,7 @@ export async function teach(room, { attribute, model, wording }) {
         : map.axes.length
         ? el("p", { id: "school" }, "People differ gradually here: there are no separate schools.")
         : null,
-      el("h3", {}, "What your ranking is made of"), levelBar(place.standing, "Your ranking is made of"));
+      el("h3", {}, "What your ranking is made of"), levelBar(place.level_shares, "Your ranking is made of"));
   }
 
   function onKey(event) {

@@ -13,7 +13,14 @@ from likeminds.service.catalogue import UnknownNameError, read_picture
 from likeminds.service.errors import ProblemError, documented
 from likeminds.service.keys import Role
 from likeminds.service.queries import Queries, best, features_of
-from likeminds.service.schemas import Asked, AskedItem, AskedSchool, Facts, Paged, Search
+from likeminds.service.schemas import (
+    AttributeQuery,
+    Facts,
+    ItemQuery,
+    PageQuery,
+    SchoolQuery,
+    SearchQuery,
+)
 from likeminds.service.scoring import AttributeScorer
 
 router = APIRouter(prefix="/v1", tags=["crowd"], responses=documented(404))
@@ -31,7 +38,7 @@ def model(queries: Queries) -> dict[str, Any]:
         "title": state.settings.title,
         "generation": current.generation,
         "ranker": current.card["ranker"],
-        "people": len(current.model.users_),
+        "users": len(current.model.users_),
         "items": len(current.catalogue),
         "attributes": current.attributes,
         "wording": {name: _wording(one) for name, one in current.scorers.items()},
@@ -48,7 +55,7 @@ def _wording(scorer: AttributeScorer) -> dict[str, Any]:
     """Return how a page asks about items: the question, the answers, and words for both."""
     verb, scale = scorer.chosen.verb, scorer.scale
     votes = verb.words == "agree with it"
-    # Who is asked has not been offered any choice.
+    # Who is request has not been offered any choice.
     chooses = verb == Verb.of("choose")
     asks = verb.conditional if chooses else verb
     cut = None if scale.reading is None else scale.reading.threshold
@@ -73,23 +80,23 @@ def _wording(scorer: AttributeScorer) -> dict[str, Any]:
 
 
 @router.get("/items", response_model=Facts)
-def items(asked: Annotated[Search, Query()], queries: Queries) -> dict[str, Any]:
+def items(query: Annotated[SearchQuery, Query()], queries: Queries) -> dict[str, Any]:
     """List items whose ids or texts hold a text."""
-    catalogue, wanted = queries.current.catalogue, asked.q.lower()
+    catalogue, wanted = queries.current.catalogue, query.q.lower()
     places = [
         place
         for place, name in enumerate(catalogue.names)
         if wanted in name.lower() or wanted in catalogue.texts.get(name, "").lower()
     ]
-    page = places[asked.offset : asked.offset + asked.limit]
+    page = places[query.offset : query.offset + query.limit]
     return {"total": len(places), "items": [catalogue.facts(place) for place in page]}
 
 
 @router.get("/item", response_model=Facts)
-def item(asked: Annotated[AskedItem, Query()], queries: Queries) -> dict[str, Any]:
+def item(query: Annotated[ItemQuery, Query()], queries: Queries) -> dict[str, Any]:
     """Say how an item is seen by all, and by each school."""
-    scorer = queries.current.scorer(asked.attribute)
-    place = scorer.catalogue.position(asked.item)
+    scorer = queries.current.scorer(query.attribute)
+    place = scorer.catalogue.position(query.item)
     facts = scorer.catalogue.facts(place)
     try:
         found = scorer.explanation.item(scorer.catalogue.ids.tolist()[place])
@@ -103,25 +110,25 @@ def item(asked: Annotated[AskedItem, Query()], queries: Queries) -> dict[str, An
 
 
 @router.get("/picture", responses={200: {"content": {"image/*": {}}}}, response_class=Response)
-def picture(asked: Annotated[AskedItem, Query()], state: State) -> Response:
+def picture(query: Annotated[ItemQuery, Query()], state: State) -> Response:
     """Return the picture of an item, if it has one in the folder of pictures.
 
     Pictures are no secret: an image on a page shows no key.
     """
     catalogue = state.current.catalogue
-    catalogue.position(asked.item)
-    file = catalogue.picture_of(asked.item)
+    catalogue.position(query.item)
+    file = catalogue.picture_of(query.item)
     found = None if file is None else read_picture(file)
     if found is None:
-        raise ProblemError(404, f"There is no picture of {asked.item!r}.")
+        raise ProblemError(404, f"There is no picture of {query.item!r}.")
     content, kind = found
     return Response(content, media_type=kind, headers={"cache-control": "private, max-age=3600"})
 
 
 @router.get("/schools", response_model=Facts)
-def schools(asked: Annotated[Asked, Query()], queries: Queries) -> dict[str, Any]:
+def schools(query: Annotated[AttributeQuery, Query()], queries: Queries) -> dict[str, Any]:
     """Say which schools of thought there are, what all agree on, and what divides them."""
-    scorer = queries.current.scorer(asked.attribute)
+    scorer = queries.current.scorer(query.attribute)
     catalogue, found = scorer.catalogue, scorer.explanation.crowd()
     for one in found["schools"]:
         one["typical"] = [
@@ -136,13 +143,13 @@ def schools(asked: Annotated[Asked, Query()], queries: Queries) -> dict[str, Any
 
 
 @router.get("/school", response_model=Facts)
-def school(asked: Annotated[AskedSchool, Query()], queries: Queries) -> dict[str, Any]:
+def school(query: Annotated[SchoolQuery, Query()], queries: Queries) -> dict[str, Any]:
     """Say what one school stands for, and, to those who may know, who is in it."""
-    explained = queries.current.scorer(asked.attribute).explanation
+    explained = queries.current.scorer(query.attribute).explanation
     numbers = [str(one.number) for one in explained.schools]
-    if str(asked.number) not in numbers:
-        raise UnknownNameError("school", str(asked.number), numbers)
-    found = explained.school(asked.number)
+    if str(query.number) not in numbers:
+        raise UnknownNameError("school", str(query.number), numbers)
+    found = explained.school(query.number)
     members = [str(one) for one in found.pop("members")]
     if queries.caller.role >= Role.READ:
         found["members"] = [name for name in members if queries.state.knows(name)]
@@ -150,24 +157,24 @@ def school(asked: Annotated[AskedSchool, Query()], queries: Queries) -> dict[str
 
 
 @router.get("/agreed", response_model=Facts)
-def agreed(asked: Annotated[Paged, Query()], queries: Queries) -> dict[str, Any]:
+def agreed(query: Annotated[PageQuery, Query()], queries: Queries) -> dict[str, Any]:
     """List the items that every school likes, the most liked first."""
-    return _about_items("agreed", asked, queries)
+    return _about_items("agreed", query, queries)
 
 
 @router.get("/divisive", response_model=Facts)
-def divisive(asked: Annotated[Paged, Query()], queries: Queries) -> dict[str, Any]:
+def divisive(query: Annotated[PageQuery, Query()], queries: Queries) -> dict[str, Any]:
     """List the items that divide people most; none where people rank alike."""
-    return _about_items("divisive", asked, queries)
+    return _about_items("divisive", query, queries)
 
 
 @router.get("/map", response_model=Facts)
-def people_map(asked: Annotated[Asked, Query()], queries: Queries) -> dict[str, Any]:
+def user_map(query: Annotated[AttributeQuery, Query()], queries: Queries) -> dict[str, Any]:
     """Return where people stand, without saying who they are.
 
     Along one axis, the second coordinate counts the people at the same place.
     """
-    found = queries.current.scorer(asked.attribute).explanation.schools
+    found = queries.current.scorer(query.attribute).explanation.schools
     step = max(1, -(-len(found.user_ids) // _ON_MAP))
     shown = np.arange(len(found.user_ids)) % step == 0
     axes = [{"low": axis.low, "high": axis.high} for axis in found.axes[: n_dimensions(found)]]
@@ -180,22 +187,22 @@ def people_map(asked: Annotated[Asked, Query()], queries: Queries) -> dict[str, 
     }
 
 
-@router.get("/people", response_model=Facts)
-def users(asked: Annotated[Search, Query()], queries: Queries) -> dict[str, Any]:
+@router.get("/users", response_model=Facts)
+def users(query: Annotated[SearchQuery, Query()], queries: Queries) -> dict[str, Any]:
     """List the people the model knows."""
     queries.caller.require(Role.READ)
-    wanted = asked.q.lower()
+    wanted = query.q.lower()
     total, shown = 0, []
     for name in queries.current.names(queries.state.forgotten):
         if wanted in name.lower():
-            if asked.offset <= total < asked.offset + asked.limit:
+            if query.offset <= total < query.offset + query.limit:
                 shown.append(name)
             total += 1
-    return {"total": total, "people": shown}
+    return {"total": total, "users": shown}
 
 
-def _about_items(which: str, asked: Paged, queries: Queries) -> dict[str, Any]:
-    scorer = queries.current.scorer(asked.attribute)
+def _about_items(which: str, query: PageQuery, queries: Queries) -> dict[str, Any]:
+    scorer = queries.current.scorer(query.attribute)
     explained, catalogue = scorer.explanation, scorer.catalogue
     found, items = explained.schools, explained.items
     assert items is not None
@@ -208,7 +215,7 @@ def _about_items(which: str, asked: Paged, queries: Queries) -> dict[str, Any]:
     key = spread if which == "divisive" or soft is None else soft.at_least
     total = len(items) if which == "agreed" or found.axes else 0
     rows = []
-    for place in best(key, min(asked.offset + asked.limit, total))[asked.offset :].tolist():
+    for place in best(key, min(query.offset + query.limit, total))[query.offset :].tolist():
         facts = catalogue.facts(catalogue.position(str(items.ids[place])))
         facts["spread"] = float(spread[place])
         rows.append(facts if soft is None else facts | soft.of_row(int(items.rows[place])))

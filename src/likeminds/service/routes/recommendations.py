@@ -31,45 +31,45 @@ _VISIBLE = 0.005
 
 
 @router.post("/rank")
-def rank(asked: RankRequest, queries: Queries) -> RankingResponse:
+def rank(request: RankRequest, queries: Queries) -> RankingResponse:
     """Rank items for a person, or by what all agree on."""
-    queries.refuse_large(len(asked.only or ()) + len(asked.exclude) + asked.limit)
-    return queries.rank(asked)
+    queries.refuse_large(len(request.only or ()) + len(request.exclude) + request.limit)
+    return queries.rank(request)
 
 
 @router.post("/rank/batch")
-def rank_batch(asked: RankBatch, queries: Queries) -> RankingsResponse:
+def rank_batch(request: RankBatch, queries: Queries) -> RankingsResponse:
     """Rank items for several people at once, all by the same generation of the model."""
-    queries.refuse_large(sum(one.limit for one in asked.requests))
-    return RankingsResponse(rankings=[queries.rank(one) for one in asked.requests])
+    queries.refuse_large(sum(one.limit for one in request.requests))
+    return RankingsResponse(rankings=[queries.rank(one) for one in request.requests])
 
 
 @router.post("/score")
-def score(asked: ScoreRequest, queries: Queries) -> Scores:
+def score(request: ScoreRequest, queries: Queries) -> Scores:
     """Score given items for a person."""
-    queries.refuse_large(len(asked.items))
-    return queries.score(asked)
+    queries.refuse_large(len(request.items))
+    return queries.score(request)
 
 
 @router.post("/score/batch")
-def score_batch(asked: ScoreBatch, queries: Queries) -> ScoresBatch:
+def score_batch(request: ScoreBatch, queries: Queries) -> ScoresBatch:
     """Score given items for several people at once."""
-    queries.refuse_large(sum(len(one.items) for one in asked.requests))
-    return ScoresBatch(answers=[queries.score(one) for one in asked.requests])
+    queries.refuse_large(sum(len(one.items) for one in request.requests))
+    return ScoresBatch(answers=[queries.score(one) for one in request.requests])
 
 
 @router.post("/explain")
-def explain(asked: ExplainRequest, queries: Queries) -> Explained:
+def explain(request: ExplainRequest, queries: Queries) -> Explained:
     """Say why an item has its score: consensus + group + personal (+ item), by feature."""
-    return queries.explain(asked)
+    return queries.explain(request)
 
 
 @router.post("/compare", response_model=Facts)
-def compare(asked: CompareRequest, queries: Queries) -> dict[str, Any]:
+def compare(request: CompareRequest, queries: Queries) -> dict[str, Any]:
     """Compare two people: how alike they rank, and where they differ."""
-    scorer = queries.current.scorer(asked.attribute)
+    scorer = queries.current.scorer(request.attribute)
     catalogue, explained = scorer.catalogue, scorer.explanation
-    profiles = [queries.profile(scorer, user) for user in (asked.a, asked.b)]
+    profiles = [queries.profile(scorer, user) for user in (request.a, request.b)]
     scores = [scorer.scores(profile) for profile in profiles]
     first, second = map(_beaten, scores)
     spread = float(scores[0].std() * scores[1].std())
@@ -84,13 +84,13 @@ def compare(asked: CompareRequest, queries: Queries) -> dict[str, Any]:
         ]
 
     return {
-        "a": asked.a,
-        "b": asked.b,
+        "a": request.a,
+        "b": request.b,
         "attribute": scorer.attribute or None,
         "likeness": covariance / spread if spread else 0.0,
-        "standing": [
-            queries.standing(user, profile)
-            for user, profile in zip((asked.a, asked.b), profiles, strict=True)
+        "profiles": [
+            queries.describe(user, profile)
+            for user, profile in zip((request.a, request.b), profiles, strict=True)
         ],
         "both_like": facts(best(np.minimum(first, second), _SHOWN)),
         "a_prefers": facts(_differing(first - second)),

@@ -14,31 +14,31 @@ from likeminds.service.errors import ProblemError, documented
 from likeminds.service.keys import Role, hashed, new_token
 from likeminds.service.queries import Queries
 from likeminds.service.schemas import (
-    Asked,
-    AskedNext,
-    AskedRanking,
-    AskedView,
-    AskNext,
+    AttributeQuery,
     Created,
     Deleted,
     Facts,
     Name,
     NewLabels,
-    NewPerson,
+    NewUser,
+    NextItems,
+    NextItemsQuery,
+    Profile,
+    RankingQuery,
     RankingResponse,
     RankRequest,
-    Standing,
     Stored,
     StoredData,
     StoredLabel,
     StoredLabels,
     View,
+    ViewQuery,
     WriteKey,
 )
 from likeminds.service.scoring import UnableError
 from likeminds.service.store import Answer, Label, insert_user, write_labels
 
-router = APIRouter(prefix="/v1", tags=["people"], responses=documented(404, 409))
+router = APIRouter(prefix="/v1", tags=["users"], responses=documented(404, 409))
 
 IdempotencyKey = Annotated[
     WriteKey | None,
@@ -48,13 +48,13 @@ IdempotencyKey = Annotated[
 
 @router.post("/newcomers", status_code=201)
 def create(
-    asked: NewPerson, queries: Queries, response: Response, idempotency_key: IdempotencyKey = None
+    request: NewUser, queries: Queries, response: Response, idempotency_key: IdempotencyKey = None
 ) -> Created:
     """Add a new user, and return the token that opens their labels, which is shown once."""
     state, caller = queries.state, queries.caller
-    if not (state.settings.visitors and caller.token is None and asked.user is None):
+    if not (state.settings.visitors and caller.token is None and request.user is None):
         caller.require(Role.WRITE)
-    user = asked.user or f"n-{secrets.token_hex(8)}"
+    user = request.user or f"n-{secrets.token_hex(8)}"
     there = ProblemError(409, f"There is a user {user!r} already.")
     if state.knows(user):
         raise there
@@ -66,7 +66,7 @@ def create(
         # The token is stored as a hash only, so it is not part of what is repeated.
         return Answer(201, json.dumps({"user": user}))
 
-    body = _once(queries, response, idempotency_key, ["new", asked.user], write, user)
+    body = _once(queries, response, idempotency_key, ["new", request.user], write, user)
     if response.headers.get("Idempotent-Replay"):
         user = str(body["user"])
         if caller.role < Role.WRITE:
@@ -76,10 +76,10 @@ def create(
     return Created(user=user, token=token)
 
 
-@router.post("/people/{user:path}/labels")
+@router.post("/users/{user:path}/labels")
 def add_labels(
     user: Name,
-    asked: NewLabels,
+    request: NewLabels,
     queries: Queries,
     response: Response,
     idempotency_key: IdempotencyKey = None,
@@ -90,10 +90,10 @@ def add_labels(
     request may be repeated; with an Idempotency-Key it gets the same answer.
     """
     state, current = queries.state, queries.current
-    queries.refuse_large(len(asked.labels))
+    queries.refuse_large(len(request.labels))
     queries.caller.require_user(state, user, Role.WRITE)
     rows: list[tuple[str, str, float | None]] = []
-    for one in asked.labels:
+    for one in request.labels:
         scorer = current.scorer(one.attribute)
         scorer.catalogue.position(one.item)
         position = current.position(scorer, user, state.forgotten)
@@ -109,7 +109,7 @@ def add_labels(
 
     def write(session: Session) -> Answer:
         write_labels(session, user, rows)
-        count = "SELECT COUNT(*) FROM labels WHERE person = ? AND label IS NOT NULL"
+        count = "SELECT COUNT(*) FROM labels WHERE user_id = ? AND label IS NOT NULL"
         labels = int(session.run(count, [user])[0][0])
         return Answer(200, json.dumps({"user": user, "stored": len(rows), "labels": labels}))
 
@@ -118,7 +118,7 @@ def add_labels(
     return Stored(**body)
 
 
-@router.get("/people/{user:path}/labels")
+@router.get("/users/{user:path}/labels")
 def labels(user: Name, queries: Queries) -> StoredLabels:
     """Return the stored labels of a user."""
     queries.caller.require_user(queries.state, user, Role.WRITE)
@@ -128,44 +128,48 @@ def labels(user: Name, queries: Queries) -> StoredLabels:
     return StoredLabels(user=user, labels=_in_answers(queries, found or []))
 
 
-@router.get("/people/{user:path}/next")
-def next_items(user: Name, asked: Annotated[AskedNext, Query()], queries: Queries) -> AskNext:
+@router.get("/users/{user:path}/next")
+def next_items(
+    user: Name, query: Annotated[NextItemsQuery, Query()], queries: Queries
+) -> NextItems:
     """Return the items whose labels are most informative about a user."""
-    profile = queries.profile(queries.current.scorer(asked.attribute), user)
-    return queries.ask(user, profile, asked.limit)
+    profile = queries.profile(queries.current.scorer(query.attribute), user)
+    return queries.next_items(user, profile, query.limit)
 
 
-@router.get("/people/{user:path}/ranking")
+@router.get("/users/{user:path}/ranking")
 def ranking(
-    user: Name, asked: Annotated[AskedRanking, Query()], queries: Queries
+    user: Name, query: Annotated[RankingQuery, Query()], queries: Queries
 ) -> RankingResponse:
     """Return a user's ranking, with intervals."""
-    return queries.rank(RankRequest(user=user, **asked.model_dump()))
+    return queries.rank(RankRequest(user=user, **query.model_dump()))
 
 
-@router.get("/people/{user:path}/standing")
-def standing(user: Name, asked: Annotated[Asked, Query()], queries: Queries) -> Standing:
+@router.get("/users/{user:path}/profile")
+def profile(user: Name, query: Annotated[AttributeQuery, Query()], queries: Queries) -> Profile:
     """Return a user's school, position on the map, and shares of the levels."""
-    return queries.standing(user, queries.profile(queries.current.scorer(asked.attribute), user))
+    return queries.describe(user, queries.profile(queries.current.scorer(query.attribute), user))
 
 
-@router.get("/people/{user:path}/view")
-def view(user: Name, asked: Annotated[AskedView, Query()], queries: Queries) -> View:
-    """Return ranking, standing and the items to ask about next, by the same labels and model."""
-    profile = queries.profile(queries.current.scorer(asked.attribute), user)
-    request = RankRequest(user=user, **asked.model_dump(exclude={"ask"}))
+@router.get("/users/{user:path}/view")
+def view(user: Name, query: Annotated[ViewQuery, Query()], queries: Queries) -> View:
+    """Return ranking, profile and the items to ask about next, by the same labels and model."""
+    profile = queries.profile(queries.current.scorer(query.attribute), user)
+    request = RankRequest(user=user, **query.model_dump(exclude={"ask"}))
     return View(
-        standing=queries.standing(user, profile),
+        profile=queries.describe(user, profile),
         ranking=queries.rank(request, profile),
-        ask=queries.ask(user, profile, asked.ask),
+        ask=queries.next_items(user, profile, query.ask),
     )
 
 
-@router.get("/people/{user:path}/facts", response_model=Facts)
-def facts(user: Name, asked: Annotated[Asked, Query()], queries: Queries) -> dict[str, Any]:
+@router.get("/users/{user:path}/facts", response_model=Facts)
+def facts(
+    user: Name, query: Annotated[AttributeQuery, Query()], queries: Queries
+) -> dict[str, Any]:
     """Return what a user of the model wants differently, and their best items."""
     queries.caller.require(Role.READ)
-    scorer = queries.current.scorer(asked.attribute)
+    scorer = queries.current.scorer(query.attribute)
     if queries.current.position(scorer, user, queries.state.forgotten) is None:
         raise queries.unknown(user)
     user_id, explained = queries.current.users[user], scorer.explanation
@@ -177,23 +181,23 @@ def facts(user: Name, asked: Annotated[Asked, Query()], queries: Queries) -> dic
     return explained.user(user_id)
 
 
-@router.get("/people/{user:path}/data")
+@router.get("/users/{user:path}/data")
 def export(user: Name, queries: Queries) -> StoredData:
     """Return all that is stored about a user."""
     queries.caller.require_user(queries.state, user, Role.ADMIN)
-    person, rows = queries.state.store.person(user), queries.state.store.labels_of(user)
+    stored, rows = queries.state.store.user(user), queries.state.store.labels_of(user)
     in_model = queries.state.knows(user)
-    if person is None and not rows and not in_model:
+    if stored is None and not rows and not in_model:
         raise queries.unknown(user)
     return StoredData(
         user=user,
-        created=None if person is None else person.created,
+        created=None if stored is None else stored.created,
         labels=_in_answers(queries, rows),
         in_model=in_model,
     )
 
 
-@router.delete("/people/{user:path}/data")
+@router.delete("/users/{user:path}/data")
 def forget(user: Name, queries: Queries) -> Deleted:
     """Delete all that is stored about a user; the next refitted model omits them, too."""
     state = queries.state
@@ -232,7 +236,7 @@ def _once(  # noqa: PLR0917 - one request
     queries: Queries,
     response: Response,
     key: str | None,
-    asked: object,
+    request: object,
     write: Callable[[Session], Answer],
     user: str,
 ) -> dict[str, Any]:
@@ -241,8 +245,8 @@ def _once(  # noqa: PLR0917 - one request
     if key is None:
         with store.database.transaction(writing=True) as session:
             return dict(json.loads(write(session).body))
-    digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
-    answer, is_replay = store.once(queries.caller.name, key, digest, write, person=user)
+    digest = hashlib.sha256(json.dumps(request).encode()).hexdigest()
+    answer, is_replay = store.once(queries.caller.name, key, digest, write, user=user)
     if is_replay:
         response.headers["Idempotent-Replay"] = "true"
     return dict(json.loads(answer.body))
