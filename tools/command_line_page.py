@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tools.screenshots import take
 
-from likeminds.cli._command import broken
+from likeminds.cli.main import broken
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

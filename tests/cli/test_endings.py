@@ -16,7 +16,7 @@ from rich.progress import Progress
 from commands import run
 from likeminds.cli import update
 from likeminds.cli._output import Output
-from likeminds.cli._signals import run_to_the_end
+from likeminds.cli.main import run_to_the_end
 
 pytestmark = pytest.mark.seconds
 
@@ -111,7 +111,7 @@ def test_a_signal_ends_a_fit_and_keeps_the_model(  # noqa: PLR0917
 def test_a_signal_while_an_object_goes_is_not_lost():
     script = """
 import signal, sys, time
-from likeminds.cli._signals import run_to_the_end
+from likeminds.cli.main import run_to_the_end
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Going:

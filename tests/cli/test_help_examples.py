@@ -7,7 +7,7 @@ import pytest
 
 from commands import commands_in, run, run_line
 from likeminds.cli import app
-from likeminds.cli._command import broken
+from likeminds.cli.main import broken
 
 NAMES = [command.name for command in app.registered_commands]
 

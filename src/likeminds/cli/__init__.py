@@ -1,10 +1,17 @@
 """The command line: ``likeminds COMMAND``.
 
-One small module per command. Nothing heavy is imported before a command runs, so that
-``--help`` answers at once.
+One small module per command. Nothing heavy is imported before a command runs, so ``--help``
+answers at once.
 """
 
-from likeminds.cli._command import app
-from likeminds.cli.main import main
+from importlib import import_module
+
+from likeminds.cli.main import app, main
+
+# The modules with commands, in the order in which the help lists them.
+for _module in ("start", "fit", "update", "evaluate", "agreement", "compare", "rank", "newcomer"):
+    import_module(f"likeminds.cli.{_module}")
+for _module in ("explain", "share", "serve", "check"):
+    import_module(f"likeminds.cli.{_module}")
 
 __all__ = ["app", "main"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from likeminds.cli._labels import label_reading
 from likeminds.cli._options import LabelOptions, LargeFitOptions
 from likeminds.cli._output import Output
-from likeminds.cli._signals import SignalledError
+from likeminds.cli.main import SignalledError
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

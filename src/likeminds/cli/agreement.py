@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from likeminds.cli._command import command
 from likeminds.cli._options import ComparisonOptions, LabelOptions, Seed, Table, option
 from likeminds.cli._output import Output, write_rows
+from likeminds.cli.main import command
 
 
 @command(

@@ -11,10 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from likeminds._version import __version__
-from likeminds.cli._command import command
 from likeminds.cli._options import SETTINGS, Seed, option
 from likeminds.cli._output import Output
-from likeminds.cli._signals import SignalledError
+from likeminds.cli.main import SignalledError, command
 
 # The package of each extra, and its purpose.
 _EXTRAS = {

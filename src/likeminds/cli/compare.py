@@ -4,9 +4,9 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from likeminds.cli._command import command
 from likeminds.cli._options import Folds, Jobs, LabelOptions, Seed, option
 from likeminds.cli._output import Output
+from likeminds.cli.main import command
 
 if TYPE_CHECKING:
     from likeminds.comparing.comparison import Comparison

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from likeminds.cli._command import DATA, FIT, command
 from likeminds.cli._options import ComparisonOptions, LabelOptions, Model, Seed, Table, option
 from likeminds.cli._output import Output, write_rows
+from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations

@@ -3,9 +3,9 @@
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-from likeminds.cli._command import DATA, FIT, command
 from likeminds.cli._options import Attribute, ItemOptions, Model, NSchools, Texts, option
 from likeminds.cli._output import Output
+from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
     from likeminds.cli._items import ModelItems

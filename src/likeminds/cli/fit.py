@@ -7,7 +7,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from likeminds.cli._command import DATA, FIT, command
 from likeminds.cli._options import (
     SETTINGS,
     ComparisonOptions,
@@ -20,6 +19,7 @@ from likeminds.cli._options import (
     option,
 )
 from likeminds.cli._output import Output
+from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

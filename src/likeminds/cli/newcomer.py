@@ -4,7 +4,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from likeminds.cli._command import DATA, FIT, command
 from likeminds.cli._options import (
     ComparisonOptions,
     LabelOptions,
@@ -16,6 +15,7 @@ from likeminds.cli._options import (
     option,
 )
 from likeminds.cli._output import Output
+from likeminds.cli.main import DATA, FIT, command
 from likeminds.cli.rank import Rows, as_rows, by_wish, show_rankings
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from likeminds.cli._command import DATA, FIT, command
 from likeminds.cli._options import (
     Attribute,
     ItemOptions,
@@ -17,6 +16,7 @@ from likeminds.cli._options import (
     option,
 )
 from likeminds.cli._output import Output, write_rows
+from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
     from likeminds._util.array_types import Float

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likeminds.cli._command import DATA, FIT, command
 from likeminds.cli._options import ItemOptions, Texts, option
 from likeminds.cli._output import Output
+from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
     from likeminds.service.demo_models import Demo

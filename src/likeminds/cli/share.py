@@ -4,9 +4,9 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from likeminds.cli._command import DATA, FIT, command
 from likeminds.cli._options import Attribute, LabelOptions, Model, NSchools, Texts, option
 from likeminds.cli._output import Output, write_rows
+from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
     from likeminds.data.connectors.write_back import ExportQuestion

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likeminds.cli._command import command
 from likeminds.cli._options import Seed, option
 from likeminds.cli._output import Output
+from likeminds.cli.main import command
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations

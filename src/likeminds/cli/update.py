@@ -4,10 +4,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from likeminds.cli._command import DATA, command
 from likeminds.cli._options import ComparisonOptions, LabelOptions, Model, option
 from likeminds.cli._output import Output
 from likeminds.cli.fit import by_attribute, learn_watched
+from likeminds.cli.main import DATA, command
 
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
