@@ -87,7 +87,7 @@ def test_what_one_person_praised_does_not_come_before_what_all_like():
     score = dict(zip(ids.tolist(), expected, strict=True))
     assert max(score[f"rare {i}"] for i in range(10)) > score["fair"]
     explained = Explanation.of_ranker(ranker)
-    best = [one["item"] for one in explained.crowd()["best"]]
+    best = [one["item"] for one in explained.population()["best"]]
     assert best == ranking.items[: len(best)].tolist()
     assert explained.user(0)["best_by_consensus"] == best
 

@@ -55,7 +55,7 @@ class TestWishes:
         assert sorted(wishes) != wishes
         told = agreed(ReportFacts(explained, households.annotations_, None, None)).split(", ")
         assert told == wishes[: len(told)]
-        assert [one["wish"] for one in explained.crowd()["consensus"]] == wishes
+        assert [one["wish"] for one in explained.population()["consensus"]] == wishes
 
     def test_the_strongest_carries_most_of_the_variance(self, crowd, explained):
         scores = crowd.features * explained.ranker.consensus_
@@ -76,7 +76,7 @@ class TestFacts:
         assert told == whole["schools"][0]
         person = explained.schools.members(1)[0]
         assert explained.user(person)["school"] == told
-        assert explained.crowd().items() >= whole.items()
+        assert explained.population().items() >= whole.items()
 
     def test_an_item_beats_as_many_for_a_school_as_the_school_says(self, explained):
         best = explained.schools[1].to_dict()["typical"][0]
@@ -86,7 +86,7 @@ class TestFacts:
 
     def test_all_of_it_is_plain(self, explained):
         person, item = explained.levels.users.tolist()[0], explained.items.ids.tolist()[0]
-        told = [explained.crowd(), explained.user(person), explained.item(item)]
+        told = [explained.population(), explained.user(person), explained.item(item)]
         assert json.loads(json.dumps(told))[1]["user"] == person
 
     def test_who_is_not_there_has_no_facts(self, explained):
@@ -97,7 +97,7 @@ class TestFacts:
 
     def test_without_items_there_are_words_still(self, explained):
         bare = Explanation(explained.ranker)
-        assert bare.crowd()["items"] == 0
+        assert bare.population()["items"] == 0
         assert "best" not in bare.user(3)
         assert bare.user(3)["differs"]
         with pytest.raises(KeyError):

@@ -26,7 +26,7 @@ def placing(ranker, crowd):
 def test_people_who_are_known_are_placed_where_they_are(placing):
     found = placing.place(placing.levels)
     np.testing.assert_allclose(found.coordinates, placing.schools.coordinates, atol=1e-8)
-    np.testing.assert_allclose(found.standing, placing.schools.standing, atol=1e-12)
+    np.testing.assert_allclose(found.level_shares, placing.schools.level_shares, atol=1e-12)
     np.testing.assert_allclose(found.membership.sum(axis=1), 1.0)
     same = found.membership.argmax(axis=1) == placing.schools.labels
     assert same.mean() > 0.95
@@ -43,7 +43,9 @@ def test_levels_of_one_person_are_those_of_the_crowd(ranker, placing):
 
 def test_somebody_without_labels_stands_for_the_consensus(ranker, placing):
     alone = levels_of_posterior(placing.levels, ranker, ranker.newcomer())
-    assert placing.place(alone).standing[0].tolist() == pytest.approx([1.0, 0.0, 0.0], abs=1e-12)
+    assert placing.place(alone).level_shares[0].tolist() == pytest.approx(
+        [1.0, 0.0, 0.0], abs=1e-12
+    )
 
 
 def test_labels_of_somebody_known_lead_a_newcomer_to_their_school(ranker, crowd, placing):

@@ -155,7 +155,7 @@ def test_several_labels_about_one_item_are_one_vote():
     )
     items = Items.of_annotations(said, np.random.default_rng(0))
     votes = VoteMatrices.of_annotations(said, np.array(["b", "a", "x"], dtype=object), items)
-    np.testing.assert_array_equal(votes.said.toarray(), [[1, 0], [1, 0], [0, 0]])
+    np.testing.assert_array_equal(votes.voted.toarray(), [[1, 0], [1, 0], [0, 0]])
     np.testing.assert_allclose(votes.yes.toarray(), [[1, 0], [0.75, 0], [0, 0]])
 
 
@@ -232,7 +232,7 @@ class TestNames:
 
 
 def test_everything_is_plain(ranker, found):
-    told = json.loads(json.dumps(Explanation.of_ranker(ranker).crowd()))
+    told = json.loads(json.dumps(Explanation.of_ranker(ranker).population()))
     first = told["agreed"][0]
     assert first["at_least"] <= min(first["by_school"])
     assert told["divisive"][0].keys() >= {"spread", "share", "by_school", "votes"}

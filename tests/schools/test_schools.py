@@ -132,8 +132,8 @@ def test_what_was_found_fits_together():
     assert [school.number for school in found] == [1, 2, 3]
     assert sum(school.size for school in found) == 120
     np.testing.assert_allclose(found.membership.sum(axis=1), 1)
-    np.testing.assert_allclose(found.standing.sum(axis=1), 1)
-    assert (found.standing >= 0).all()
+    np.testing.assert_allclose(found.level_shares.sum(axis=1), 1)
+    assert (found.level_shares >= 0).all()
     assert set(found.members(2)) == set(found.user_ids[found.labels == 1])
     assert found.of_user(found.members(2)[0]) is found[2]
     table = found.users()
@@ -231,7 +231,7 @@ def test_nobody_differs():
     assert len(found) == 0
     assert found.axes == ()
     assert "No difference between rankings that these labels can show" in repr(found)
-    np.testing.assert_array_equal(found.standing, np.tile([1.0, 0.0, 0.0], (12, 1)))
+    np.testing.assert_array_equal(found.level_shares, np.tile([1.0, 0.0, 0.0], (12, 1)))
     np.testing.assert_allclose([judged.value for judged in found.divisive], 0, atol=1e-9)
 
 

@@ -64,7 +64,7 @@ def test_unlabelled_items_are_those_a_person_would_like(crowd):
         assert facts["expected"] is None
         titles.add(len(facts["labelled"]))
     assert len(titles) > 1
-    without = Explanation(ranker, explained.items, said=said[said.users != 0])
+    without = Explanation(ranker, explained.items, labels=said[said.users != 0])
     assert without.user(0)["labelled"] == []
 
 
@@ -81,7 +81,7 @@ def test_log_odds_are_scores_and_intercepts(crowd):
 def test_everything_that_is_told_works(crowd, tmp_path):
     said, _, ranker = crowd
     explained = Explanation.of_ranker(ranker)
-    assert explained.crowd()["best"][0]["item"].startswith("s")
+    assert explained.population()["best"][0]["item"].startswith("s")
     assert explained.item("a3")["schools"][0]["beats"] > 0.5
     assert explained.user(0)["best"]
     page = write_report(ranker, tmp_path / "page.html", said, diagnostics=False).read_text()

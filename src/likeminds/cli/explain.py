@@ -155,5 +155,5 @@ def _facts(
         assert explained.items is not None  # or reading them has said so
         items = explained.items
         return explained.item(find_item(item, items.ids, dict(items.texts or {})))
-    crowd = explained.crowd()
+    crowd = explained.population()
     return crowd if explained.halves is None else crowd | {"halves": explained.halves.to_dict()}

@@ -189,7 +189,7 @@ def heatmap(
     -------
     matplotlib Figure
     """
-    levels = WeightLevels.of_ranker(ranker).alike(schools.spread)
+    levels = WeightLevels.of_ranker(ranker).normalised(schools.spread)
     unit = np.sqrt(schools.spread.diagonal())
     most = _MOST_FEATURES if images is None else _MOST_PICTURED
     users, features = _users_in_order(schools), _features_in_order(schools, most)

@@ -245,7 +245,7 @@ def standing_section(facts: ReportFacts) -> Section | None:
     found = facts.schools
     if found is None:
         return None
-    quantiles = np.quantile(found.standing, [0.1, 0.5, 0.9], axis=0).T
+    quantiles = np.quantile(found.level_shares, [0.1, 0.5, 0.9], axis=0).T
     rows = [
         [name, *(f"{value:.0%}" for value in row)]
         for name, row in zip(LEVELS, quantiles, strict=True)

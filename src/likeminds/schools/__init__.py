@@ -1,4 +1,4 @@
-"""Schools of thought: who thinks alike, on which features, and who stands alone."""
+"""Schools of thought: groups of users who rank alike, their features, and outliers."""
 
 from likeminds.schools.explanations import Explanation
 from likeminds.schools.find import find_schools

@@ -1,4 +1,4 @@
-"""Facts about a crowd, a user, a school or an item, as plain values for all outputs."""
+"""Facts about all users, one user, a school or an item, as plain values for all outputs."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -13,10 +13,11 @@ from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.rankers.capabilities import in_memory
+from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.ranking import best_of, expected_grades, repeated
 from likeminds.schools.find import find_schools, items_of, labels_of
 from likeminds.schools.items import Items
-from likeminds.schools.result import Facts, Schools, plain_items, plain_standing
+from likeminds.schools.result import Facts, Schools, named_shares, plain_items
 from likeminds.schools.school_names import are_named, are_telling, name_deviation, strengths, wishes
 from likeminds.schools.weight_levels import WeightLevels, as_ranker, likeness
 
@@ -37,7 +38,7 @@ class Explanation:
         The items, if they are known.
     n_schools : int or "auto"
         How many schools, as in `find_schools`.
-    said : Annotations or None
+    labels : Annotations or None
         Labels of the items; by default those that the ranker has kept.
 
     Examples
@@ -50,15 +51,15 @@ class Explanation:
     0.3
     """
 
-    ranker: Any
+    ranker: Ranker
     items: Items | None = None
     n_schools: int | str = "auto"
-    said: Annotations | None = None
+    labels: Annotations | None = None
 
     @classmethod
     def of_ranker(
         cls,
-        ranker: Any,
+        ranker: Ranker,
         annotations: Annotations | None = None,
         n_schools: int | str = "auto",
         texts: Mapping[Hashable, str] | None = None,
@@ -71,14 +72,14 @@ class Explanation:
     @cached_property
     def schools(self) -> Schools:
         """The schools, as `find_schools` finds them."""
-        return find_schools(self.ranker, self.items, self.n_schools, said=self.said)
+        return find_schools(self.ranker, self.items, self.n_schools, labels=self.labels)
 
     @cached_property
     def halves(self) -> Schools | None:
-        """The best two schools where people differ gradually and none stand apart; else None."""
+        """The best division in two if users differ gradually; else None."""
         if self.schools or not self.schools.axes or len(self.levels.users) < _FEWEST:
             return None
-        return find_schools(self.ranker, self.items, 2, said=self.said)
+        return find_schools(self.ranker, self.items, 2, labels=self.labels)
 
     @cached_property
     def levels(self) -> WeightLevels:
@@ -125,7 +126,7 @@ class Explanation:
     def _has_names(self) -> bool:
         return any(are_named([name]) for name in self.levels.feature_names)
 
-    def crowd(self) -> Facts:
+    def population(self) -> Facts:
         """Return facts about the consensus, and about how users differ."""
         n_items = 0 if self.items is None else len(self.items)
         facts: Facts = {"items": n_items, "consensus": self.consensus, "people_by": self.covariates}
@@ -137,7 +138,7 @@ class Explanation:
         return facts | self.schools.to_dict()
 
     def about_items(self, which: str) -> Facts:
-        """Return the share of the crowd, and of each school, that would say yes to each item.
+        """Return the share of all users, and of each school, that would say yes to each item.
 
         "agreed" sorts by the share that would say yes ``everywhere`` (in every school, or at both
         ends of what divides people), "divisive" by disagreement. ``liked_by_all`` counts the items
@@ -151,9 +152,9 @@ class Explanation:
                 "theirs, or a HierarchicalRanker that has learned log-odds. Keep the data with "
                 "the model, or give annotations."
             )
-        apart = items.disagreement(self.levels.coef, np.random.default_rng(0))
-        key = {"agreed": soft.at_least, "divisive": apart}[which]
-        judged = items.judged(key, len(items), apart)
+        disagreement = items.disagreement(self.levels.coef, np.random.default_rng(0))
+        key = {"agreed": soft.at_least, "divisive": disagreement}[which]
+        judged = items.judged(key, len(items), disagreement)
         plain = zip(plain_items(judged, "spread"), judged, strict=True)
         return {
             "which": which,
@@ -171,8 +172,8 @@ class Explanation:
         ``share`` is that of all disagreement; ``goes_with`` has the wishes of users with a
         standard deviation more of a number, or of a category.
         """
-        crowd = self.ranker._best_model._learned("prior_")
-        traits = None if crowd is None else crowd.traits
+        prior = self.ranker._best_model._learned("prior_")
+        traits = None if prior is None else prior.traits
         if traits is None:
             return []
         shares, shared = self.ranker._best_model.explained_by_users_, self.levels.consensus
@@ -182,7 +183,7 @@ class Explanation:
                 "share": share,
                 "goes_with": [
                     {"of": "more" if kind is None else kind, "wants": self._named(added, shared)}
-                    for kind, added in crowd.weights_by(name)
+                    for kind, added in prior.weights_by(name)
                 ],
             }
             for name, share in shares.items()
@@ -198,7 +199,7 @@ class Explanation:
         if self.items is None or are_telling(strength, names):
             return name_deviation(added, shared, strength, names, self._binary, self.verb)
         own, others = self.items.places(np.stack([shared + added, shared]))
-        return self.items.name_apart(own, others, 0.0 * own)
+        return self.items.name_by_difference(own, others, 0.0 * own)
 
     def user(self, user: Hashable) -> Facts:
         """Return a user's school and shares of levels, differences and best items."""
@@ -211,7 +212,7 @@ class Explanation:
             "verb": self.verb.many(),
             "school": None if school is None else school.to_dict(),
             "membership": None if school is None else float(found.membership[place].max()),
-            "standing": plain_standing(found.standing[place]),
+            "standing": named_shares(found.level_shares[place]),
             "loner": bool(found.loner[place]),
             "likeness": float(self.likeness[place]),
             "differs": self._differs(place),
@@ -231,12 +232,12 @@ class Explanation:
             facts["texts"] = {item: text for item in named if (text := self.items.text_of(item))}
         return facts
 
-    def judged_by(self, person: Hashable) -> set[Any]:
+    def judged_by(self, user: Hashable) -> set[Any]:
         """Return the items that a user has labelled; none where labels are not kept."""
-        said = labels_of(self.ranker, self.said)
-        if self.items is None or said is None or person not in said.user_ids.tolist():
+        labels = labels_of(self.ranker, self.labels)
+        if self.items is None or labels is None or user not in labels.user_ids.tolist():
             return set()
-        places = self.items.positions_of(said.of_user(person))
+        places = self.items.positions_of(labels.of_user(user))
         return set(self.items.ids[places[places >= 0]].tolist())
 
     def school(self, number: int) -> Facts:
@@ -254,22 +255,22 @@ class Explanation:
         if items is None or row < 0:
             hint = "" if items is None else did_you_mean(item, items.ids.tolist())
             raise KeyError(f"{item!r} is not among the {len(items or ())} items.{hint}")
-        everybody = items.places(self.levels.coef)[:, row]
-        order = np.argsort(-everybody, kind="stable")
-        apart = items.disagreement(self.levels.coef, np.random.default_rng(0))
+        by_user = items.places(self.levels.coef)[:, row]
+        order = np.argsort(-by_user, kind="stable")
+        disagreement = items.disagreement(self.levels.coef, np.random.default_rng(0))
         by_school = [float(items.places(school.weights[None])[0, row]) for school in found]
         text = items.text_of(item)
         return ({"item": item} if text is None else {"item": item, "text": text}) | {
             "consensus": float(items.places(self.levels.consensus[None])[0, row]),
-            "spread": float(everybody.std()),
-            "more_divisive_than": float((apart < apart[row]).mean()),
+            "spread": float(by_user.std()),
+            "more_divisive_than": float((disagreement < disagreement[row]).mean()),
             "schools": [
                 {"number": school.number, "name": school.name, "beats": beats}
                 for school, beats in zip(found, by_school, strict=True)
             ],
             "reasons": self._reasons(items, row),
-            "liked_by": _people(found.user_ids, everybody, order[:_FEW]),
-            "disliked_by": _people(found.user_ids, everybody, order[::-1][:_FEW]),
+            "liked_by": _users_by_share(found.user_ids, by_user, order[:_FEW]),
+            "disliked_by": _users_by_share(found.user_ids, by_user, order[::-1][:_FEW]),
         }
 
     @property
@@ -278,26 +279,26 @@ class Explanation:
         return no if self.items is None else self.items.binary
 
     @cached_property
-    def _alike(self) -> WeightLevels:
-        return self.levels.alike(self.spread)
+    def _normalised(self) -> WeightLevels:
+        return self.levels.normalised(self.spread)
 
     def _differs(self, place: int) -> str:
         """Name a user's differences, all users being equally decided."""
-        shared = self._alike.consensus
-        return self._named(self._alike.coef[place] - shared, shared)
+        shared = self._normalised.consensus
+        return self._named(self._normalised.coef[place] - shared, shared)
 
     def _features(self, own: Float) -> list[Facts]:
         """Return a user's and the consensus's weights, times the spread of the feature."""
-        shared, mine = self.levels.consensus * self.unit, own * self.unit
+        shared, own_scaled = self.levels.consensus * self.unit, own * self.unit
         names, words = self.levels.feature_names, self.feature_words
         return [
             {
                 "feature": names[j],
                 "words": words[j],
-                "own": float(mine[j]),
+                "own": float(own_scaled[j]),
                 "consensus": float(shared[j]),
             }
-            for j in np.argsort(-np.abs(mine - shared), kind="stable").tolist()
+            for j in np.argsort(-np.abs(own_scaled - shared), kind="stable").tolist()
         ]
 
     def _reasons(self, items: Items, row: int) -> list[Facts]:
@@ -324,6 +325,6 @@ class Explanation:
         return None if found is None else found.tolist()
 
 
-def _people(users: IdArray, beats: Float, places: Index) -> list[Facts]:
+def _users_by_share(users: IdArray, beats: Float, places: Index) -> list[Facts]:
     chosen = zip(users[places].tolist(), beats[places].tolist(), strict=True)
     return [{"user": user, "beats": share} for user, share in chosen]

@@ -35,7 +35,7 @@ _OF_THEIR_OWN = 0.05
 # Items whose places differ less between users are not divisive.
 _DIVIDED = 0.05
 _ITEMS_SHOWN, _AXES_SHOWN = 8, 3
-# The share of the crowd at one end of a direction.
+# The share of users at one end of a direction.
 _END = 0.25
 
 
@@ -46,7 +46,7 @@ def find_schools(
     random_state: int | Generator | None = _SEED,
     *,
     texts: Mapping[Hashable, str] | None = None,
-    said: Annotations | None = None,
+    labels: Annotations | None = None,
 ) -> Schools:
     """Find groups of users who rank alike, the features that set them apart, and loners.
 
@@ -70,7 +70,7 @@ def find_schools(
     texts : mapping from item id to str, optional
         Texts or names of items, by default those that the ranker keeps (`name_items`). Schools are
         named after items where features have no names that mean anything (x0, component_3).
-    said : Annotations, optional
+    labels : Annotations, optional
         Labels for the soft labels: by default ``annotations``, or those the ranker has kept.
 
     Returns
@@ -86,31 +86,31 @@ def find_schools(
     Examples
     --------
     >>> from likeminds import ThreeLevelRanker, find_schools, make_schools
-    >>> crowd = make_schools(60, 40, 200, 12, n_schools=3, contested=0.5, random_state=0)
-    >>> ranker = ThreeLevelRanker().fit(crowd.annotations)
-    >>> schools = find_schools(ranker, crowd.annotations)
+    >>> simulation = make_schools(60, 40, 200, 12, n_schools=3, contested=0.5, random_state=0)
+    >>> ranker = ThreeLevelRanker().fit(simulation.annotations)
+    >>> schools = find_schools(ranker, simulation.annotations)
     >>> len(schools), [school.size for school in schools]
     (3, [20, 20, 20])
     """
     rng = np.random.default_rng(random_state)
     ranker = in_memory(as_ranker(ranker))
-    crowd = _Crowd.of_ranker(ranker, annotations, rng, texts=texts, said=said)
-    levels, items, spread = crowd.levels, crowd.items, crowd.spread
-    asked = _asked(n_schools, len(levels.users))
+    population = _Population.of_ranker(ranker, annotations, rng, texts=texts, labels=labels)
+    levels, items, spread = population.levels, population.items, population.spread
+    requested = _requested(n_schools, len(levels.users))
     found = None
-    if asked is None and random_state == _SEED and items is not None:
-        found = read_cache(as_ranker(crowd.ranker), crowd.mark, items)
-    division, soft, apart = crowd.divided(asked, rng) if found is None else found
-    verb: Verb = as_ranker(crowd.ranker).verb
-    words = _Descriptions(crowd.alike, items, spread, division, soft, verb)
+    if requested is None and random_state == _SEED and items is not None:
+        found = read_cache(as_ranker(population.ranker), population.mark, items)
+    division, soft, disagreement = population.divided(requested, rng) if found is None else found
+    verb: Verb = as_ranker(population.ranker).verb
+    words = _Descriptions(population.normalised, items, spread, division, soft, verb)
     n_found = len(words.added)
-    frames: Frames = "pyarrow" if crowd.said is None else crowd.said.frames
+    frames: Frames = "pyarrow" if population.labels is None else population.labels.frames
     soft = None if soft is None else soft.of_schools(n_found, frames)
-    coordinates, directions = crowd.coordinates
-    standing, loner = variance_shares(levels, spread), loners(levels, spread)
+    coordinates, directions = population.coordinates
+    level_shares, loner = variance_shares(levels, spread), loners(levels, spread)
     if not directions.size:
         # If all users agree, some are still a little further from the others than by chance.
-        loner = loner & (standing[:, LEVELS.index("personal")] >= _OF_THEIR_OWN)
+        loner = loner & (level_shares[:, LEVELS.index("personal")] >= _OF_THEIR_OWN)
     return Schools(
         user_ids=levels.users,
         labels=division.labels if n_found else division.labels - 1,
@@ -122,20 +122,22 @@ def find_schools(
         feature_school=_feature_school(words.strength),
         coordinates=coordinates,
         axes=words.axes(coordinates, directions),
-        standing=standing,
+        level_shares=level_shares,
         loner=loner,
         # Without a direction that is more than chance, the labels show no divisive items.
         divisive=()
         if items is None or not directions.size
-        else tuple(one for one in items.judged(apart, _ITEMS_SHOWN) if one.value >= _DIVIDED),
+        else tuple(
+            one for one in items.judged(disagreement, _ITEMS_SHOWN) if one.value >= _DIVIDED
+        ),
         agreed=() if items is None or soft is None else items.judged(soft.at_least, _ITEMS_SHOWN),
         soft_labels=soft,
         spread=spread,
         criterion=division.criterion,
         agreement=division.agreement,
-        suggested=asked is None,
+        suggested=requested is None,
         verb=verb,
-        severity=severity_of(crowd.said),
+        severity=severity_of(population.labels),
         frames=frames,
     )
 
@@ -151,18 +153,18 @@ def keep_schools(ranker: Ranker) -> None:
     if not Capability.LEVELS.of(fitted) or fitted.training_annotations_ is None:
         return
     rng = np.random.default_rng(_SEED)
-    crowd = _Crowd.of_ranker(ranker, None, rng)
-    write_cache(fitted, crowd.mark, crowd.divided(None, rng))
+    population = _Population.of_ranker(ranker, None, rng)
+    write_cache(fitted, population.mark, population.divided(None, rng))
 
 
 @dataclass(frozen=True, eq=False)
-class _Crowd:
+class _Population:
     """The weights of a ranker's users, with their items and labels."""
 
     ranker: Ranker
     levels: WeightLevels
     items: Items | None
-    said: Annotations | None
+    labels: Annotations | None
 
     @classmethod
     def of_ranker(
@@ -172,8 +174,8 @@ class _Crowd:
         rng: Generator,
         *,
         texts: Mapping[Hashable, str] | None = None,
-        said: Annotations | None = None,
-    ) -> "_Crowd":
+        labels: Annotations | None = None,
+    ) -> "_Population":
         levels = WeightLevels.of_ranker(ranker)
         items = items_of(ranker, annotations, rng, texts)
         if items is not None and len(items.feature_names) != len(levels.feature_names):
@@ -181,24 +183,26 @@ class _Crowd:
                 f"The items have {len(items.feature_names)} features, but the ranker was fitted "
                 f"to {len(levels.feature_names)}."
             )
-        return cls(ranker, levels, items, labels_of(ranker, annotations) if said is None else said)
+        return cls(
+            ranker, levels, items, labels_of(ranker, annotations) if labels is None else labels
+        )
 
     @cached_property
     def spread(self) -> Float:
         return self.levels.spread_over(self.items)
 
     @cached_property
-    def alike(self) -> WeightLevels:
-        return self.levels.alike(self.spread)
+    def normalised(self) -> WeightLevels:
+        return self.levels.normalised(self.spread)
 
     @cached_property
     def coordinates(self) -> tuple[Float, Float]:
-        return self.alike.coordinates(self.spread)
+        return self.normalised.coordinates(self.spread)
 
     @property
     def mark(self) -> str:
         assert self.items is not None
-        return mark_of(self.levels, self.items, self.said)
+        return mark_of(self.levels, self.items, self.labels)
 
     def divided(self, n_schools: int | None, rng: Generator) -> Found:
         division = divide(self.coordinates[0], n_schools, rng)
@@ -209,24 +213,24 @@ class _Crowd:
 
     def _soft_labels(self, items: Items, division: Partition, rng: Generator) -> SoftLabels | None:
         """Predict who says yes; None where scores are not log-odds and no labels calibrate them."""
-        odds = YesLogOdds.of_ranker(self.ranker, items, self.said)
+        odds = YesLogOdds.of_ranker(self.ranker, items, self.labels)
         if odds is None:
             return None
-        votes = VoteMatrices.of_annotations(self.said, self.levels.users, items)
+        votes = VoteMatrices.of_annotations(self.labels, self.levels.users, items)
         n_users, n_schools = division.membership.shape
-        everybody = np.ones((1, n_users), dtype=np.bool_)
+        all_users = np.ones((1, n_users), dtype=np.bool_)
         schools = division.labels == np.arange(n_schools)[:, None]
         axes = self.coordinates[0][:, :_AXES_SHOWN].T
         low, high = np.quantile(axes, [_END, 1.0 - _END], axis=1)[:, :, None]
         ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_users)
-        # A school may be empty where more were asked for than there are.
-        groups = np.concatenate([everybody, schools | ~schools.any(axis=1)[:, None], ends])
+        # A school may be empty where more were requested for than there are.
+        groups = np.concatenate([all_users, schools | ~schools.any(axis=1)[:, None], ends])
         share, error = shares_of_groups(odds, votes, groups, rng)
         own, shape = slice(1, 1 + n_schools), (len(axes), 2, len(items))
         return SoftLabels(
             items=items.ids,
             rows=items.rows,
-            n_votes=np.asarray(votes.said.sum(axis=0)).astype(np.intp),
+            n_votes=np.asarray(votes.voted.sum(axis=0)).astype(np.intp),
             share=share[0],
             error=error[0],
             by_school=share[own],
@@ -270,7 +274,7 @@ def labels_of(ranker: Ranker, annotations: Annotations | Items | None) -> Annota
 
 @dataclass(frozen=True, eq=False)
 class _Descriptions:
-    """Words and examples for the schools of a crowd, and for the directions in which it differs."""
+    """Words and examples for schools, and for the directions in which users differ."""
 
     levels: WeightLevels  # all users being equally decided
     items: Items | None
@@ -340,12 +344,12 @@ class _Descriptions:
             return self._named(added, strength)
         if soft is None:
             own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
-            return self.items.name_apart(own, others, 0.0 * own)
+            return self.items.name_by_difference(own, others, 0.0 * own)
         outside = self.sizes * (np.arange(len(self.sizes)) != n)
         part = (outside / max(outside.sum(), 1))[:, None]
         others = (part * soft.by_school).sum(axis=0)
         variance = soft.error_by_school[n] ** 2 + (part**2 * soft.error_by_school**2).sum(axis=0)
-        return self.items.name_apart(soft.by_school[n], others, BOUND * np.sqrt(variance))
+        return self.items.name_by_difference(soft.by_school[n], others, BOUND * np.sqrt(variance))
 
     def _names_of_ends(self, n: int, step: Float, strength: Float) -> tuple[str, str]:
         words = self._named(-step, -strength), self._named(step, strength)
@@ -353,14 +357,14 @@ class _Descriptions:
             return words
         if self.soft is None:
             ends = self.items.places(self.levels.consensus + np.stack([-step, step]))
-            doubt = 0.0 * ends[0]
+            margin = 0.0 * ends[0]
         else:
             ends = self.soft.at_ends[n]
-            doubt = BOUND * np.sqrt((self.soft.error_at_ends[n] ** 2).sum(axis=0))
+            margin = BOUND * np.sqrt((self.soft.error_at_ends[n] ** 2).sum(axis=0))
         # One end dislikes what the other likes: naming both for each end would say it twice.
         for liked_only in (True, False):
-            low = self.items.name_apart(ends[0], ends[1], doubt, liked_only=liked_only)
-            high = self.items.name_apart(ends[1], ends[0], doubt, liked_only=liked_only)
+            low = self.items.name_by_difference(ends[0], ends[1], margin, liked_only=liked_only)
+            high = self.items.name_by_difference(ends[1], ends[0], margin, liked_only=liked_only)
             if low and high:
                 break
         return low or words[0], high or words[1]
@@ -374,8 +378,12 @@ class _Descriptions:
         if self.items is None:
             return {"typical": (), "divisive": ()}
         own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
-        apart = own - others
-        divisive = self.items.judged(np.abs(apart), _ITEMS_SHOWN, apart) if apart.any() else ()
+        difference = own - others
+        divisive = (
+            self.items.judged(np.abs(difference), _ITEMS_SHOWN, difference)
+            if difference.any()
+            else ()
+        )
         return {"typical": self.items.judged(own, _ITEMS_SHOWN), "divisive": divisive}
 
 
@@ -388,7 +396,7 @@ def _feature_school(strength: Float) -> Index:
     return found
 
 
-def _asked(n_schools: int | str, n_users: int) -> int | None:
+def _requested(n_schools: int | str, n_users: int) -> int | None:
     if n_schools == "auto":
         return None
     if isinstance(n_schools, str) or not 1 <= n_schools <= n_users:

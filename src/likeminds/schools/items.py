@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -14,6 +14,7 @@ from likeminds._util.verbs import LIKE, Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.rankers.ranker import Ranker
 from likeminds.schools.school_names import (
     LETTERS_IN_A_NAME,
     POPULARITY,
@@ -32,7 +33,7 @@ _LETTERS_IN_A_PAIR = 28
 
 
 class JudgedItem(NamedTuple):
-    """An item, where it is in the table of features, what was found about it, and its text."""
+    """An item, its row in the table of features, a value such as a score, and its text."""
 
     item: object
     row: int
@@ -83,23 +84,23 @@ class Items:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def among(self, known: IdArray | None) -> "Items":
+    def among(self, ids: IdArray | None) -> "Items":
         """Return those of the items that are among some ids; all for None."""
-        if known is None:
+        if ids is None:
             return self
-        there = lookup(self.ids, known, "items") >= 0
-        ids, rows, features = self.ids[there], self.rows[there], self.features[there]
-        return replace(self, ids=ids, rows=rows, features=features)
+        found = lookup(self.ids, ids, "items") >= 0
+        rows, features = self.rows[found], self.features[found]
+        return replace(self, ids=self.ids[found], rows=rows, features=features)
 
-    def with_learned(self, ranker: Any) -> "Items":
+    def with_learned(self, ranker: Ranker) -> "Items":
         """Return the items with columns of a ranker's item factors and effects, if any."""
         learned = ranker.item_posteriors()
         if learned is None or len(self.feature_names) > len(ranker.feature_names_):
             return self
-        mine = learned.of(self.ids)
-        columns = np.column_stack([self.features, mine.factors, mine.effects])
+        posteriors = learned.of(self.ids)
+        columns = np.column_stack([self.features, posteriors.factors, posteriors.effects])
         names = self.feature_names + learned_names(learned)
-        return replace(self, features=columns, feature_names=names, learned=mine)
+        return replace(self, features=columns, feature_names=names, learned=posteriors)
 
     def text_of(self, item: Hashable) -> str | None:
         """Return the text of an item, where there is one."""
@@ -120,11 +121,11 @@ class Items:
         columns = zip(self.feature_names, self.features.T, strict=True)
         return tuple(name_feature(name, values, called) for name, values in columns)
 
-    def name_apart(
-        self, own: Float, others: Float, doubt: Float, *, liked_only: bool = False
+    def name_by_difference(
+        self, own: Float, others: Float, margin: Float, *, liked_only: bool = False
     ) -> str:
         """Name users after items: see `likeminds.schools.school_names.name_by_items`."""
-        return name_by_items(own, others, doubt, self.called, self.verb, liked_only=liked_only)
+        return name_by_items(own, others, margin, self.called, self.verb, liked_only=liked_only)
 
     def positions_of(self, annotations: Annotations) -> Index:
         """Return the position of each label's item, -1 for others (by features per row)."""

@@ -2,8 +2,8 @@
 
 Schools are a mixture of normal distributions with one common covariance. Their number has the
 best integrated completed likelihood (Biernacki, Celeux and Govaert, 2000): the Bayesian
-information criterion plus twice the entropy of the memberships, so schools must not only fit but
-stand apart. Opinions that are spread out without a gap are one component, also with a long tail.
+information criterion plus twice the entropy of the memberships, so schools must also be
+separated. Opinions that are spread out without a gap are one component, also with a long tail.
 """
 
 import hashlib
@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds.data.annotations import Annotations
+from likeminds.rankers.ranker import Ranker
 from likeminds.schools.items import Items
 from likeminds.schools.school_soft_labels import SoftLabels
 from likeminds.schools.weight_levels import WeightLevels
@@ -28,14 +29,14 @@ if TYPE_CHECKING:
 # The least variance inside a school, as a share of the mean variance: without it, a direction
 # that hardly matters could be cut into schools.
 _FLOOR = 0.1
-# A school that is suggested, not asked for, has at least so many members, and this share.
+# With an automatic number of schools, each has at least so many members, and this share.
 _FEWEST, _SMALLEST = 5, 0.05
 _MOST_SCHOOLS = 8
 # More users than these are represented by a sample of so many.
 _MOST_USERS = 5_000
 _STARTS, _STEPS = 3, 200
 # Between two schools: the window around a place in which users count, as a share of the distance
-# of the means, and by how many standard deviations they must be fewer half way.
+# of the means, and by how many standard deviations they must be fewer half step.
 _WINDOW, _GAP = 1 / 6, 1.0
 _RESAMPLES = 20
 # The fitted attribute of a ranker that holds a cached division.
@@ -57,9 +58,9 @@ class MixturePartition:
 
     membership: Float  # probabilities, (n_users, n_schools)
     criterion: dict[int, float]  # by number of schools tried; the least is best, inf is ruled out
-    # By school: the mean over resampled crowds of the Jaccard index with the most similar school.
+    # By school: the mean over resampled users of the Jaccard index with the most similar school.
     stability: Float
-    agreement: float  # the mean over resampled crowds of the adjusted Rand index
+    agreement: float  # the mean over resampled users of the adjusted Rand index
 
     @property
     def labels(self) -> Index:
@@ -123,29 +124,29 @@ def _criterion(mixture: "GaussianMixture", points: Float, *, ruled: bool) -> flo
     smallest = max(_FEWEST, _SMALLEST * len(points))
     if ruled and mixture.n_components > 1 and sizes.min() < smallest:
         return float("inf")
-    if ruled and not _stand_apart(mixture, points, membership.argmax(axis=1)):
+    if ruled and not _are_separated(mixture, points, membership.argmax(axis=1)):
         return float("inf")
     entropy = -(membership * np.log(np.maximum(membership, 1e-300))).sum()
     return float(mixture.bic(points) + 2.0 * entropy)
 
 
-def _stand_apart(mixture: "GaussianMixture", points: Float, labels: Index) -> bool:
+def _are_separated(mixture: "GaussianMixture", points: Float, labels: Index) -> bool:
     """Check that there are fewer users between any two schools than in either.
 
-    A tail of one cloud fits as a school of its own, and comes back in resampled crowds, but there
+    A tail of one cloud fits as a school of its own, and comes back in resampled users, but there
     is no gap. Users of two schools are projected on their linear discriminant; those near the
     middle must be fewer than those near either mean, by more than chance.
     """
     for a in range(mixture.n_components):
         for b in range(a):
-            way = mixture.means_[b] - mixture.means_[a]
-            best = np.linalg.solve(mixture.covariances_, way)
+            step = mixture.means_[b] - mixture.means_[a]
+            best = np.linalg.solve(mixture.covariances_, step)
             both = points[(labels == a) | (labels == b)]
-            place = (both - mixture.means_[a]) @ best / (way @ best)
-            here, between, there = (
+            place = (both - mixture.means_[a]) @ best / (step @ best)
+            at_first, between, at_second = (
                 int((np.abs(place - middle) < _WINDOW).sum()) for middle in (0.0, 0.5, 1.0)
             )
-            fewer = min(here, there)
+            fewer = min(at_first, at_second)
             if fewer - between <= _GAP * np.sqrt(fewer + between):
                 return False
     return True
@@ -159,13 +160,13 @@ def _stability(points: Float, found: "GaussianMixture", rng: Generator) -> tuple
     if k == 1:
         return np.ones(1), 1.0
     labels = found.predict(points)
-    mine = labels == np.arange(k)[:, None]
+    members = labels == np.arange(k)[:, None]
     likeness = np.empty((_RESAMPLES, k))
     agreement = np.empty(_RESAMPLES)
     for i in range(_RESAMPLES):
         drawn = points[rng.integers(len(points), size=len(points))]
         again = _fit_mixture(drawn, k, found.reg_covar, rng).predict(points)
-        likeness[i] = _jaccard(mine, again == np.arange(k)[:, None]).max(axis=1)
+        likeness[i] = _jaccard(members, again == np.arange(k)[:, None]).max(axis=1)
         agreement[i] = adjusted_rand_score(labels, again)
     return likeness.mean(axis=0), float(agreement.mean())
 
@@ -191,9 +192,9 @@ def mark_of(levels: WeightLevels, items: Items, annotations: Annotations | None)
     return digest.hexdigest()
 
 
-def write_cache(ranker: Any, mark: str, found: Found) -> None:
+def write_cache(ranker: Ranker, mark: str, found: Found) -> None:
     """Store a division with its ranker."""
-    division, soft, apart = found
+    division, soft, disagreement = found
     tried = sorted(division.criterion)
     values = np.array([division.criterion[k] for k in tried])
     finite = np.isfinite(values)
@@ -206,14 +207,14 @@ def write_cache(ranker: Any, mark: str, found: Found) -> None:
         "tried": np.array(tried),
         "ruled_out": ~finite,
         "criterion": np.where(finite, values, 0.0),
-        "apart": apart,
+        "apart": disagreement,
     }
     if soft is not None:
         cached |= {stored_as: getattr(soft, name) for name, stored_as in _SHARES.items()}
     setattr(ranker, _CACHE, cached)
 
 
-def read_cache(ranker: Any, mark: str, items: Items) -> Found | None:
+def read_cache(ranker: Ranker, mark: str, items: Items) -> Found | None:
     """Return the division stored with a ranker, if its mark is the same; else None."""
     cached = ranker._learned(_CACHE)
     if cached is None or cached["mark"] != mark:

@@ -1,4 +1,4 @@
-"""The schools of a crowd, its loners, and the directions in which it differs."""
+"""The result of `find_schools`: schools, loners, and the directions in which users differ."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class School:
     size, share : int and float
         How many users belong to it, and the same as a share of all.
     stability : float
-        The mean Jaccard index with schools of resampled crowds. Below 0.6, the school is hardly
+        The mean Jaccard index with schools of resampled users. Below 0.6, the school is hardly
         more than a piece of a cloud.
     features : dict
         The features that set it apart, strongest first, and how far each moves what the school
@@ -97,9 +97,9 @@ class Axis:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Schools(ResultTable):
-    """The schools of thought of a crowd, as `find_schools` finds them: a sequence of `School`.
+    """The schools of thought that `find_schools` finds: a sequence of `School`.
 
-    It is empty where no schools stand apart. ``schools[1]`` is the school with number 1.
+    It is empty if users differ gradually. ``schools[1]`` is the school with number 1.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Schools(ResultTable):
         Positions in the strong directions of the group level.
     axes : tuple of Axis
         These directions, in words.
-    standing : array of shape (n_users, 3)
+    level_shares : array of shape (n_users, 3)
         The shares of consensus, group and personal in the variance of each user's scores.
     loner : array of shape (n_users,)
         Whose personal level is larger than chance explains.
@@ -133,7 +133,7 @@ class Schools(ResultTable):
         The covariance of the items' features, with which distances were measured.
     criterion, agreement : dict and float
         The criterion by number of schools tried, of which the least was taken, and the mean
-        adjusted Rand index of the division with those of resampled crowds.
+        adjusted Rand index of the division with those of resampled users.
     suggested : bool
         Whether the data chose the number of schools.
     agreed : tuple of JudgedItem
@@ -141,7 +141,7 @@ class Schools(ResultTable):
         no schools; the value is the share of people that would say yes there at the least
         (`SoftLabels.at_least`).
     soft_labels : SoftLabels or None
-        The share of the crowd, and of each school, that would say yes to each item. None without
+        The share of all users, and of each school, that would say yes to each item. None without
         items, and where scores are not log-odds and no labels calibrate them.
     verb : Verb
         The verb of a positive label.
@@ -159,7 +159,7 @@ class Schools(ResultTable):
     feature_school: Index
     coordinates: Float
     axes: tuple[Axis, ...]
-    standing: Float
+    level_shares: Float
     loner: Bool
     divisive: tuple[JudgedItem, ...]
     spread: Float
@@ -200,16 +200,18 @@ class Schools(ResultTable):
     def members(self, number: int) -> IdArray:
         """Return the users of a school, by its number, the surest first."""
         position = self.schools.index(self[number])
-        mine = np.flatnonzero(self.labels == position)
-        return self.user_ids[mine[np.argsort(-self.membership[mine, position], kind="stable")]]
+        members = np.flatnonzero(self.labels == position)
+        return self.user_ids[
+            members[np.argsort(-self.membership[members, position], kind="stable")]
+        ]
 
-    def of_user(self, person: Hashable) -> School | None:
+    def of_user(self, user: Hashable) -> School | None:
         """Return the school of a person; None where there are no schools."""
-        place = int(lookup([person], self.user_ids, "users")[0])
+        place = int(lookup([user], self.user_ids, "users")[0])
         if place < 0:
             raise KeyError(
-                f"{person!r} is not among the {len(self.user_ids)} people of this model."
-                f"{did_you_mean(person, self.user_ids.tolist())}"
+                f"{user!r} is not among the {len(self.user_ids)} people of this model."
+                f"{did_you_mean(user, self.user_ids.tolist())}"
             )
         return self.schools[int(self.labels[place])] if self.schools else None
 
@@ -235,7 +237,7 @@ class Schools(ResultTable):
             "school": self.numbers,
             "membership": self.membership.max(axis=1, initial=0.0),
         }
-        columns |= {name: self.standing[:, i] for i, name in enumerate(LEVELS)}
+        columns |= {name: self.level_shares[:, i] for i, name in enumerate(LEVELS)}
         return as_kind(pa.table(columns | {"loner": self.loner}), self.frames)
 
     def to_dict(self) -> Facts:
@@ -243,7 +245,7 @@ class Schools(ResultTable):
 
         For an item, ``spread`` is the standard deviation over users of the share it beats,
         ``at_least`` the share that would say yes ``everywhere`` at the least, ``share`` and
-        ``by_school`` the shares of the crowd and of each school, each with its error.
+        ``by_school`` the shares of all users and of each school, each with its error.
         """
         return {
             "users": len(self.user_ids),
@@ -255,7 +257,7 @@ class Schools(ResultTable):
             "agreement": self.agreement,
             "schools": [school.to_dict() for school in self.schools],
             "axes": [{"share": a.share, "low": a.low, "high": a.high} for a in self.axes],
-            "standing": plain_standing(self.standing.mean(axis=0)),
+            "standing": named_shares(self.level_shares.mean(axis=0)),
             "loners": self.loners.tolist(),
             "agreed": self._with_shares(self.agreed, "at_least"),
             "divisive": self._with_shares(self.divisive, "spread"),
@@ -294,8 +296,10 @@ class Schools(ResultTable):
             return f"{len(self)} schools of thought among {users}"
         if self.axes:
             return f"No separate schools of thought: {users} differ gradually"
-        told = f"; {self.severity}" if self.severity is not None and self.severity.differs else ""
-        return f"No difference between rankings that these labels can show: {users}{told}"
+        severity = (
+            f"; {self.severity}" if self.severity is not None and self.severity.differs else ""
+        )
+        return f"No difference between rankings that these labels can show: {users}{severity}"
 
 
 def plain_items(judged: Iterable[JudgedItem], what: str) -> list[Facts]:
@@ -308,6 +312,6 @@ def plain_items(judged: Iterable[JudgedItem], what: str) -> list[Facts]:
     ]
 
 
-def plain_standing(shares: Float) -> dict[str, float]:
+def named_shares(shares: Float) -> dict[str, float]:
     """Return the shares of the levels by name."""
     return dict(zip(LEVELS, shares.tolist(), strict=True))

@@ -27,7 +27,7 @@ _MADE = re.compile(
     r"(pc|component|factor|learned|deep|text|sentence|embedding)[ _-]?\d+|gist_.*", re.IGNORECASE
 )
 _ITEMS_IN_A_NAME, LETTERS_IN_A_NAME = 2, 48
-# Items that set apart less than this share of what the first one does are not named with it.
+# Items with a difference below this share of the first one's are not named.
 _AS_TELLING = 0.5
 
 
@@ -105,9 +105,9 @@ def name_deviation(  # noqa: PLR0917 - what there is to say, and how
 ) -> str:
     """Name a deviation from the consensus after its strongest features.
 
-    A feature is wanted (the crowd does not care, or wants the opposite), insisted on (the crowd
-    wants it, too) or cared about less than the crowd does; `strengths` says how much it matters.
-    With a verb that is not a wish, the same is said with it.
+    The words depend on the consensus weight: "wants" if it is about zero or has the opposite sign,
+    "insists on" if it has the same sign, "cares less about" if the sum is smaller. `strengths`
+    sorts the features. A verb that is not a wish replaces these words.
 
     Examples
     --------
@@ -125,12 +125,12 @@ def name_deviation(  # noqa: PLR0917 - what there is to say, and how
     clauses: dict[str, list[str]] = {}
     for j in strongest.tolist():
         phrase = _phrase(float(deviation[j]), float(consensus[j]))
-        wanted = bool((consensus[j] if phrase == _LESS else deviation[j]) > 0)
-        if phrase == _LESS and binary[j] and not wanted:
-            phrase, wanted = _MINDS_LESS, True
+        positive = bool((consensus[j] if phrase == _LESS else deviation[j]) > 0)
+        if phrase == _LESS and binary[j] and not positive:
+            phrase, positive = _MINDS_LESS, True
         if phrase == _MINDS_LESS and not verb.wishes:
-            phrase, wanted = _LESS, False
-        clauses.setdefault(phrase, []).append(wish(features[j], bool(binary[j]), wanted, verb))
+            phrase, positive = _LESS, False
+        clauses.setdefault(phrase, []).append(wish(features[j], bool(binary[j]), positive, verb))
     return ", ".join(_filled(phrase, join_words(what), verb) for phrase, what in clauses.items())
 
 
@@ -199,7 +199,7 @@ def shorten(text: str, letters: int = LETTERS_IN_A_NAME) -> str:
 def name_by_items(
     own: Float,
     others: Float,
-    doubt: Float,
+    margin: Float,
     called: Callable[[int], str],
     verb: Verb = LIKE,
     *,
@@ -207,7 +207,7 @@ def name_by_items(
 ) -> str:
     """Name users after the items that set them apart from others; empty if none is ``liked_only``.
 
-    ``own`` and ``others`` are how much either likes each item, from 0 to 1; ``doubt`` is how much
+    ``own`` and ``others`` are how much either likes each item, from 0 to 1; ``margin`` is how much
     of a difference may be chance.
 
     Examples
@@ -221,9 +221,9 @@ def name_by_items(
     >>> name_by_items(own, others, np.zeros(4), drinks.__getitem__, liked_only=True)
     'likes tea'
     """
-    apart = own - others
-    sure = np.where(np.abs(apart) > doubt, apart, 0.0)
-    sure -= np.sign(sure) * doubt
+    difference = own - others
+    sure = np.where(np.abs(difference) > margin, difference, 0.0)
+    sure -= np.sign(sure) * margin
     liked, rejected = (own > 0.5) & (sure > 0), (own < 0.5) & (sure < 0)
     clauses: list[tuple[Callable[[str], str], Bool]] = [
         (verb.one, liked),

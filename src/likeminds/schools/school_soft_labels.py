@@ -1,4 +1,4 @@
-"""Soft labels: the share of a crowd, and of each of its schools, that would say yes to an item."""
+"""Soft labels: the share of all users, and of each school, that would say yes to an item."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +17,7 @@ from likeminds.data.identifiers import lookup
 from likeminds.metrics.severity import calibrate
 from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.rankers.capabilities import Capability
+from likeminds.rankers.ranker import Ranker
 from likeminds.schools.items import Items
 from likeminds.schools.weight_levels import as_ranker
 
@@ -43,7 +44,7 @@ class SoftLabels(ResultTable):
     n_votes : array of shape (n_items,)
         How many people judged each.
     share, error : arrays of shape (n_items,)
-        The share of the crowd that would say yes, and its standard error.
+        The share of all users that would say yes, and its standard error.
     by_school, error_by_school : arrays of shape (n_schools, n_items)
         The same for each school; no rows where there are no schools.
     at_ends, error_at_ends : arrays of shape (n_axes, 2, n_items)
@@ -65,8 +66,8 @@ class SoftLabels(ResultTable):
     def at_least(self) -> Float:
         """The share that would say yes in every school: the least of the schools' lower bounds.
 
-        Where people differ gradually, without schools, the least of the bounds of the crowd and
-        at both ends of every direction: what most of them like may still divide them. Each bound
+        Without schools, the least of the bounds of all users and of both ends of every direction:
+        an item that most users like may still divide them. Each bound
         holds with a probability of 95 %.
         """
         share, error = self.by_school, self.error_by_school
@@ -119,7 +120,7 @@ class YesLogOdds:
     weights: Float  # (n_users, p)
     intercept: Float  # (n_users,)
     variance: Float  # of an item's log-odds for a user without labels; zero without uncertainty
-    known: FloatArray | None  # K, (n_users, m, p): labels reduce the variance of x by |K x|^2
+    information: FloatArray | None  # K, (n_users, m, p): labels reduce the variance of x by |K x|^2
     shared: Float  # the part of an item's variance that is common to all users
     offset: Float  # item effects
 
@@ -142,37 +143,37 @@ class YesLogOdds:
         features = np.asarray(items.features, dtype=np.float64)[:, : len(fitted.feature_names_)]
         zeros = np.zeros(len(features))
         if not Capability.UNCERTAINTY.of(fitted):
-            known = fitted.item_posteriors()
-            offset = zeros if known is None else slope * known.of(items.ids).effects
+            learned = fitted.item_posteriors()
+            offset = zeros if learned is None else slope * learned.of(items.ids).effects
             return cls(features, slope * fitted.coef_, intercept, zeros, None, zeros, offset)
-        crowd = fitted.prior_
-        rows = crowd.coordinates.rows(features)
+        prior = fitted.prior_
+        rows = prior.coordinates.rows(features)
         # Everything is multiplied by the slope below, and intercepts are log-odds already.
-        points = crowd.coordinates.points(fitted.coef_, intercept / max(slope, _CLOSE))
-        doubt = offset = zeros
-        if crowd.items is not None:
-            own, size = crowd.items.of(items.ids), crowd.coordinates.size
+        points = prior.coordinates.points(fitted.coef_, intercept / max(slope, _CLOSE))
+        item_variance = offset = zeros
+        if prior.items is not None:
+            own, size = prior.items.of(items.ids), prior.coordinates.size
             rows = np.hstack([rows, own.factors])
             points = np.hstack([points, fitted.factor_weights_])
             # The variance of a factor counts by the variance of its weights.
-            weighed = crowd.prior.covariance[size:, size:]
-            doubt = own.doubt + np.einsum("nab,ab->n", own.unsure, weighed)
+            weight_covariance = prior.prior.covariance[size:, size:]
+            item_variance = own.doubt + np.einsum("nab,ab->n", own.unsure, weight_covariance)
             offset = own.effects
-        whole, prior = crowd.predictive.root, crowd.everybody.root
-        variance, certain = (np.square(rows @ root).sum(axis=1) for root in (whole, prior))
+        whole, certain = prior.predictive.root, prior.everybody.root
+        variance, without_mean = (np.square(rows @ root).sum(axis=1) for root in (whole, certain))
         # The variance of the mean, as in `GaussianPrior.predictive`.
-        shared = np.maximum(variance - certain, 0.0) / (1 + fitted.n_groups_)
-        if crowd.coordinates.intercept:
+        shared = np.maximum(variance - without_mean, 0.0) / (1 + fitted.n_groups_)
+        if prior.coordinates.intercept:
             intercept = np.zeros(len(points))
         else:
-            intercept = intercept + slope * (fitted.coef_ @ crowd.coordinates.origin)
+            intercept = intercept + slope * (fitted.coef_ @ prior.coordinates.origin)
         return cls(
             rows,
             slope * points,
             intercept,
-            slope**2 * (variance + doubt),
+            slope**2 * (variance + item_variance),
             slope * fitted.information_,
-            slope**2 * (shared + doubt),
+            slope**2 * (shared + item_variance),
             slope * offset,
         )
 
@@ -180,18 +181,18 @@ class YesLogOdds:
         """Return probabilities of a yes, (n, n_items), and their derivatives by the log-odds."""
         log_odds = self.weights[users] @ self.rows.T + self.intercept[users, None] + self.offset
         variance = np.repeat(self.variance[None], len(users), axis=0)
-        if self.known is not None:
+        if self.information is not None:
             rows = self.rows.astype(np.float32)
             for place, user in enumerate(users.tolist()):
-                told = rows @ np.asarray(self.known[user], dtype=np.float32).T
-                variance[place] -= np.einsum("nm,nm->n", told, told)
+                reduced = rows @ np.asarray(self.information[user], dtype=np.float32).T
+                variance[place] -= np.einsum("nm,nm->n", reduced, reduced)
         deviation = np.sqrt(np.maximum(variance, 0.0))
         probability = label_probability(log_odds, deviation)
         damped = probability * (1.0 - probability) / np.sqrt(1.0 + np.pi / 8.0 * deviation**2)
         return probability, damped
 
 
-def _calibrate_to(ranker: Any, annotations: Annotations) -> tuple[float, Float] | None:
+def _calibrate_to(ranker: Ranker, annotations: Annotations) -> tuple[float, Float] | None:
     """Return slope and intercepts that turn scores into log-odds; None without both labels."""
     users = lookup(annotations.user_ids, ranker.users_, "users")[annotations.user_codes]
     weight = _weights(annotations)
@@ -213,7 +214,7 @@ def _weights(annotations: Annotations) -> Float:
 class VoteMatrices:
     """Votes as sparse matrices (n_users, n_items): ones where judged, shares of positive labels."""
 
-    said: sparse.csr_array
+    voted: sparse.csr_array
     yes: sparse.csr_array
 
     @classmethod
@@ -253,26 +254,26 @@ def shares_of_groups(
     member = groups.astype(np.float64)
     size = member.sum(axis=1)[:, None]
     n_items = len(odds.rows)
-    voted, yes = (np.asarray((part.T @ member.T).T) for part in (votes.said, votes.yes))
+    voted, yes = (np.asarray((part.T @ member.T).T) for part in (votes.voted, votes.yes))
     # Sums over users without a vote, by group and item.
     number, total, squares, chance, slope = np.zeros((5, len(groups), n_items))
-    asked, step = _sampled(groups, rng), max(1, _AT_ONCE // max(n_items, 1))
-    for start in range(0, len(asked), step):
-        users = asked[start : start + step]
-        silent, mine = 1.0 - votes.said[users].toarray(), member[:, users]
+    sampled, step = _sampled(groups, rng), max(1, _AT_ONCE // max(n_items, 1))
+    for start in range(0, len(sampled), step):
+        users = sampled[start : start + step]
+        silent, members = 1.0 - votes.voted[users].toarray(), member[:, users]
         p, derivative = (silent * part for part in odds.of_users(users))
-        number += mine @ silent
-        total += mine @ p
-        squares += mine @ p**2
-        chance += mine @ (p * (1.0 - p))
-        slope += mine @ derivative
+        number += members @ silent
+        total += members @ p
+        squares += members @ p**2
+        chance += members @ (p * (1.0 - p))
+        slope += members @ derivative
     missing = np.maximum(size - voted, 0.0)
-    # Where everybody asked has voted, voters speak for the few who have not.
+    # If all sampled users have voted, their mean stands for users without a vote.
     those = np.maximum(number, 1.0)
     mean = np.where(number > 0, total / those, yes / np.maximum(voted, 1.0))
     within = np.maximum(squares / those - mean**2, 0.0)
-    not_asked = np.maximum(missing - number, 0.0)
-    variance = missing * (chance / those) + missing * not_asked * within / those
+    unsampled = np.maximum(missing - number, 0.0)
+    variance = missing * (chance / those) + missing * unsampled * within / those
     variance += (missing * slope / those) ** 2 * odds.shared
     return (yes + missing * mean) / size, np.sqrt(variance) / size
 
@@ -282,5 +283,5 @@ def _sampled(groups: Bool, rng: Generator) -> Index:
     if n_users <= _MOST_USERS:
         return np.arange(n_users)
     order = rng.permutation(n_users)
-    few = [order[mine[order]][:_FEWEST] for mine in groups]
+    few = [order[members[order]][:_FEWEST] for members in groups]
     return np.unique(np.concatenate([order[:_MOST_USERS], *few]))

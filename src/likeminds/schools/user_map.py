@@ -15,8 +15,8 @@ from likeminds.schools.weight_levels import WeightLevels, as_ranker, variance_sh
 
 # A second direction is drawn if it holds this share of the differences between users.
 _LEAST_SHARE = 0.1
-# Two schools are told apart by one direction if it puts so many pairs of users in order.
-_TOLD_APART = 0.9
+# One direction separates two schools if it orders this share of the pairs of users.
+_SEPARATED = 0.9
 _COLUMNS_OF_DOTS = 70
 # The least variance inside schools along a coordinate, as a share of that of all users.
 _LEAST_VARIANCE = 1e-6
@@ -25,15 +25,15 @@ _LEAST_VARIANCE = 1e-6
 def n_dimensions(schools: Schools) -> int:
     """Return how many directions the map of users needs: 0, 1 or 2.
 
-    Users are compared as if all were equally decided, which bends one axis into a horseshoe. One
-    direction is therefore enough where it tells two schools apart; or where, without schools, a
-    parabola of it explains all but a tenth of the differences.
+    Normalised weights bend a single axis into a horseshoe. One direction is therefore enough if
+    it separates two schools; or, without schools, if a parabola of it explains all but a tenth of
+    the differences.
 
     Examples
     --------
     >>> from likeminds import HierarchicalRanker, find_schools, make_schools
-    >>> crowd = make_schools(60, 40, 200, 12, n_schools=3, contested=0.5, random_state=0)
-    >>> n_dimensions(find_schools(HierarchicalRanker().fit(crowd.annotations)))
+    >>> simulation = make_schools(60, 40, 200, 12, n_schools=3, contested=0.5, random_state=0)
+    >>> n_dimensions(find_schools(HierarchicalRanker().fit(simulation.annotations)))
     2
     """
     n = min(len(schools.axes), int(schools.coordinates.shape[1]))
@@ -42,12 +42,12 @@ def n_dimensions(schools: Schools) -> int:
     first, second = schools.coordinates[:, 0], schools.coordinates[:, 1]
     if len(schools) == 2:
         above = float(roc_auc_score(schools.labels == 0, first))
-        return 1 if max(above, 1.0 - above) >= _TOLD_APART else 2
+        return 1 if max(above, 1.0 - above) >= _SEPARATED else 2
     share = schools.axes[1].share
     if not schools:
-        bent = np.column_stack([np.ones(len(first)), first, first**2])
-        left = second - bent @ np.linalg.lstsq(bent, second, rcond=None)[0]
-        share *= float(left @ left) / (float(second @ second) or 1.0)
+        parabola = np.column_stack([np.ones(len(first)), first, first**2])
+        residual = second - parabola @ np.linalg.lstsq(parabola, second, rcond=None)[0]
+        share *= float(residual @ residual) / (float(second @ second) or 1.0)
     return 2 if share >= _LEAST_SHARE else 1
 
 
@@ -69,8 +69,8 @@ def _stacked(values: Float) -> Float:
     column = np.round((values - values.min()) / spread * _COLUMNS_OF_DOTS).astype(np.intp)
     heights = np.zeros(len(values))
     for stack in np.unique(column):
-        mine = np.flatnonzero(column == stack)
-        heights[mine[np.argsort(values[mine], kind="stable")]] = np.arange(len(mine))
+        stacked = np.flatnonzero(column == stack)
+        heights[stacked[np.argsort(values[stacked], kind="stable")]] = np.arange(len(stacked))
     return heights
 
 
@@ -81,9 +81,9 @@ def levels_of_posterior(levels: WeightLevels, ranker: object, posterior: Posteri
     --------
     >>> from likeminds import HierarchicalRanker, load_electricity
     >>> ranker = HierarchicalRanker(n_groups=2).fit(load_electricity())
-    >>> crowd = WeightLevels.of_ranker(ranker)
-    >>> alone = levels_of_posterior(crowd, ranker, ranker.user_posterior("household-001"))
-    >>> bool(np.allclose(alone.coef[0], ranker.coef_[0]))
+    >>> levels = WeightLevels.of_ranker(ranker)
+    >>> new = levels_of_posterior(levels, ranker, ranker.user_posterior("household-001"))
+    >>> bool(np.allclose(new.coef[0], ranker.coef_[0]))
     True
     """
     chosen = as_ranker(ranker)
@@ -97,16 +97,16 @@ def levels_of_posterior(levels: WeightLevels, ranker: object, posterior: Posteri
 
 
 class MapPositions(NamedTuple):
-    """Coordinates (n_users, k), membership (n_users, n_schools), standing (n_users, 3)."""
+    """Coordinates (n_users, k), membership (n_users, n_schools), level_shares (n_users, 3)."""
 
     coordinates: Float
     membership: Float
-    standing: Float
+    level_shares: Float
 
 
 @dataclass(frozen=True, eq=False)
 class NewUserProjection:
-    """The map of a crowd, to place others on.
+    """The map of a model's users, on which new users are placed.
 
     Schools are taken as normal distributions with one covariance around the means of their
     members, as in `likeminds.schools.mixture`.
@@ -116,12 +116,12 @@ class NewUserProjection:
     schools: Schools
 
     @cached_property
-    def _alike(self) -> WeightLevels:
-        return self.levels.alike(self.schools.spread)
+    def _normalised(self) -> WeightLevels:
+        return self.levels.normalised(self.schools.spread)
 
     @cached_property
     def _directions(self) -> Float:
-        return self._alike.coordinates(self.schools.spread)[1]
+        return self._normalised.coordinates(self.schools.spread)[1]
 
     @cached_property
     def normals(self) -> tuple[Float, Float, Float]:
@@ -130,20 +130,22 @@ class NewUserProjection:
         member = found.labels[:, None] == np.arange(len(found))
         size = np.maximum(member.sum(axis=0), 1)
         means = (member.T @ found.coordinates) / size[:, None]
-        left = found.coordinates - (means[found.labels] if found else 0.0)
-        least = _LEAST_VARIANCE * float(found.coordinates.var()) if left.size else 0.0
-        covariance = left.T @ left / len(left) + (least + 1e-12) * np.eye(left.shape[1])
+        residual = found.coordinates - (means[found.labels] if found else 0.0)
+        least = _LEAST_VARIANCE * float(found.coordinates.var()) if residual.size else 0.0
+        covariance = residual.T @ residual / len(residual) + (least + 1e-12) * np.eye(
+            residual.shape[1]
+        )
         root = np.linalg.inv(np.linalg.cholesky(covariance)).T
         return means, root, np.log(size / size.sum())
 
     def place(self, levels: WeightLevels) -> MapPositions:
         """Place users by their levels (see `levels_of_posterior`)."""
         spread = self.schools.spread
-        alike = levels.alike(spread, self._alike)
-        coordinates = alike.group @ spread @ self._directions.T
+        normalised = levels.normalised(spread, self._normalised)
+        coordinates = normalised.group @ spread @ self._directions.T
         membership = np.zeros((len(coordinates), 0))
         if self.schools:
             means, root, log_share = self.normals
-            apart = (coordinates[:, None, :] - means) @ root
-            membership = np.asarray(softmax(log_share - 0.5 * (apart**2).sum(axis=2), axis=1))
+            deviation = (coordinates[:, None, :] - means) @ root
+            membership = np.asarray(softmax(log_share - 0.5 * (deviation**2).sum(axis=2), axis=1))
         return MapPositions(coordinates, membership, variance_shares(levels, spread))

@@ -19,9 +19,9 @@ from likeminds.schools.items import Items, learned_names
 # Where the ranker does not say how many directions of the group level are strong: those with
 # this share of its squares, and at most so many.
 _STRONG_SHARE, _MOST_DIRECTIONS = 0.95, 10
-# Scores that spread less than this share of the usual are not scaled up to the same spread.
+# Scores with a standard deviation below this share of the mean one are not scaled up to it.
 _UNDECIDED = 0.25
-# The false discovery rate among loners where the personal level is zero for nobody.
+# The false discovery rate among loners if the personal level is exactly zero for no user.
 _FALSE_LONERS = 0.05
 # The standard deviation of a normal distribution over its median absolute deviation.
 _NORMAL = 1.4826
@@ -39,7 +39,7 @@ class WeightLevels:
     scale: Float  # the unit of each feature, as the ranker measured it; ones where it did not
     n_directions: int | None  # of the group level that are strong, where the ranker says so
     own: Bool | None  # who has a personal part, where it is exactly zero for the others
-    usual: float | None = None  # the mean variance of scores before they were scaled
+    mean_variance: float | None = None  # the mean variance of scores before they were scaled
 
     @classmethod
     def of_ranker(cls, ranker: object) -> "WeightLevels":
@@ -55,10 +55,10 @@ class WeightLevels:
         fitted = as_ranker(ranker)
         parts = fitted._learned("parts_") or {}
         if not Capability.LEVELS.of(fitted):
-            there = f"; it has {', '.join(parts)}" if parts else ""
+            parts_words = f"; it has {', '.join(parts)}" if parts else ""
             raise TypeError(
                 "Schools of thought are read from the group level, and this "
-                f"{type(fitted).__name__} has none{there}. Use ThreeLevelRanker, "
+                f"{type(fitted).__name__} has none{parts_words}. Use ThreeLevelRanker, "
                 "HierarchicalRanker, or a DecomposedRanker with a component called "
                 f"{' or '.join(GROUP_LIKE)}."
             )
@@ -112,24 +112,26 @@ class WeightLevels:
             return tuple(name.replace("_", " ") for name in self.feature_names)
         return items.feature_words
 
-    def alike(self, spread: Float, crowd: "WeightLevels | None" = None) -> "WeightLevels":
+    def normalised(self, spread: Float, reference: "WeightLevels | None" = None) -> "WeightLevels":
         """Return the levels with every user's scores scaled to about the same spread.
 
         Twice the weights give the same ranking, so users who are merely more decided are of the
         same school. Each user's consensus + group is divided by the standard deviation of its
         scores over items whose features have the covariance ``spread``, plus a little, so users
         without labels are not scaled up. The consensus is then the mean of the results, the group
-        level the deviations from it; the personal level is divided by the same. Users who join a
-        ``crowd`` take its usual variance and consensus.
+        level the deviations from it; the personal level is divided by the same. New users take
+        mean variance and consensus from the ``reference``.
         """
         shared = self.consensus + self.group
         variance = score_variances(shared, spread)
-        usual = None if crowd is None else crowd.usual
-        if usual is None:
-            usual = float(variance.mean())
-        unit = np.sqrt(variance + _UNDECIDED**2 * usual + np.finfo(np.float64).tiny)[:, None]
+        mean_variance = None if reference is None else reference.mean_variance
+        if mean_variance is None:
+            mean_variance = float(variance.mean())
+        unit = np.sqrt(variance + _UNDECIDED**2 * mean_variance + np.finfo(np.float64).tiny)[
+            :, None
+        ]
         shared = shared / unit
-        consensus = shared.mean(axis=0) if crowd is None else crowd.consensus
+        consensus = shared.mean(axis=0) if reference is None else reference.consensus
         # Scaling by unequal lengths adds a direction to the group level: that of the consensus.
         k = self.n_directions + 1 if self.n_directions else self.n_directions
         return replace(
@@ -138,7 +140,7 @@ class WeightLevels:
             group=shared - consensus,
             personal=self.personal / unit,
             n_directions=k,
-            usual=usual,
+            mean_variance=mean_variance,
         )
 
     def coordinates(self, spread: Float) -> tuple[Float, Float]:

@@ -152,7 +152,9 @@ class RankingQueries:
             school=number,
             school_name=None if number is None else schools[number].name,
             membership=places.membership[0].tolist(),
-            level_shares=LevelShares(**dict(zip(LEVELS, places.standing[0].tolist(), strict=True))),
+            level_shares=LevelShares(
+                **dict(zip(LEVELS, places.level_shares[0].tolist(), strict=True))
+            ),
             labels=len(profile.labelled),
         )
 

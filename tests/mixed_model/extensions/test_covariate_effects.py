@@ -165,7 +165,7 @@ def test_what_goes_with_covariates_is_found(crowd):
     shares = ranker.explained_by_users_
     assert shares["age"] > 0.2
     assert shares["noise"] < 0.01
-    told = Explanation.of_ranker(ranker).crowd()["people_by"]
+    told = Explanation.of_ranker(ranker).population()["people_by"]
     assert {one["covariate"] for one in told[:2]} == {"age", "town"}
     assert {part["of"] for one in told for part in one["goes_with"]} == {"more", "A", "B"}
 

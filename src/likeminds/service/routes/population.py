@@ -129,7 +129,7 @@ def picture(query: Annotated[ItemQuery, Query()], state: State) -> Response:
 def schools(query: Annotated[AttributeQuery, Query()], queries: Queries) -> dict[str, Any]:
     """Say which schools of thought there are, what all agree on, and what divides them."""
     scorer = queries.current.scorer(query.attribute)
-    catalogue, found = scorer.catalogue, scorer.explanation.crowd()
+    catalogue, found = scorer.catalogue, scorer.explanation.population()
     for one in found["schools"]:
         one["typical"] = [
             judged | catalogue.facts(catalogue.position(str(judged["item"])))
