@@ -1,7 +1,10 @@
-"""Wide tables of choices become long ones."""
+"""Wide tables of labels and of choices become long ones."""
 
+import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from scipy import sparse
 
 from likeminds import Annotations, wide_to_long
 
@@ -53,3 +56,74 @@ def test_a_wide_table_is_not_taken_for_grades():
         Annotations.from_frame(wide)
     rated = Annotations.from_frame(wide, user="ID", label="CHOICE", choice_set="CAR_TT")
     assert rated.grades.tolist() == [1, 2, 3]
+
+
+class TestFromMatrix:
+    GAPS = np.array([[1.0, np.nan, 0.0], [0.0, 1.0, np.nan]])
+
+    @staticmethod
+    def rows(annotations):
+        columns = annotations.users, annotations.items, annotations.outcomes
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def test_nan_is_no_label(self):
+        read = Annotations.from_matrix(self.GAPS, ["ann", "bob"], list("xyz"))
+        wanted = [("ann", "x", True), ("ann", "z", False), ("bob", "x", False), ("bob", "y", True)]
+        assert self.rows(read) == wanted
+
+    @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+    def test_stored_zeros_are_labels(self, kind):
+        entries = sparse.coo_array(([1, 0, 1], ([0, 0, 2], [0, 2, 1])), shape=(3, 3))
+        read = Annotations.from_matrix(kind(entries))
+        assert sorted(self.rows(read)) == [(0, 0, True), (0, 2, False), (2, 1, True)]
+
+    def test_entries_stored_twice_are_duplicates(self):
+        twice = sparse.coo_array(([1, 1, 0], ([0, 0, 1], [0, 0, 1])), shape=(2, 2))
+        with pytest.raises(ValueError, match="duplicates"):
+            Annotations.from_matrix(twice, duplicates="error")
+
+    @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+    def test_columns_of_a_wide_frame_are_items(self, make):
+        frame = make({"worker": ["ann", "bob"], "x": ["yes", None], "y": ["no", "yes"]})
+        wanted = [("ann", "x", True), ("ann", "y", False), ("bob", "y", True)]
+        assert self.rows(Annotations.from_matrix(frame)) == wanted
+        assert self.rows(Annotations.from_matrix(frame, users="worker")) == wanted
+
+    def test_users_are_in_the_index_of_pandas(self):
+        frame = pd.DataFrame({"x": [4, 2], "y": [5, 1]}, index=pd.Index(["ann", "bob"], name="who"))
+        read = Annotations.from_matrix(frame, threshold=3)
+        assert self.rows(read)[0] == ("ann", "x", True)
+        assert read.user_ids.tolist() == ["ann", "bob"]
+        assert self.rows(Annotations.from_matrix(frame, ["a", "b"], threshold=3))[0][0] == "a"
+
+    def test_features_of_an_array_belong_to_columns(self):
+        read = Annotations.from_matrix(self.GAPS[:, [0, 2]], features=[[1.0], [2.0]])
+        assert read.X.ravel().tolist() == [1.0, 2.0, 1.0]
+        by_id = Annotations.from_matrix(
+            self.GAPS,
+            items=list("xyz"),
+            features={"z": [3.0], "x": [1.0], "y": [2.0], "new": [9.0]},
+        )
+        assert by_id.X.ravel().tolist() == [1.0, 3.0, 1.0, 2.0]
+        assert by_id.n_items == 4
+
+    def test_grades_of_users_with_covariates(self):
+        ratings = np.array([[5, 3], [1, 2]])
+        known = {0: {"age": 30}, 1: {"age": 40}}
+        read = Annotations.from_matrix(ratings, grades=True, user_features=known)
+        assert read.grades.tolist() == [5, 3, 1, 2]
+        assert read.user_features.names == ("age",)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"matrix": [1, 0]}, "users by items"),
+            ({"matrix": GAPS, "users": ["ann"]}, "users"),
+            ({"matrix": GAPS, "items": ["x", "x", "y"]}, "distinct"),
+            ({"matrix": GAPS * np.nan}, "no annotations"),
+            ({"matrix": GAPS, "features": [[1.0]]}, "features"),
+        ],
+    )
+    def test_refused(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            Annotations.from_matrix(**arguments)

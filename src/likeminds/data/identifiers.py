@@ -135,7 +135,7 @@ def as_id_array(ids: Iterable[Hashable], name: str) -> IdArray:
         raise ValueError(f"{name} must be one-dimensional, but has shape {array.shape}.")
     if array.dtype.kind in "UST":
         array = array.astype(object)
-    missing = _missing(array)
+    missing = missing_rows(array)
     if missing.size:
         raise ValueError(f"{name} must not be missing; they are in row(s) {listing(missing)}.")
     return _without_times(array)
@@ -159,7 +159,8 @@ def _to_array(ids: Iterable[Hashable], name: str) -> IdArray:
     return as_objects(values)
 
 
-def _missing(array: IdArray) -> Index:
+def missing_rows(array: IdArray) -> Index:
+    """Return the positions of missing values."""
     if array.dtype.kind == "f":
         return np.flatnonzero(np.isnan(array))
     if array.dtype.kind in "mM":

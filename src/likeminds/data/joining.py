@@ -8,11 +8,11 @@ from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.checks import both_or_neither, listing
 from likeminds._util.text_format import counted
 from likeminds.data.coded_labels import CodedLabels
+from likeminds.data.feature_columns import LinkedFeatures
 from likeminds.data.grades import refuse_mixture
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import encode, encode_pairs, join_codes, join_ids, lookup
 from likeminds.data.label_parsing import LabelReading, join_readings
-from likeminds.data.tables import LinkedFeatures
 
 
 def joined_columns(first: CodedLabels, second: CodedLabels) -> dict[str, Any]:

@@ -1,13 +1,14 @@
-"""Wide tables of choices, one row per choice, as long ones: a row per alternative."""
+"""Wide tables as long ones: users by items, and choices with a column per alternative."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from os import PathLike
 from string import Formatter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from likeminds._util.array_types import Float, Index
-from likeminds._util.checks import listing
+from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.checks import listing, same_length
 from likeminds._util.lazy_imports import pa
 from likeminds.data.alternatives import as_available, refuse_chosen
 from likeminds.data.column_roles import (
@@ -18,8 +19,70 @@ from likeminds.data.column_roles import (
     is_usual,
     read_values,
     refuse_unknown,
+    with_index,
 )
-from likeminds.data.identifiers import encode
+from likeminds.data.feature_columns import is_frame
+from likeminds.data.identifiers import as_distinct, encode, missing_rows
+from likeminds.data.tables import item_table
+
+
+def matrix_arguments(
+    matrix: object,
+    users: Iterable[Hashable] | str | None,
+    items: Iterable[Hashable] | None,
+    features: object,
+) -> dict[str, Any]:
+    """Return the arguments of Annotations: see `Annotations.from_matrix`."""
+    from scipy import sparse  # noqa: PLC0415 - takes long to import
+
+    if is_frame(matrix):
+        matrix, users, columns = _split_users(matrix, users)
+        items = columns if items is None else items
+    if sparse.issparse(matrix):
+        stored = cast("sparse.coo_array", matrix).tocoo()
+        shape, values, places = stored.shape, stored.data, (stored.row, stored.col)
+    else:
+        dense = np.asarray(matrix)
+        if dense.ndim != 2:
+            raise ValueError(f"matrix must be users by items, but has the shape {dense.shape}.")
+        shape, values = dense.shape, dense.ravel()
+        places = np.divmod(np.arange(dense.size), max(1, shape[1]))
+    ids = [
+        np.arange(size) if given is None else as_distinct(given, name)
+        for size, given, name in zip(shape, (users, items), ("users", "items"), strict=True)
+    ]
+    same_length(**{"rows of matrix": range(shape[0]), "users": ids[0]})
+    same_length(**{"columns of matrix": range(shape[1]), "items": ids[1]})
+    present = np.delete(np.arange(len(values)), missing_rows(values))
+    arguments = {
+        "users": ids[0][places[0][present]],
+        "items": ids[1][places[1][present]],
+        "labels": values[present].tolist() if values.dtype.kind == "O" else values[present],
+        "features": None,
+    }
+    if features is None:
+        return arguments
+    has_ids = isinstance(features, Mapping | str | PathLike) or is_frame(features)
+    names = ("item_ids", "features", "feature_names")
+    table = item_table(features, None if has_ids else ids[1], None)
+    return arguments | dict(zip(names, table, strict=True)) | {"features_per": "item"}
+
+
+def _split_users(
+    frame: object, users: Iterable[Hashable] | str | None
+) -> tuple[IdArray, Iterable[Hashable] | None, list[str]]:
+    """Return the labels, the users and the items of a wide data frame."""
+    table = as_frame(frame)
+    column = users if isinstance(users, str) else None
+    if users is None:
+        column = find_column("user", table.columns)
+    if users is None and column is None:
+        before, table = table.columns, with_index(frame, "user")
+        column = next((name for name in table.columns if name not in before), None)
+    if column is not None:
+        refuse_unknown(table, [column], "users")
+        users, table = read_values(table, column, as_ids=True), table.drop(column)
+    return table.to_numpy(), users, table.columns
 
 
 def wide_to_long(

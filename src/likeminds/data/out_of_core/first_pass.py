@@ -9,17 +9,12 @@ import numpy as np
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds.data.column_roles import as_frame, default_verb, read_values
+from likeminds.data.feature_columns import LinkedFeatures, link_features
 from likeminds.data.grades import ParsedLabels, divide_evenly, read_answers
 from likeminds.data.identifiers import encode
 from likeminds.data.label_parsing import LabelReading, passes_among
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
-from likeminds.data.tables import (
-    LinkedFeatures,
-    find_roles,
-    link_features,
-    ordered_categories,
-    read_items,
-)
+from likeminds.data.tables import find_roles, ordered_categories, read_items
 
 if TYPE_CHECKING:
     import pyarrow as pa

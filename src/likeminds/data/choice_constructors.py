@@ -1,0 +1,281 @@
+"""Constructors of annotations from comparisons, rankings and choices, and back."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from likeminds.data.choice_sets import (
+    ChoiceOptions,
+    choice_sets,
+    comparison_arguments,
+    difference_arguments,
+    graded_sets,
+    only_available,
+    preference_arguments,
+    ranking_sets,
+)
+from likeminds.data.coded_labels import CodedLabels
+from likeminds.data.identifiers import as_id_array
+
+
+class ChoiceConstructors(CodedLabels):
+    """Choice sets as annotations: the part of `likeminds.Annotations` that makes them."""
+
+    if TYPE_CHECKING:  # that of Annotations
+
+        def __init__(self, **arguments: object) -> None: ...
+
+    @classmethod
+    def from_comparisons(  # noqa: PLR0917 - the columns of a table, in their usual order
+        cls,
+        users: Iterable[Hashable],
+        winners: Iterable[Hashable],
+        losers: Iterable[Hashable],
+        ties: ArrayLike | None = None,
+        strength: ArrayLike | None = None,
+        features: object = None,
+        *,
+        item_ids: Iterable[Hashable] | None = None,
+        feature_names: Sequence[str] | None = None,
+        user_features: object = None,
+    ) -> Self:
+        """Make annotations of pairs: who preferred which item to which.
+
+        Each pair is a choice among two, the Bradley-Terry model: the winner is preferred with
+        probability 1 / (1 + exp(score of the loser - score of the winner)). Features are kept
+        once per item, however many pairs it is in. Nothing is wrong with cycles.
+
+        Parameters
+        ----------
+        users, winners, losers : sequences of ids
+            Who compared, what they preferred, and to what.
+        ties : sequence of bool, optional
+            Pairs of which neither was preferred: half a win of each.
+        strength : sequence of float, optional
+            How much each pair counts; not negative.
+        features : mapping by item, array, data frame, path or Annotations, optional
+            What items are like, one row per item (of annotations, their items). Two matrices
+            ``(winners, losers)`` have a row for each pair. Without features, items are known
+            by their ids: `HierarchicalRanker` learns their effects and factors.
+        item_ids, feature_names : sequences, optional
+            The item of each row of an array of features (by default, its number), and names.
+        user_features : optional
+            Covariates of people: see `Annotations`.
+
+        Examples
+        --------
+        >>> from likeminds import Annotations
+        >>> Annotations.from_comparisons(["ann", "ann", "bob"], ["a", "b", "a"], ["b", "c", "c"])
+        Annotations: 3 choices among 2 by 2 people on 3 items, 0 features
+        """
+        columns = {"users": users, "winners": winners, "losers": losers, "ties": ties}
+        options = ChoiceOptions(
+            features=features,
+            item_ids=item_ids,
+            feature_names=feature_names,
+            user_features=user_features,
+        )
+        return cls._of_sets(comparison_arguments(columns | {"strength": strength}, options))
+
+    @classmethod
+    def from_preferences(
+        cls,
+        frame: object,
+        *,
+        chosen: str | None = None,
+        rejected: str | None = None,
+        user: str | None = None,
+        ties: str | None = None,
+        strength: str | None = None,
+        **options: Unpack[ChoiceOptions],
+    ) -> Self:
+        """Read a table of pairs, one row each: what was chosen, and what was rejected.
+
+        Parameters
+        ----------
+        frame : data frame or path
+            The table.
+        chosen, rejected, user, ties, strength : str, optional
+            The names of the columns; without them, columns with usual names are taken (chosen or
+            winner, rejected or loser, user, tie, strength). Only the first three must exist.
+            Columns of vectors (embeddings of two answers) are the features of the two.
+        features, item_ids, user_features : optional
+            As in `from_comparisons`.
+
+        Examples
+        --------
+        >>> from likeminds import Annotations
+        >>> import pyarrow
+        >>> pairs = {"user": ["ann", "bob"], "chosen": [[0.1, 2.0], [1.0, 0.0]]}
+        >>> pairs |= {"rejected": [[0.5, 1.0], [0.0, 3.0]]}
+        >>> Annotations.from_preferences(pyarrow.table(pairs))
+        Annotations: 2 choices among 2 by 2 people, 2 features
+        """
+        names = {"user": user, "winner": chosen, "loser": rejected}
+        names |= {"tie": ties, "strength": strength}
+        return cls._of_sets(preference_arguments(frame, names, options))
+
+    @classmethod
+    def from_rankings(
+        cls,
+        users: Iterable[Hashable],
+        rankings: Iterable[Iterable[Any]],
+        *,
+        shown: Iterable[Iterable[Hashable]] | None = None,
+        strength: ArrayLike | None = None,
+        **options: Unpack[ChoiceOptions],
+    ) -> Self:
+        """Make annotations of rankings, the best item first: the Plackett-Luce model.
+
+        A ranking is a chain of choices: the best of all, the best of the others, and so on.
+
+        Parameters
+        ----------
+        users : sequence of ids
+            Who ranked.
+        rankings : sequence of sequences of ids
+            The items of each ranking, the best first. A list or set in place of an item is
+            several that share a place: each is preferred to all that come later, and they are not
+            compared with each other.
+        shown : sequence of sequences of ids, optional
+            What each person could have ranked; what they did not rank comes last.
+        strength, features, item_ids, feature_names, user_features : optional
+            As in `from_comparisons`; ``strength`` is one number per ranking.
+
+        Examples
+        --------
+        >>> from likeminds import Annotations
+        >>> Annotations.from_rankings(["ann", "bob"], [["tuna", "eel", "egg"], ["egg", "tuna"]])
+        Annotations: 3 choices among 2 to 3 by 2 people on 3 items, 0 features
+        """
+        who = as_id_array(users, "users")
+        sets = ranking_sets(len(who), rankings, shown)
+        return cls._of_sets(sets.arguments(who, strength, options))
+
+    @classmethod
+    def from_choices(
+        cls,
+        users: Iterable[Hashable],
+        shown: Iterable[Iterable[Hashable]],
+        chosen: Iterable[Hashable],
+        *,
+        availability: Iterable[Iterable[bool]] | None = None,
+        none: Hashable | None = None,
+        strength: ArrayLike | None = None,
+        **options: Unpack[ChoiceOptions],
+    ) -> Self:
+        """Make annotations of choices of one, or none, of several items: conditional logit.
+
+        Parameters
+        ----------
+        users, shown, chosen : sequences
+            Who chose, among which items, and what.
+        availability : sequence of sequences of bool, optional
+            For each choice, which of the items shown were available; the others are left out.
+        none : id, optional
+            What it is called to choose none of those shown (missing values of ``chosen`` mean
+            it, too). It is one more item of every set. With features, those of it are zero, and
+            a column of its own says how much people want to have none.
+        strength, features, item_ids, feature_names, user_features : optional
+            As in `from_comparisons`; ``strength`` is one number per choice.
+
+        Examples
+        --------
+        >>> from likeminds import Annotations
+        >>> shown = [["tea", "milk"], ["tea", "coffee", "milk"]]
+        >>> Annotations.from_choices(["ann", "bob"], shown, ["tea", None], none="nothing")
+        Annotations: 2 choices among 3 to 4 by 2 people on 4 items, 0 features
+        """
+        who = as_id_array(users, "users")
+        if availability is not None:
+            shown = only_available(shown, availability)
+        sets = choice_sets(shown, chosen, none=none, n_users=len(who))
+        return cls._of_sets(sets.arguments(who, strength, options, none))
+
+    @classmethod
+    def from_best_worst(
+        cls,
+        users: Iterable[Hashable],
+        shown: Iterable[Iterable[Hashable]],
+        best: Iterable[Hashable],
+        worst: Iterable[Hashable],
+        *,
+        strength: ArrayLike | None = None,
+        **options: Unpack[ChoiceOptions],
+    ) -> Self:
+        """Make annotations of best-worst choices (MaxDiff): of several, the best and the worst.
+
+        The best is a choice among all that were shown, in proportion to exp(score). The worst is
+        a choice among the others, in proportion to exp(-score).
+
+        Parameters
+        ----------
+        users, shown, best, worst : sequences
+            Who chose, among which items, and what.
+        strength, features, item_ids, feature_names, user_features : optional
+            As in `from_comparisons`; ``strength`` is one number per person asked.
+
+        Examples
+        --------
+        >>> from likeminds import Annotations
+        >>> Annotations.from_best_worst(["ann"], [["tea", "milk", "coffee"]], ["tea"], ["milk"])
+        Annotations: 2 choices among 2 to 3 by 1 person on 3 items, 0 features
+        """
+        who = as_id_array(users, "users")
+        sets = choice_sets(shown, best, worst=worst, n_users=len(who))
+        return cls._of_sets(sets.arguments(who, strength, options))
+
+    @classmethod
+    def _of_sets(cls, arguments: dict[str, Any]) -> Self:
+        """Make annotations of choice sets without names, which meet none that come later."""
+        worst = arguments.pop("picks_worst", None)
+        return cls(**arguments)._with(choice_set_ids=None, picks_worst=worst)
+
+    def choices(self, most: int = 8, random_state: int = 0) -> Self:
+        """Return grades as choices: each item is chosen among those the person graded lower.
+
+        They can be joined with comparisons, so that people who grade and people who compare are
+        learned from in one fit. Items of the same grade are not compared.
+
+        Parameters
+        ----------
+        most : int, default=8
+            So many lower items at most are in a set, drawn at random.
+        random_state : int, default=0
+            Makes the draw reproducible.
+
+        Examples
+        --------
+        >>> from likeminds import Annotations
+        >>> features = {"a": [1.0], "b": [3.0], "c": [7.0]}
+        >>> graded = Annotations(["ann"] * 3, list("abc"), [5, 3, 1], features)
+        >>> pairs = Annotations.from_comparisons(["bob"], ["b"], ["a"], features=features)
+        >>> graded.choices().concat(pairs).items.tolist()
+        ['b', 'c', 'a', 'c', 'b', 'b', 'a']
+        """
+        rows, sizes = graded_sets(self, most, np.random.default_rng(random_state))
+        sets = np.repeat(np.arange(len(sizes)), sizes)
+        first = np.diff(sets, prepend=-1) > 0
+        plain: dict[str, Any] = {"grades": None, "reading": None, "choice_set_ids": None}
+        if self.weights is not None:  # a choice counts as often as what was chosen
+            plain["weights"] = self.weights[rows[first]][sets]
+        return self.take(rows)._with(**plain, labels=first, choice_set_codes=sets)
+
+    def differences(self) -> Self:
+        """Return rows of differences: the features of what was chosen, less those of each other.
+
+        With ``loss="least_squares_raw"``, rankers made of statistics learn from these as they do
+        from labels: the loss is (1 - (difference of scores))^2 of each pair. Their weights score
+        items.
+
+        Examples
+        --------
+        >>> from likeminds import Annotations
+        >>> pairs = Annotations.from_comparisons(["ann"] * 2, ["a", "b"], ["b", "c"], features={
+        ...     "a": [1.0], "b": [3.0], "c": [7.0]})
+        >>> pairs.differences().X.ravel(), pairs.differences().labels
+        (array([-2.,  4.]), array([ True, False]))
+        """
+        return self._of_sets(difference_arguments(self))
