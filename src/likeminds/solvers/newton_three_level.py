@@ -1,11 +1,11 @@
-"""The default solver of the three-level model: Newton's method on what cannot be eliminated.
+"""The default solver of the three-level model: Newton's method on a reduced problem.
 
 Users' deviations and coordinates are eliminated exactly (`variable_projection`); the consensus and
 the strong directions of the group level are found by a trust-region Newton method. The model is
-not convex: several starts race over the first steps, and the best goes on.
+not convex: a few steps are taken from each of several starts, and the best one is continued.
 
-If the eigenvectors do not fit into ``memory``, a sample of the users is solved first and then lends
-its curvature to exact gradients over all users.
+If the eigenvectors do not fit into ``memory``, a sample of the users is solved first, and its
+curvature is used together with exact gradients over all users.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -51,7 +51,7 @@ from likeminds.solvers.trust_region import (
 from likeminds.solvers.variable_projection import CachedBlock, Penalty, deviate
 
 _TINY = 1e-300
-# How far the proximal path is followed, and which problems are small (people x features).
+# Lengths of the proximal-gradient path, and the size (users x features) of small problems.
 _SHORT_PATH, _LONG_PATH, _SMALL = 10, 300, 1000
 # Starts race until their residual is this much, or for so many steps.
 _RACE_TOL, _RACE_STEPS = 1e-2, 10
@@ -59,7 +59,7 @@ _RACE_TOL, _RACE_STEPS = 1e-2, 10
 
 @dataclass(frozen=True)
 class FastSolver:
-    """Newton's method on the consensus and the strong directions, all else eliminated.
+    """Newton's method on the consensus and the strong directions of the group level.
 
     Parameters
     ----------
@@ -109,27 +109,27 @@ class FastSolver:
         max_iter: int = 1000,
         callback: Callback | None = None,
     ) -> Solution:
-        """Do what `solve` does, given the eigenvectors."""
+        """Solve as `solve` does, given the eigenvectors."""
         consensus, group, personal = _three_levels(components)
         loss = decomposition.loss
         penalty = Penalty.of(consensus, group, personal, _mean_curvature(loss))
         unit = gradient_scale(loss, components)
         problem, sample = decomposition.problems(penalty, unit, accuracy=min(1e-8, 1e-4 * tol))
         record = _StepHistory(0.5 * float(loss.constant.sum()), callback)
-        go = partial(minimise, tol=0.5 * tol, watch=record, max_steps=max_iter)
+        descend = partial(minimise, tol=0.5 * tol, watch=record, max_steps=max_iter)
         with one_blas_thread():
             if start is not None:
                 found = TrustRegionResult(_point_at(problem, start))
             elif sample is None:
-                found = self._race(problem, go)
+                found = self._race(problem, descend)
             else:
-                found = self._race(sample, go)
-                found = found if found.interrupted else go(sample, found.point)
-                at, turn = found.point, np.eye(found.point.B.shape[1])
-                at = evaluate(problem, at.theta, at.B, turn, at.kept)
+                found = self._race(sample, descend)
+                found = found if found.interrupted else descend(sample, found.point)
+                at, transform = found.point, np.eye(found.point.B.shape[1])
+                at = evaluate(problem, at.theta, at.B, transform, at.block_fits)
                 found = replace(found, point=at)
             record.clear()
-            found = found if found.interrupted else go(problem, found.point)
+            found = found if found.interrupted else descend(problem, found.point)
             parts = (found.point.theta, *all_levels(problem, found.point))
             gradient = loss.gradient(total_weights(parts, loss.shape[0]))
             residual = optimality_residual(loss, components, parts, gradient)
@@ -138,13 +138,13 @@ class FastSolver:
         return Solution(parts, value, residual, residual <= tol, history, found.interrupted)
 
     def _race(
-        self, problem: ReducedProblem, go: Callable[..., TrustRegionResult]
+        self, problem: ReducedProblem, descend: Callable[..., TrustRegionResult]
     ) -> TrustRegionResult:
         """Take a few steps from every start, and return the descent with the lowest objective."""
         starts = chain([_spectral_start(problem, _ridge_consensus(problem))], _starts(problem))
         runs: list[TrustRegionResult] = []
         for point in islice(starts, self.n_starts):
-            runs.append(go(problem, point, tol=_RACE_TOL, max_steps=_RACE_STEPS))
+            runs.append(descend(problem, point, tol=_RACE_TOL, max_steps=_RACE_STEPS))
             if runs[-1].interrupted:
                 break
         best = min(runs, key=lambda run: run.point.value)
@@ -156,7 +156,7 @@ class _StepHistory:
 
     def __init__(self, constant: float, callback: Callback | None) -> None:
         self.constant, self.callback = constant, callback
-        self.n_seen = 0
+        self.n_steps = 0
         self.clear()
 
     def clear(self) -> None:
@@ -164,12 +164,12 @@ class _StepHistory:
         self.residuals: list[float] = []
 
     def __call__(self, value: float, residual: float) -> bool:
-        self.n_seen += 1
+        self.n_steps += 1
         self.objectives.append(value + self.constant)
         self.residuals.append(residual)
         if self.callback is None:
             return False
-        return bool(self.callback(self.n_seen, self.objectives[-1], self.residuals[-1]))
+        return bool(self.callback(self.n_steps, self.objectives[-1], self.residuals[-1]))
 
     def history(self, value: float, residual: float) -> History:
         return History(
@@ -190,7 +190,7 @@ def _three_levels(components: Sequence[Component]) -> tuple[Consensus, Group, Pe
 
 
 def _mean_curvature(loss: QuadraticLoss) -> float:
-    """Return a typical size of A_i: that of its part b b', which costs nothing to know."""
+    """Return the mean of |b_i|^2, a lower bound of the size of A_i for the AUC loss."""
     squares = np.einsum("ij,ij->i", loss.linear, loss.linear)
     return float(squares.mean()) + _TINY
 
@@ -199,55 +199,60 @@ def _point_at(problem: ReducedProblem, parts: Parts) -> Iterate:
     """Return the point nearest to given levels."""
     theta, G, _ = parts
     B = top_directions(G, problem.penalty.n_groups)
-    own = [users.map_reduce(_take, _RowState(G))[1] for users, _ in problem.executors((None, None))]
-    return evaluate(problem, theta, B, B, (own[0], own[-1]))
+    executors = problem.executors((None, None))
+    rows = [users.map_reduce(_take_rows, _RowState(G))[1] for users, _ in executors]
+    return evaluate(problem, theta, B, B, (rows[0], rows[-1]))
 
 
 @dataclass(frozen=True)
 class _RowState:
-    """Rows of all users, of which blocks get their own: the state of a visit."""
+    """Rows of all users: the state of a pass, of which each block gets its part."""
 
     per_user: ClassVar[tuple[str, ...]] = ("rows",)
 
     rows: Float
 
 
-def _take(block: Block, theirs: _RowState, own: None) -> tuple[int, Float]:  # noqa: ARG001
-    """Keep the block's own rows."""
-    return 0, theirs.rows[block.users]
+def _take_rows(block: Block, state: _RowState, previous: None) -> tuple[int, Float]:  # noqa: ARG001
+    """Return the rows of the block's users."""
+    return 0, state.rows[block.users]
 
 
 def _ridge_consensus(problem: ReducedProblem) -> Float:
-    """Return the best theta if there were no groups and all deviations were before the knee."""
+    """Return the best theta without groups, for deviations below the threshold."""
     d = problem.n_features
     start = SumTuple(np.zeros((d, d)), np.zeros(d))
-    (matrix, right), _ = problem.users.map_reduce(_shared, problem.penalty, start=start)
+    (matrix, right), _ = problem.users.map_reduce(_ridge_system, problem.penalty, start=start)
     lift = 2.0 * problem.penalty.ridge + 1e-13 * np.trace(matrix) / d + _TINY
     return np.asarray(np.linalg.solve(matrix + lift * np.eye(d), right), dtype=np.float64)
 
 
-def _shared(block: CachedBlock, penalty: Penalty, own: None) -> tuple[SumTuple, None]:  # noqa: ARG001
+def _ridge_system(block: CachedBlock, penalty: Penalty, previous: None) -> tuple[SumTuple, None]:  # noqa: ARG001
     part, weight = block.spectrum, block.weight
-    share = 2.0 * penalty.tail / (part.curvature + 2.0 * penalty.tail)
+    share = 2.0 * penalty.weak / (part.curvature + 2.0 * penalty.weak)
     matrix = weight * part.weighted_sum(share * part.curvature)
     return SumTuple(matrix, weight * part.back(share * part.slope).sum(axis=0)), None
 
 
 def _spectral_start(problem: ReducedProblem, theta: Float) -> Iterate:
-    """Take the main directions of what theta leaves to the deviations."""
+    """Take the leading directions of the deviations from theta."""
     state = (problem.penalty, theta)
-    B = leading(replace(problem, rest=None), _left_over, state, (None, None))
+    B = leading(replace(problem, rest=None), _consensus_deviations, state, (None, None))
     return evaluate(problem, theta, B)
 
 
-def _left_over(block: CachedBlock, state: tuple[Penalty, Float], own: None) -> Float:  # noqa: ARG001
-    """Return the deviations where the consensus is all that is shared."""
+def _consensus_deviations(
+    block: CachedBlock,
+    state: tuple[Penalty, Float],
+    previous: None,  # noqa: ARG001
+) -> Float:
+    """Return the deviations of users from the consensus."""
     (penalty, theta), part = state, block.spectrum
     return part.back(deviate(part.curvature, part.slope, part.into(theta), penalty).v)
 
 
 def _starts(problem: ReducedProblem) -> Iterator[Iterate]:
-    """Yield more starts, where there are groups and so more than one minimum."""
+    """Yield more starts: with groups, there may be several minima."""
     if problem.penalty.n_groups:
         yield _spectral_start(problem, np.zeros(problem.n_features))
         yield from _threshold_starts(problem)
@@ -255,7 +260,7 @@ def _starts(problem: ReducedProblem) -> Iterator[Iterate]:
 
 @dataclass(frozen=True)
 class _ProximalStep:
-    """A proximal-gradient step on theta and H = C B': the state of a visit."""
+    """A proximal-gradient step on theta and H = C B': the state of a pass."""
 
     penalty: Penalty
     theta: Float
@@ -263,44 +268,53 @@ class _ProximalStep:
     length: float
 
     @property
-    def turn(self) -> Float:
-        """What turns rows of H, before the prox, into coordinates."""
-        return self.B / (1.0 + 2.0 * self.penalty.head * self.length)
+    def transform(self) -> Float:
+        """The map of rows of H, before the prox, to coordinates."""
+        return self.B / (1.0 + 2.0 * self.penalty.strong * self.length)
 
 
 def _threshold_starts(problem: ReducedProblem) -> Iterator[Iterate]:
-    """Take a few proximal-gradient steps on theta and H, and many where the problem is small."""
+    """Take a few proximal-gradient steps on theta and H, and many on small problems."""
     is_small = problem.n_users * problem.n_features <= _SMALL
-    penalty, alone = problem.penalty, replace(problem, rest=None)
-    steepest, total = zip(*problem.users.map(_steepness, penalty), strict=True)
-    length, of_theta = 0.5 / (max(steepest) + _TINY), 0.5 / (sum(total) + _TINY)
+    penalty, in_memory = problem.penalty, replace(problem, rest=None)
+    largest, total = zip(*problem.users.map(_curvature_bounds, penalty), strict=True)
+    length, of_theta = 0.5 / (max(largest) + _TINY), 0.5 / (sum(total) + _TINY)
     at = _ProximalStep(
         penalty, np.zeros(problem.n_features), np.zeros((problem.n_features, 0)), length
     )
-    own = None
+    rows = None
     for step_number in range(_LONG_PATH if is_small else _SHORT_PATH):
-        slope, own = problem.users.map_reduce(_descend, at, own, start=np.zeros(problem.n_features))
-        theta = (at.theta - of_theta * slope) / (1.0 + 2.0 * penalty.ridge * of_theta)
-        at = replace(at, theta=theta, B=leading(alone, _itself, None, (own, None)))
+        zeros = np.zeros(problem.n_features)
+        gradient, rows = problem.users.map_reduce(_gradient_step, at, rows, start=zeros)
+        theta = (at.theta - of_theta * gradient) / (1.0 + 2.0 * penalty.ridge * of_theta)
+        at = replace(at, theta=theta, B=leading(in_memory, _block_rows, None, (rows, None)))
         if step_number + 1 in (_SHORT_PATH, _LONG_PATH):
-            yield evaluate(problem, theta, at.B, at.turn, (own, None))
+            yield evaluate(problem, theta, at.B, at.transform, (rows, None))
 
 
-def _steepness(block: CachedBlock, penalty: Penalty, own: None) -> tuple[float, float]:  # noqa: ARG001
-    """Return the steepest curvature of a block's people, and the sum of all of theirs."""
+def _curvature_bounds(
+    block: CachedBlock,
+    penalty: Penalty,
+    previous: None,  # noqa: ARG001
+) -> tuple[float, float]:
+    """Return the maximum and the sum of the largest curvatures of a block's users."""
     curvature = block.spectrum.curvature
-    bend = (2.0 * penalty.tail * curvature / (curvature + 2.0 * penalty.tail)).max(axis=1)
-    return float(bend.max()), block.weight * float(bend.sum())
+    largest = (2.0 * penalty.weak * curvature / (curvature + 2.0 * penalty.weak)).max(axis=1)
+    return float(largest.max()), block.weight * float(largest.sum())
 
 
-def _descend(block: CachedBlock, at: _ProximalStep, own: Float | None) -> tuple[Float, Float]:
-    """Return the slope by theta, and keep H after a gradient step, before the prox."""
+def _gradient_step(
+    block: CachedBlock, at: _ProximalStep, previous: Float | None
+) -> tuple[Float, Float]:
+    """Return the gradient by theta, and H after a gradient step, before the prox."""
     part = block.spectrum
-    H = np.zeros((len(block.users), len(at.theta))) if own is None else own @ at.turn @ at.B.T
+    H = np.zeros((len(block.users), len(at.theta)))
+    if previous is not None:
+        H = previous @ at.transform @ at.B.T
     deviations = deviate(part.curvature, part.slope, part.into(at.theta + H), at.penalty)
     gradient = part.back(deviations.gradient)
     return block.weight * gradient.sum(axis=0), H - at.length * gradient
 
 
-def _itself(block: CachedBlock, state: None, own: Float) -> Float:  # noqa: ARG001
-    return own
+def _block_rows(block: CachedBlock, state: None, previous: Float) -> Float:  # noqa: ARG001
+    return previous

@@ -25,12 +25,11 @@ from likeminds.solvers.solver import (
     zero_parts,
 )
 
-# How much the step shrinks where the quadratic model was not above the loss, and how much it
-# grows where there was room.
+# Factors of the step constant: after a step that the model did not majorise, and after a short one.
 _SHRINK, _GROW = 2.0, 0.8
-# Enough to know the largest curvature within a few per cent; the line search does the rest.
+# The largest curvature is then accurate to a few per cent; the line search corrects it.
 _POWER_STEPS = 10
-# Two objectives closer than this are the same: what is left is rounding.
+# Relative differences of objectives below this are rounding.
 _ROUNDING = 1e-13
 
 
@@ -42,22 +41,24 @@ class _Step:
     gradient: Float
     moves: list[Float]
     changes: list[Float]
-    pulls: list[Float]  # moves over step lengths
+    scaled_moves: list[Float]  # moves divided by step lengths
 
     @property
-    def bend(self) -> float:
+    def curvature(self) -> float:
         """The loss's curvature along the step."""
         return _inner(self.moves, self.changes)
 
     @property
-    def room(self) -> float:
-        """The curvature of the model that should lie above the loss."""
-        return _inner(self.moves, self.pulls)
+    def bound(self) -> float:
+        """The curvature of the model that must majorise the loss."""
+        return _inner(self.moves, self.scaled_moves)
 
     @property
     def subgradient(self) -> float:
-        """The length of the subgradient that the step provides where it ends."""
-        pieces = [change - pull for change, pull in zip(self.changes, self.pulls, strict=True)]
+        """The length of the subgradient that the step provides at its end."""
+        pieces = [
+            change - scaled for change, scaled in zip(self.changes, self.scaled_moves, strict=True)
+        ]
         return float(np.sqrt(_inner(pieces, pieces)))
 
 
@@ -74,8 +75,8 @@ def _take_step(
     moves = [new - old for new, old in zip(parts, at, strict=True)]
     change = loss.apply(total_weights(moves, loss.shape[0]))
     changes = [component.collect(change) for component in components]
-    pulls = [move / step for move, step in zip(moves, steps, strict=True)]
-    return _Step(parts, gradient + change, moves, changes, pulls)
+    scaled_moves = [move / step for move, step in zip(moves, steps, strict=True)]
+    return _Step(parts, gradient + change, moves, changes, scaled_moves)
 
 
 def _inner(first: Sequence[Float], second: Sequence[Float]) -> float:
@@ -166,13 +167,13 @@ class PaperSolver:
                 interrupted = True  # unless the step is completed
                 step = _take_step(loss, components, parts, gradient, [1.0 / rho] * len(parts))
                 # A step of length zero is a critical point: no rho would pass the strict test.
-                while step.bend >= step.room > 0:
+                while step.curvature >= step.bound > 0:
                     rho *= self.factor
                     step = _take_step(loss, components, parts, gradient, [1.0 / rho] * len(parts))
                 parts, gradient, residual = step.parts, step.gradient, step.subgradient / unit
                 squares.append([float(np.vdot(move, move)) for move in step.moves])
                 constants.append(rho)
-                curvatures.append(step.bend / (sum(squares[-1]) or 1.0))
+                curvatures.append(step.curvature / (sum(squares[-1]) or 1.0))
                 residuals.append(residual)
                 objectives.append(objective(loss, components, parts, gradient))
                 interrupted = bool(callback and callback(len(residuals), objectives[-1], residual))
@@ -185,11 +186,10 @@ class PaperSolver:
 class AcceleratedSolver:
     """Minimise a loss plus the penalties of any components (Beck and Teboulle, 2009).
 
-    Three things make it fast and safe. Each component has a step of its own: a vector that all
-    users share meets the sum of their curvatures, a matrix with a row for each meets one at a
-    time. The step grows again where the line search left it shorter than needed. Momentum is
-    reset when it is not a descent direction, and a step that raises the objective is undone and
-    repeated without momentum, which never raises it, convex or not.
+    Each component has its own step size: the curvature of a vector shared by all users is the sum
+    of theirs. The step grows again after a line search that left it too short. Momentum is
+    reset if it is not a descent direction. A step that increases the objective is repeated
+    without momentum, which never increases it, convex or not.
 
     Components with stages (see `CappedLowRank.stage`) are minimised stage by stage, each from the
     solution of the one before, until the stage no longer changes.
@@ -197,8 +197,8 @@ class AcceleratedSolver:
     Parameters
     ----------
     memory : int
-        Bytes for the rows of users with few labels; where they need more, they are made anew at
-        every step.
+        Bytes for the rows of users with few labels; if they need more, every step computes them
+        again.
 
     Examples
     --------
@@ -297,7 +297,7 @@ class _Path:
             step = self._line_search(stage, 0.0)
             value = objective(self.loss, stage, step.parts, step.gradient)
         moved = [new - old for new, old in zip(step.parts, self.parts, strict=True)]
-        self.momentum = following if _inner(step.pulls, moved) >= 0 else 1.0
+        self.momentum = following if _inner(step.scaled_moves, moved) >= 0 else 1.0
         self.former, self.former_gradient = self.parts, self.gradient
         self.parts, self.gradient, self.value = step.parts, step.gradient, value
         self._record(stage)
@@ -326,9 +326,9 @@ class _Path:
             steps = [1.0 / (self.constant * relative) for relative in self.relative]
             step = _take_step(self.loss, stage, at, gradient, steps)
             # A step of length zero is a critical point: no constant would change it.
-            if step.bend <= step.room or step.room == 0.0:
+            if step.curvature <= step.bound or step.bound == 0.0:
                 break
             self.constant *= _SHRINK
-        if step.bend < _GROW * step.room:
+        if step.curvature < _GROW * step.bound:
             self.constant *= _GROW
         return step

@@ -29,7 +29,7 @@ from likeminds.solvers.variable_projection import (
     FitPoint,
     Penalty,
     StreamedBlock,
-    bend_of_coordinates,
+    coordinate_curvature,
     with_one,
 )
 
@@ -37,7 +37,7 @@ _TINY = 1e-300
 # The preconditioner is averaged over at most so many users.
 _PRECONDITIONER_USERS = 400
 
-# Called at each point with objective and residual. True stops the descent.
+# Called at each iterate with objective and residual. True stops the descent.
 Watcher = Callable[[float, float], bool]
 Block: TypeAlias = CachedBlock | StreamedBlock
 # A function that returns rows of a block's users, and its state.
@@ -50,91 +50,85 @@ class ReducedProblem:
 
     users: Executor[CachedBlock]
     penalty: Penalty
-    n_kept: int  # the number of users in memory
+    n_cached: int  # the number of users in memory
     n_users: int  # and of all
     n_features: int
     unit: float = 1.0  # the length of the loss's gradient at zero: residuals are relative to it
     accuracy: float = 1e-12  # required of the gradient by c_i, relative to that of the loss at zero
     rest: Executor[StreamedBlock] | None = None
 
-    def at(self, theta: Float, B: Float, turn: Float | None = None) -> FitPoint:
-        """Return the state of a visit."""
-        return FitPoint(self.penalty, self.accuracy, theta, B, turn)
+    def at(self, theta: Float, B: Float, transform: Float | None = None) -> FitPoint:
+        """Return the state of a pass over users."""
+        return FitPoint(self.penalty, self.accuracy, theta, B, transform)
 
-    def executors(self, own: tuple[Own, Own]) -> "list[tuple[Executor[Block], Own]]":
-        """Return the users in memory and the others, each with what they keep."""
-        here: tuple[Executor[Block], Own] = (self.users, own[0])
-        return [here, *([] if self.rest is None else [(self.rest, own[1])])]
+    def executors(self, previous: tuple[Own, Own]) -> "list[tuple[Executor[Block], Own]]":
+        """Return the executors in memory and not, each with the fits of the previous pass."""
+        cached: tuple[Executor[Block], Own] = (self.users, previous[0])
+        return [cached, *([] if self.rest is None else [(self.rest, previous[1])])]
 
 
 @dataclass(frozen=True)
 class Iterate:
-    """An iterate, with the objective and its gradient; fits stay with the users."""
+    """An iterate, with the objective and its gradient."""
 
     theta: Float
     B: Float  # orthonormal columns
     value: float
     gradient: Float  # by theta and by the columns of B, orthogonal to B; shape (1 + k, d)
     gram: Float  # C'C, where the rows of C are all users' coordinates
-    kept: tuple[Own, Own]  # fits of users in memory, coordinates of the others
+    block_fits: tuple[Own, Own]  # fits of users in memory, coordinates of the others
 
 
 def evaluate(
     problem: ReducedProblem,
     theta: Float,
     B: Float,
-    turn: Float | None = None,
-    own: tuple[Own, Own] = (None, None),
+    transform: Float | None = None,
+    previous: tuple[Own, Own] = (None, None),
 ) -> Iterate:
-    """Eliminate all coordinates and deviations; ``turn`` and ``own`` define where they start."""
-    at, k = problem.at(theta, B, turn), B.shape[1]
+    """Eliminate coordinates and deviations, starting from ``previous`` times ``transform``."""
+    at, k = problem.at(theta, B, transform), B.shape[1]
     gradient = np.zeros((1 + k, len(theta)))
     gradient[0] = 2.0 * problem.penalty.ridge * theta
     sums = SumTuple(problem.penalty.ridge * float(theta @ theta), gradient, np.zeros((k, k)))
-    kept: list[Own] = []
-    for users, mine in problem.executors(own):
-        sums, theirs = users.map_reduce(_evaluate, at, mine, start=sums)
-        kept.append(theirs)
+    fits: list[Own] = []
+    for users, before in problem.executors(previous):
+        sums, after = users.map_reduce(_evaluate, at, before, start=sums)
+        fits.append(after)
     value, gradient, gram = sums
-    both = (kept[0], None if problem.rest is None else kept[1])
-    return Iterate(theta, B, float(value), horizontal(gradient, B), gram, both)
+    block_fits = (fits[0], None if problem.rest is None else fits[1])
+    return Iterate(theta, B, float(value), horizontal(gradient, B), gram, block_fits)
 
 
-def _evaluate(block: Block, at: FitPoint, own: Own) -> tuple[SumTuple, CachedFit | Float]:
-    return block.evaluate(at, own)
-
-
-def strong_directions(problem: ReducedProblem, point: Iterate) -> Float:
-    """Return the strongest directions of the group level at a point, shape (d, k)."""
-    at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
-    return leading(problem, _group_level, at, point.kept)
+def _evaluate(block: Block, at: FitPoint, previous: Own) -> tuple[SumTuple, CachedFit | Float]:
+    return block.evaluate(at, previous)
 
 
 def leading(
-    problem: ReducedProblem, work: Callable[..., Float], state: object, own: tuple[Own, Own]
+    problem: ReducedProblem, work: Callable[..., Float], state: object, previous: tuple[Own, Own]
 ) -> Float:
-    """Return as many leading directions of rows that users have as there are groups.
+    """Return the leading right singular vectors of the rows of all users, one per group.
 
     They come from the Gram matrix of the shorter side; that of features is a sum over users.
     """
     k = problem.penalty.n_groups
     if problem.n_users < problem.n_features:
         found = CollectedRows([], [])
-        for users, mine in problem.executors(own):
-            found, _ = users.map_reduce(_rows, (work, state), mine, start=found)
+        for users, before in problem.executors(previous):
+            found, _ = users.map_reduce(_rows, (work, state), before, start=found)
         return top_directions(found.in_order()[0], k)
     gram = np.zeros((problem.n_features, problem.n_features))
-    for users, mine in problem.executors(own):
-        gram, _ = users.map_reduce(_gram, (work, state), mine, start=gram)
+    for users, before in problem.executors(previous):
+        gram, _ = users.map_reduce(_gram, (work, state), before, start=gram)
     return np.asarray(np.linalg.eigh(gram)[1][:, ::-1][:, :k])
 
 
-def _rows(block: Block, state: RowWork, own: Own) -> tuple[CollectedRows, None]:
-    return CollectedRows([block.users], [[state[0](block, state[1], own)]]), None
+def _rows(block: Block, state: RowWork, previous: Own) -> tuple[CollectedRows, None]:
+    return CollectedRows([block.users], [[state[0](block, state[1], previous)]]), None
 
 
-def _gram(block: Block, state: RowWork, own: Own) -> tuple[Float, None]:
-    rows = state[0](block, state[1], own)
+def _gram(block: Block, state: RowWork, previous: Own) -> tuple[Float, None]:
+    rows = state[0](block, state[1], previous)
     return rows.T @ rows, None
 
 
@@ -143,22 +137,24 @@ def all_levels(problem: ReducedProblem, point: Iterate) -> tuple[Float, Float]:
     G = np.zeros((problem.n_users, problem.n_features))
     P = np.zeros_like(G)
     at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
-    both = problem.executors(point.kept)
-    for positions, group, personal in chain(*(users.map(_levels, at, own) for users, own in both)):
+    both = problem.executors(point.block_fits)
+    for positions, group, personal in chain(
+        *(users.map(_levels, at, previous) for users, previous in both)
+    ):
         G[positions], P[positions] = group, personal
     return G, P
 
 
-def _levels(block: Block, at: FitPoint, own: Own) -> tuple[Index, Float, Float]:
-    """Return users with their G and P: deviations up to the knee are the group's."""
-    C, V = block.coordinates_and_deviations(at, own)
+def _levels(block: Block, at: FitPoint, previous: Own) -> tuple[Index, Float, Float]:
+    """Return users with their G and P: deviations up to the threshold belong to G."""
+    C, V = block.coordinates_and_deviations(at, previous)
     length = np.linalg.norm(V, axis=1, keepdims=True)
-    weak = V * (at.penalty.knee / np.maximum(length, at.penalty.knee))
+    weak = V * (at.penalty.threshold / np.maximum(length, at.penalty.threshold))
     return block.users, C @ at.B.T + weak, V - weak
 
 
-def _group_level(block: Block, at: FitPoint, own: Own) -> Float:
-    return _levels(block, at, own)[1]
+def _group_level(block: Block, at: FitPoint, previous: Own) -> Float:
+    return _levels(block, at, previous)[1]
 
 
 def horizontal(T: Float, B: Float) -> Float:
@@ -173,31 +169,31 @@ class ReducedHessian:
 
     Moving (theta, B) by T moves the shared weights of user i by T'(1, c_i), and c_i follows by
     J_i^-1 (B'M_i T'(1, c_i) + T_B g_i), where M_i and g_i are the Hessian and the gradient of
-    phi_i, and J_i = B'M_i B + 2 head. The preconditioner replaces all users' curvatures by their
+    phi_i, and J_i = B'M_i B + 2 strong. The preconditioner replaces all users' curvatures by their
     mean, which makes it a Kronecker product that two small eigenproblems invert.
     """
 
     def __init__(self, problem: ReducedProblem, point: Iterate) -> None:
-        self.B, self._people = point.B, problem.users
+        self.B, self._users = point.B, problem.users
         k = point.B.shape[1]
         self.ridge = np.zeros((1 + k, 1 + k))
         self.ridge[0, 0] = 2.0 * problem.penalty.ridge
-        nothing = np.zeros((1 + k, 1 + k))
-        own = point.kept[0]
-        gram, self._own = self._people.map_reduce(_bend, problem.penalty, own, start=nothing)
-        self.ridge[1:, 1:] = 2.0 * problem.penalty.head * gram[1:, 1:]
-        mean_bend = _mean_bend(problem, point)
-        bends, self._right = np.linalg.eigh(mean_bend)
-        floor = 1e-9 * np.trace(mean_bend) / len(mean_bend) + _TINY
+        gram, self._curvatures = self._users.map_reduce(
+            _block_curvature, problem.penalty, point.block_fits[0], start=np.zeros_like(self.ridge)
+        )
+        self.ridge[1:, 1:] = 2.0 * problem.penalty.strong * gram[1:, 1:]
+        mean_curvature = _mean_majoriser(problem, point)
+        eigenvalues, self._right = np.linalg.eigh(mean_curvature)
+        floor = 1e-9 * np.trace(mean_curvature) / len(mean_curvature) + _TINY
         lift = np.diag(1e-10 * np.diag(gram) + 1e-12 * np.trace(gram) + _TINY)
         root = np.linalg.inv(np.linalg.cholesky(gram + lift))
         ridges, vectors = np.linalg.eigh(root @ self.ridge @ root.T)
         self._left = vectors.T @ root
-        self._inverse = 1.0 / (np.maximum(bends, floor) + np.maximum(ridges, 0.0)[:, None])
+        self._inverse = 1.0 / (np.maximum(eigenvalues, floor) + np.maximum(ridges, 0.0)[:, None])
 
     def __call__(self, T: Float) -> Float:
         """Return the Hessian times T."""
-        total, _ = self._people.map_reduce(_apply, T, self._own, start=self.ridge @ T)
+        total, _ = self._users.map_reduce(_apply, T, self._curvatures, start=self.ridge @ T)
         return horizontal(total, self.B)
 
     def precondition(self, T: Float) -> Float:
@@ -208,7 +204,7 @@ class ReducedHessian:
 
 @dataclass(frozen=True)
 class BlockCurvature:
-    """What a block of users keeps for its contribution to the Hessian."""
+    """The contribution of a block of users to the Hessian."""
 
     deviations: Deviations
     ones: Float  # (1, c_i), shape (p, 1 + k)
@@ -220,58 +216,63 @@ class BlockCurvature:
     def at(cls, part: CurvatureSpectrum, penalty: Penalty, fit: CachedFit) -> "BlockCurvature":
         """Return it where users have been fitted."""
         c, deviations, directions = fit.C, fit.deviations, fit.directions
-        flat = deviations.flat
-        across = deviations.bend[:, :, None] * directions
-        across -= flat[:, :, None] * times_back(directions, flat)[:, None, :]
-        J = directions.transpose(0, 2, 1) @ across + 2.0 * penalty.head * np.eye(c.shape[1])
+        rank_one = deviations.rank_one
+        across = deviations.majoriser[:, :, None] * directions
+        across -= rank_one[:, :, None] * times_back(directions, rank_one)[:, None, :]
+        J = directions.transpose(0, 2, 1) @ across + 2.0 * penalty.strong * np.eye(c.shape[1])
         inverse = np.asarray(np.linalg.inv(lift_diagonal(J, 1e-10)), dtype=np.float64)
         return cls(deviations, with_one(c), part.back(deviations.gradient), across, inverse)
 
     def apply(self, part: CurvatureSpectrum, T: Float) -> Float:
         """Return the Hessian of these users times T."""
         x = part.into(self.ones @ T)
-        flat = self.deviations.flat
-        bent = self.deviations.bend * x - flat * row_dots(flat, x)[:, None]
+        rank_one = self.deviations.rank_one
+        product = self.deviations.majoriser * x - rank_one * row_dots(rank_one, x)[:, None]
         follow = times(self.inverse, times_back(self.across, x) + self.gradient @ T[1:].T)
-        total = self.ones.T @ part.back(bent - times(self.across, follow))
+        total = self.ones.T @ part.back(product - times(self.across, follow))
         total[1:] -= follow.T @ self.gradient
         return np.asarray(total)
 
 
-def _bend(block: CachedBlock, penalty: Penalty, fit: CachedFit) -> tuple[Float, BlockCurvature]:
-    """Return the Gram matrix of (1, c_i), and what the block adds to the Hessian."""
-    bending = BlockCurvature.at(block.spectrum, penalty, fit)
-    return block.stands_for * (bending.ones.T @ bending.ones), bending
+def _block_curvature(
+    block: CachedBlock, penalty: Penalty, fit: CachedFit
+) -> tuple[Float, BlockCurvature]:
+    """Return the Gram matrix of (1, c_i), and the block's contribution to the Hessian."""
+    curvature = BlockCurvature.at(block.spectrum, penalty, fit)
+    return block.multiplicity * (curvature.ones.T @ curvature.ones), curvature
 
 
-def _apply(block: CachedBlock, T: Float, bending: BlockCurvature) -> tuple[Float, None]:
-    return block.stands_for * bending.apply(block.spectrum, T), None
+def _apply(block: CachedBlock, T: Float, curvature: BlockCurvature) -> tuple[Float, None]:
+    return block.multiplicity * curvature.apply(block.spectrum, T), None
 
 
-def _mean_bend(problem: ReducedProblem, point: Iterate) -> Float:
-    """Return the mean of M_i - M_i B J_i^-1 B'M_i, with the parabola's M_i: always positive."""
+def _mean_majoriser(problem: ReducedProblem, point: Iterate) -> Float:
+    """Return the mean of M_i - M_i B J_i^-1 B'M_i, with the majoriser as M_i: always positive."""
     d, total, counted = problem.n_features, np.zeros(0), 0.0
-    for every in (-(-problem.n_kept // _PRECONDITIONER_USERS), 1):
+    for every in (-(-problem.n_cached // _PRECONDITIONER_USERS), 1):
         if not counted:  # no user in memory may have such a position
             start, state = SumTuple(np.zeros((d, d)), 0.0), (problem.penalty, every)
-            found, _ = problem.users.map_reduce(_bend_of_some, state, point.kept[0], start=start)
+            found, _ = problem.users.map_reduce(
+                _sum_majorisers, state, point.block_fits[0], start=start
+            )
             total, counted = found
     return np.asarray((total + total.T) / (2.0 * counted))
 
 
-def _bend_of_some(
+def _sum_majorisers(
     block: CachedBlock, state: tuple[Penalty, int], fit: CachedFit
 ) -> tuple[SumTuple, None]:
     (penalty, every), d = state, block.spectrum.basis.shape[2]
     # Users are chosen by position, so they are the same whatever the blocks.
     some = np.flatnonzero(block.users % every == 0) if every > 1 else slice(None)
-    basis, bend = block.spectrum.basis[some], fit.deviations.bend[some]
+    basis, majoriser = block.spectrum.basis[some], fit.deviations.majoriser[some]
     D = fit.directions[some]
-    rows = (np.sqrt(bend)[:, :, None] * basis).reshape(-1, d)
-    J = lift_diagonal(bend_of_coordinates(D, bend, penalty), 1e-10)
-    across = (bend[:, :, None] * D).transpose(0, 2, 1) @ basis
-    freed = across.reshape(-1, d).T @ solve(J, across).reshape(-1, d)
-    return SumTuple(block.stands_for * (rows.T @ rows - freed), block.stands_for * len(bend)), None
+    rows = (np.sqrt(majoriser)[:, :, None] * basis).reshape(-1, d)
+    J = lift_diagonal(coordinate_curvature(D, majoriser, penalty), 1e-10)
+    across = (majoriser[:, :, None] * D).transpose(0, 2, 1) @ basis
+    eliminated = across.reshape(-1, d).T @ solve(J, across).reshape(-1, d)
+    total, counted = rows.T @ rows - eliminated, len(majoriser)
+    return SumTuple(block.multiplicity * total, block.multiplicity * counted), None
 
 
 @dataclass(frozen=True)
@@ -329,17 +330,17 @@ def first_order_residual(problem: ReducedProblem, point: Iterate) -> float:
 def _step(
     problem: ReducedProblem, point: Iterate, curvature: ReducedHessian, radius: float, rtol: float
 ) -> tuple[Iterate | None, float]:
-    """Return the next point, or None when no step can lower the objective measurably."""
+    """Return the next iterate, or None if no step decreases the objective measurably."""
     while True:
-        T, promised, at_edge = _truncated_cg(curvature, point.gradient, radius, rtol)
-        if promised < 1e-15 * abs(point.value):
+        T, predicted, on_boundary = _truncated_cg(curvature, point.gradient, radius, rtol)
+        if predicted < 1e-15 * abs(point.value):
             return None, radius
         B, R = np.linalg.qr(point.B + T[1:].T)
-        new = evaluate(problem, point.theta + T[0], B, R.T, point.kept)
-        ratio = (point.value - new.value + 1e-14 * abs(point.value)) / promised
+        new = evaluate(problem, point.theta + T[0], B, R.T, point.block_fits)
+        ratio = (point.value - new.value + 1e-14 * abs(point.value)) / predicted
         if ratio < 0.25:
             radius *= 0.25
-        elif ratio > 0.75 and at_edge:
+        elif ratio > 0.75 and on_boundary:
             radius *= 3.0
         if ratio > 1e-4:
             return new, radius
@@ -353,31 +354,31 @@ def _truncated_cg(
     Lengths are measured in the preconditioner's norm; ``xx``, ``xp``, ``pp`` are its inner
     products of the step and the direction, carried along.
     """
-    x, bent_x, r = np.zeros_like(gradient), np.zeros_like(gradient), gradient
+    x, hessian_x, r = np.zeros_like(gradient), np.zeros_like(gradient), gradient
     z = curvature.precondition(r)
     rz = _dot(r, z)
-    enough = rtol**2 * rz
+    tolerance = rtol**2 * rz
     p, xx, xp, pp = -z, 0.0, 0.0, rz
-    at_edge = False
+    on_boundary = False
     for _ in range(250):
-        bent = curvature(p)
-        bend = _dot(p, bent)
-        alpha = rz / bend if bend > 0 else np.inf
-        at_edge = bend <= 0 or xx + 2 * alpha * xp + alpha**2 * pp >= radius**2
-        if at_edge:
+        hessian_p = curvature(p)
+        pHp = _dot(p, hessian_p)
+        alpha = rz / pHp if pHp > 0 else np.inf
+        on_boundary = pHp <= 0 or xx + 2 * alpha * xp + alpha**2 * pp >= radius**2
+        if on_boundary:
             alpha = (np.sqrt(max(xp**2 + pp * (radius**2 - xx), 0.0)) - xp) / pp
-        x, bent_x, r = x + alpha * p, bent_x + alpha * bent, r + alpha * bent
-        if at_edge:
+        x, hessian_x, r = x + alpha * p, hessian_x + alpha * hessian_p, r + alpha * hessian_p
+        if on_boundary:
             break
         xx += 2 * alpha * xp + alpha**2 * pp
         z = curvature.precondition(r)
         rz, before = _dot(r, z), rz
-        if rz <= enough:
+        if rz <= tolerance:
             break
         beta = rz / before
         xp, pp = beta * (xp + alpha * pp), rz + beta**2 * pp
         p = beta * p - z
-    return x, -_dot(gradient, x) - 0.5 * _dot(x, bent_x), at_edge
+    return x, -_dot(gradient, x) - 0.5 * _dot(x, hessian_x), on_boundary
 
 
 def _exchange_directions(problem: ReducedProblem, point: Iterate) -> Iterate | None:
@@ -385,12 +386,13 @@ def _exchange_directions(problem: ReducedProblem, point: Iterate) -> Iterate | N
     k = point.B.shape[1]
     if k == 0:
         return None
-    B = strong_directions(problem, point)
+    at = problem.at(point.theta, point.B, np.eye(k))
+    B = leading(problem, _group_level, at, point.block_fits)
     overlap = point.B.T @ B
     if np.linalg.svd(overlap, compute_uv=False)[-1] > 0.5:
         return None
-    # With the weak part held fixed the new strong part is the best one: the value falls.
-    new = evaluate(problem, point.theta, B, overlap, point.kept)
+    # For a fixed weak part the new strong part is optimal: the objective decreases.
+    new = evaluate(problem, point.theta, B, overlap, point.block_fits)
     return new if new.value < point.value - 1e-12 * abs(point.value) else None
 
 
