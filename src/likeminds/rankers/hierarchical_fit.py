@@ -77,6 +77,7 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
         learned, effects = _optimise(ranker, responses, likelihood, data, weighed)
     if items_only:
         learned = with_weights(learned, design.n_weights)
+        effects = None if effects is None else effects.with_weights(design.n_weights)
         responses = _responses(ranker, loss, data, likelihood, design)
     if not ranker._specification().is_plain:
         shifts, local = _shifts(effects, data), responses.collected()
@@ -217,7 +218,6 @@ def _describe_items_only(
         and n_weights <= MOST_FEATURES
         and ranker.covariance == "auto"
         and ranker.n_groups in {"auto", 0}
-        and about.user_features is None
         and ranker.consensus is None
         and _has_items(ranker, loss, data)
         and data.item_features() is not None

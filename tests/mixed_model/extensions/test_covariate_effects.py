@@ -252,3 +252,36 @@ def test_they_are_kept_in_files_and_grow(tmp_path, crowd):
     np.testing.assert_array_equal(
         kept.newcomer(user_features=stranger).coef, ranker.newcomer(user_features=stranger).coef
     )
+
+
+@pytest.mark.seconds
+def test_covariates_move_thresholds_if_features_describe_items_only(tmp_path):
+    rng = np.random.default_rng(0)
+    features, theta = rng.normal(size=(120, 40)), rng.normal(size=40) / 3
+    age, users = rng.normal(size=30), np.repeat(np.arange(30), 25)
+    items = np.concatenate([rng.permutation(100)[:25] for _ in range(30)])
+    labels = rng.logistic(size=len(items)) < features[items] @ theta + 2.0 * age[users]
+    table, new = {user: {"age": age[user]} for user in range(30)}, {"new": {"age": 2.0}}
+    ranker, bare = (
+        HierarchicalRanker(n_item_factors=0).fit(
+            Annotations(users, items, labels, *given, user_features=table)
+        )
+        for given in ([features], [])
+    )
+    # The fit is that without features: users do not weigh them.
+    assert ranker.objective_ == pytest.approx(bare.objective_)
+    effects, without = ranker.prior_.traits, bare.prior_.traits
+    np.testing.assert_array_equal(effects.slopes[:-1], 0.0)
+    np.testing.assert_allclose(effects.slopes[-1:], without.slopes, rtol=1e-6)
+    np.testing.assert_allclose(effects.unsure[-1:, -1:], without.unsure, rtol=1e-6)
+    assert effects.covariance.shape == ranker.prior_.predictive.covariance.shape
+    assert ranker.explained_by_users_ == {"age": 0.0}
+    # New items are ranked by their features, and new users start from their covariates.
+    posterior = ranker.newcomer(user_features=new)
+    scores = posterior.decision_function(features[100:])
+    assert np.corrcoef(scores, features[100:] @ theta)[0, 1] > 0.5
+    shift = effects.slopes[-1] * (2.0 - age.mean()) / age.std()
+    np.testing.assert_allclose(posterior.intercept - ranker.newcomer().intercept, shift)
+    again = load(save(ranker, tmp_path / "a.likeminds")).newcomer(user_features=new)
+    np.testing.assert_array_equal(again.decision_function(features[100:]), scores)
+    np.testing.assert_array_equal(again.intercept, posterior.intercept)

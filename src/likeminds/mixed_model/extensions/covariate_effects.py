@@ -47,6 +47,14 @@ class CovariateEffects:
         """The covariance between users of Gamma z, shape (p, p)."""
         return np.asarray(self.slopes @ self.scatter @ self.slopes.T)
 
+    def with_weights(self, n_weights: int) -> "CovariateEffects":
+        """Return the same with so many weights in front, on which covariates have no effect."""
+        return replace(
+            self,
+            slopes=np.pad(self.slopes, ((n_weights, 0), (0, 0))),
+            unsure=np.pad(self.unsure, (n_weights, 0)),
+        )
+
     def told(self, size: int) -> Float:
         """Return a matrix K of few rows and so many columns, with K'K the covariance of Gamma z."""
         values, vectors = np.linalg.eigh(self.covariance)

@@ -60,18 +60,23 @@ def regress_items_on_features(
 
 
 def with_weights(learned: PriorFit, n_weights: int) -> PriorFit:
-    """Return what was learned without features, with weights of them that hardly differ."""
-    model = learned.model
-    # The standard deviation of weights that users were not asked for.
+    """Add weights of features, which hardly differ between users, to a fit without them."""
+    prior = learned.model.prior
+    # The standard deviation of weights that were not estimated is small, but not zero.
     prior = replace(
-        model.prior,
-        mean=np.pad(model.prior.mean, (n_weights, 0)),
-        loadings=np.pad(model.prior.loadings, ((n_weights, 0), (0, 0))),
-        residual=np.pad(model.prior.residual, (n_weights, 0), constant_values=1e-3),
+        prior,
+        mean=np.pad(prior.mean, (n_weights, 0)),
+        loadings=np.pad(prior.loadings, ((n_weights, 0), (0, 0))),
+        residual=np.pad(prior.residual, (n_weights, 0), constant_values=1e-3),
     )
-    unsure = np.pad(learned.unsure, (n_weights, 0))
-    known = replace(learned, model=replace(model, prior=prior), unsure=unsure, pulls=WarmStarts())
-    return replace(known, shape=LOW_RANK, seen=None)
+    return replace(
+        learned,
+        model=replace(learned.model, prior=prior),
+        unsure=np.pad(learned.unsure, (n_weights, 0)),
+        pulls=WarmStarts(),
+        shape=LOW_RANK,
+        seen=None,
+    )
 
 
 def _apportion_effects(
