@@ -70,8 +70,10 @@ def test_fingerprints_are_known_by_attribute(crowd, tmp_path):
 
 def test_what_not_every_model_learns_is_none(crowd):
     ranker = ThreeLevelRanker().fit(crowd)
-    assert ranker._learned("pictures_") is None
-    assert ranker._learned("n_groups_") == ranker.n_groups_
+    assert ranker.pictures_ is None
+    assert ranker.item_ids_ is None
+    with pytest.raises(AttributeError):
+        _ = ranker.no_such_thing_
     assert ranker._best_model is ranker
     searched = RankerCV(ConsensusOnly(), {"alpha": [1.0]}, n_folds=2).fit(crowd)
     assert searched._best_model is searched.best_estimator_

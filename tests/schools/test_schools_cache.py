@@ -52,13 +52,13 @@ def test_what_no_longer_holds_is_found_anew(ranker, monkeypatch):
 
 def test_a_file_without_labels_tells_nothing_of_them(ranker, tmp_path):
     keep_schools(ranker)
-    assert load(save(ranker, tmp_path / "model"))._learned("cached_schools_") is None
+    assert load(save(ranker, tmp_path / "model")).cached_schools_ is None
 
 
 def test_another_fit_forgets_it(ranker):
     keep_schools(ranker)
     said = ranker.annotations_
-    assert ranker.fit(said[: len(said) // 2])._learned("cached_schools_") is None
+    assert ranker.fit(said[: len(said) // 2]).cached_schools_ is None
 
 
 def test_people_who_see_nothing_in_any_item_are_one_crowd():

@@ -75,7 +75,7 @@ def test_stars_are_folded_into_the_model_with_the_titles(stars):
     grown = load(settings.refreshed)
     assert sorted(grown.training_annotations_.of_user("ida").grades.tolist()) == [0.5, 4.0, 5.0]
     assert grown.item_names["film-1"] == TITLES["film-1"]
-    assert grown._learned("cached_schools_") is not None
+    assert grown.cached_schools_ is not None
 
 
 def test_titles_are_everywhere_in_the_api(stars):

@@ -318,7 +318,7 @@ def show_part_worths(output: Output, ranker: "Ranker", price: str | None) -> "Fa
     from likeminds.rankers.capabilities import Capability
 
     Capability.PART_WORTHS.require(ranker)
-    if ranker._learned("annotations_") is None:
+    if ranker.annotations_ is None:
         raise ValueError("The table needs training labels: fit the model with --keep-data.")
     if ranker.item_effects_:
         # Part-worths are those of a mixed logit, whose likelihood is a product over users.

@@ -392,7 +392,7 @@ def label_reading(data: LabelOptions, model: "ReadableModel | None" = None) -> d
     """Return how labels are read: as the model's were, which is positive, above which number."""
     readings = set()
     if model is not None:
-        readings = {ranker._learned("label_reading_") for ranker in model.rankers_.values()}
+        readings = {ranker.label_reading_ for ranker in model.rankers_.values()}
     options: dict[str, Any] = {"reading": readings.pop() if len(readings) == 1 else None}
     options |= {
         name: value

@@ -201,7 +201,7 @@ def show_rankings(
     if brief:
         _show_brief(output, tables)
         return
-    learned = {name: one._best_model._learned("verb_") for name, one in model.rankers_.items()}
+    learned = {name: one._best_model.verb_ for name, one in model.rankers_.items()}
     wanted = ("rank", "item", "name", "score", "expected")
     for (user, attribute), ranked in tables.items():
         verb = Verb.of(learned.get(attribute))

@@ -161,7 +161,7 @@ def _soft_labels(ranker: "Ranker") -> "SoftLabels":
 def _question(name: str, ranker: "Ranker", soft: "SoftLabels") -> "ExportQuestion":
     from likeminds.data.connectors.write_back import ExportQuestion
 
-    reading = ranker._learned("label_reading_")
+    reading = ranker.label_reading_
     if reading is None or reading.positive is None or reading.grades is not None:
         raise ValueError(
             "Only choices between two labels go back into a labelling tool; these labels are "

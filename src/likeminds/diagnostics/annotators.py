@@ -241,7 +241,7 @@ def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
 
 def _is_large(ranker: Any, annotations: Annotations) -> bool:
     """Return whether one fold is too small a part to learn the prior again."""
-    crowd = ranker._best_model._learned("prior_")
+    crowd = ranker._best_model.prior_
     is_plain = crowd is not None and crowd.traits is None and crowd.logs is None
     return is_plain and annotations.n_users >= _MANY_PEOPLE and len(annotations) >= _MANY_LABELS
 

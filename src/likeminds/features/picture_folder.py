@@ -40,7 +40,7 @@ class Reduction(NamedTuple):
     @classmethod
     def of_model(cls, model: Any) -> "Reduction":
         """Return the reduction that a model was fitted with."""
-        known = model._learned("pictures_")
+        known = model.pictures_
         if known is None:
             raise ValueError(
                 "This model was not taught with pictures, so it cannot be shown any: give it "

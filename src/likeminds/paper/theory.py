@@ -205,13 +205,13 @@ def generalization_bound(
     negatives, positives = statistics.class_weight[pairs].T
     effective = negatives * positives / (negatives + positives)
     loss = SquaredAUC().of(statistics)
-    weights = ranker.raw_consensus_ + ranker.raw_group_ + ranker.raw_personal_
+    shared, group, personal = ranker._fitted_parts()
     # Differences of two scores reach 2 zeta; the squared deviations of users add up.
     steepness = 1 + (2 * zeta if form == "proved" else zeta)
     total = (1 / effective).sum() if form == "proved" else 1 / effective.sum()
     spread = np.sqrt(np.log(2 / delta) * total)
     bound = GeneralizationBound(
-        training_loss=2 * loss.value(weights),
+        training_loss=2 * loss.value(shared + group + personal),
         capacity=float(np.sum(8 * np.sqrt(2) * zeta * steepness / np.sqrt(effective))),
         deviation=float(10 * np.sqrt(2) * steepness * zeta * spread),
         n_users=int(pairs.sum()),
@@ -233,6 +233,7 @@ def _hypothesis_size(ranker: ThreeLevelRanker, start: float, n_users: int) -> fl
         psi_2 = np.float64(start) / ranker.alpha_group_
         psi_3 = np.float64(start) / ranker.alpha_personal
     sigma_max = np.linalg.norm(ranker.raw_group_ * ranker.scale_, ord=2)
+    assert ranker.n_groups_ is not None
     return float(psi_1 + np.sqrt(psi_2 + ranker.n_groups_ * sigma_max**2) + psi_3)
 
 

@@ -81,7 +81,7 @@ def convergence(traces: Trace | Mapping[str, Trace], *, ax: "Axes | None" = None
 
 
 def _trace(trace: Trace, name: str) -> Float:
-    values = trace._learned("objective_trace_") if isinstance(trace, ReadableModel) else trace
+    values: Any = trace.objective_trace_ if isinstance(trace, ReadableModel) else trace
     try:
         return np.asarray(as_vector(values, name), dtype=np.float64)
     except ValueError as error:
@@ -156,11 +156,11 @@ def cv_surface(
     -------
     matplotlib Axes
     """
-    results = tuned._learned("cv_results_") if isinstance(tuned, ReadableModel) else None
+    results = tuned.cv_results_ if isinstance(tuned, ReadableModel) else None
     if not results or not len(results["params"]):
         raise ValueError(f"This {type(tuned).__name__} searched nothing: there is no surface.")
     params = list(results["params"])
-    reading = tuned._learned("label_reading_")
+    reading = tuned.label_reading_
     measure = "AUC" if reading is None or reading.grades is None else "concordance"
     across, upwards = _two_parameters(params, x, y)
     splits = np.array([results[name] for name in results if name.startswith("split")])

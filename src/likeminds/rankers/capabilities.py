@@ -1,5 +1,6 @@
 """The interface of models: one ranker, or one for each of several attributes."""
 
+import inspect
 import threading
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -11,13 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from likeminds._util.array_types import FloatArray, IdArray, Index
+from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.atomic_files import FileVersion
 from likeminds._util.checks import did_you_mean, listing
 from likeminds._util.lazy_rows import LazyIds
 from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array, lookup
+from likeminds.data.label_parsing import LabelReading
+from likeminds.losses.statistics import Statistics
+from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.ordinal import CumulativeLogit
 
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
@@ -61,30 +67,41 @@ class ReadableModel:
     rankers_: "dict[str, Ranker]"
     users_: IdArray
     feature_names_: IdArray
-    verb_: str | None
-    item_names_: dict[str, IdArray] | None
+    # Attributes declared with None are None in fitted models that have not learned them.
+    annotations_: Annotations | None
+    best_estimator_: "Ranker | None"
+    best_params_: dict[str, Any] | None
+    cached_schools_: dict[str, Any] | None
+    converged_: bool | None
+    cv_results_: dict[str, Any] | None
     fingerprint_: str | None
     fingerprints_: dict[str, str] | None
-    best_estimator_: "Ranker | None"
+    grading_: CumulativeLogit | None
+    intercept_: Float | float | None
+    item_ids_: IdArray | None
+    item_names_: dict[str, IdArray] | None
+    known_items_: ItemPosteriors | None
+    label_reading_: LabelReading | None
+    loss_: str | None
+    n_choices_: int | None
+    n_groups_: int | None
+    n_iter_: int | None
+    n_labels_: int | None
+    objective_: float | None
+    objective_trace_: Float | None
+    parts_: dict[str, Float] | None
+    pictures_: dict[str, Any] | None
+    points_: Float | None
+    prior_: FittedPrior | None
+    raw_personal_: Float | None
+    scale_: Float | None
+    solution_: Any | None
+    statistics_: Statistics | None
+    variance_scale_: float | None
+    verb_: str | None
     _unread: PendingReaders | None
     # The version of the file it was read from.
     _read_from: FileVersion | None
-    # Fitted attributes that are None in models that have not learned them.
-    _OPTIONAL = frozenset(
-        {
-            *("verb_", "item_names_", "fingerprint_", "fingerprints_", "best_estimator_"),
-            *("annotations_", "grading_", "variance_scale_", "points_", "known_items_"),
-            *(
-                "n_labels_",
-                "n_choices_",
-                "label_reading_",
-                "item_ids_",
-                "statistics_",
-                "solution_",
-                "cached_schools_",
-            ),
-        }
-    )
     # Fitted attributes by their names in model files, which outlive those in Python.
     _stored_names: ClassVar[dict[str, str]] = {
         "cached_schools_": "kept_schools_",
@@ -113,11 +130,16 @@ class ReadableModel:
                 raise NotFittedError(
                     f"This {kind} is not fitted, so it has no {name} yet: call fit first."
                 )
-            if name in self._OPTIONAL:
+            if self._is_optional(name):
                 return None
             raise AttributeError(
                 f"{kind!r} object has no attribute {name!r}{_INSTEAD.get(name, '')}"
             )
+
+    def _is_optional(self, name: str) -> bool:
+        """Tell whether the first class that declares an attribute declares it with None."""
+        kinds = (inspect.get_annotations(kind) for kind in type(self).__mro__)
+        return str(next((kind[name] for kind in kinds if name in kind), "")).endswith("None")
 
     def _read_all(self) -> None:
         """Read what is still in the file, and forget the file."""
@@ -158,10 +180,6 @@ class ReadableModel:
     def has_levels(self) -> bool:
         """Whether weights are the sum of a consensus, a group and a personal level."""
         return "group_" in self._fitted_names()
-
-    def _learned(self, name: str) -> Any:
-        """Return a fitted attribute that not every model has; None where this one has none."""
-        return getattr(self, name, None)
 
     @property
     def verb(self) -> Verb:

@@ -53,7 +53,7 @@ class ComponentsRanker(StatisticsRanker):
         return any(name in GROUP_LIKE for name in self.part_names_)
 
     @property
-    def parts_(self) -> dict[str, Float]:
+    def parts_(self) -> dict[str, Float]:  # type: ignore[override]
         """The parts of the weights, by the names of their components."""
         return {name: getattr(self, f"{name}_part_") for name in self.part_names_}
 

@@ -176,21 +176,19 @@ def frames_of(ranker: "Ranker") -> Frames:
 
 def summary_html(ranker: "Ranker") -> str:
     """Return what a ranker has learned as HTML; nothing of one that is not fitted."""
-    users = ranker._learned("users_")
-    if users is None:
+    if not ranker._fitted_names():
         return ""
-    names = ranker._learned("feature_names_")
-    known = ranker._learned("known_items_") or getattr(ranker._learned("prior_"), "items", None)
-    told = {
-        "people": len(users),
-        "choices": ranker._learned("n_choices_") or None,
-        "labels": None if ranker._learned("n_choices_") else ranker._learned("n_labels_"),
-        "features": None if names is None else len(names),
-        "items known by their ids": None if known is None else len(known.ids),
-        "features of items that were learned": ranker._learned("n_item_factors_") or None,
-        "loss": ranker._learned("loss_"),
-        "groups": ranker._learned("n_groups_"),
+    items, n_users = ranker.item_posteriors(), len(ranker.users_)
+    facts = {
+        "people": n_users,
+        "choices": ranker.n_choices_ or None,
+        "labels": None if ranker.n_choices_ else ranker.n_labels_,
+        "features": len(ranker.feature_names_),
+        "items known by their ids": None if items is None else len(items.ids),
+        "features of items that were learned": None if items is None else items.n_factors or None,
+        "loss": ranker.loss_,
+        "groups": ranker.n_groups_,
     }
-    rows = [{"learned": name, "": value} for name, value in told.items() if value is not None]
-    title = f"{type(ranker).__name__} of {counted(len(users), 'person', 'people')}"
+    rows = [{"learned": name, "": value} for name, value in facts.items() if value is not None]
+    title = f"{type(ranker).__name__} of {counted(n_users, 'person', 'people')}"
     return html_page(title, html_table(rows))

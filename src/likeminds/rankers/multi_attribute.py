@@ -193,7 +193,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         -------
         self
         """
-        if self._learned("rankers_") is None:
+        if not self._fitted_names():
             return self.fit(X, callback=callback)
         parts = _by_attribute(X)
         if _common_features(parts).tolist() != self.feature_names_.tolist():

@@ -69,7 +69,6 @@ class PriorRanker(Ranker):
     loss_: str
     wide_: bool
     grade_scores_: dict[str, float]
-    variance_scale_: float | None
     final_steps_: list[str]
     covariance_: str
     intercept_: Float
@@ -80,7 +79,6 @@ class PriorRanker(Ranker):
     information_: FloatArray
     group_: Float
     personal_: Float
-    points_: Float | None
 
     newcomer = newcomers.newcomer
     new_items = newcomers.new_items

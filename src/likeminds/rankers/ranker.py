@@ -15,12 +15,10 @@ from likeminds._util.checks import as_weights
 from likeminds._util.console import report_progress
 from likeminds._util.map_reduce import of_rows
 from likeminds.data.annotations import Annotations
-from likeminds.data.label_parsing import LabelReading
 from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
 from likeminds.losses.statistics import Statistics
 from likeminds.metrics.concordance import mean_concordance
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, refuse_new_items
-from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.rankers import ranking, score_decomposition, similarity
 from likeminds.rankers.candidates import Candidate, FromRows
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
@@ -82,12 +80,6 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     factor_weights_: Float
     users_: IdArray
     classes_: NDArray[Any]
-    n_labels_: int | None
-    n_choices_: int | None
-    label_reading_: LabelReading | None
-    annotations_: Annotations | None
-    grading_: CumulativeLogit | None
-    known_items_: ItemPosteriors | None
     fitted_on_annotations_: bool = False
     n_features_in_: int
     feature_names_in_: IdArray

@@ -199,7 +199,7 @@ def explain(
     """
     check_is_fitted(ranker)
     ranker = ranker._best_model
-    if not hasattr(ranker, "group_"):
+    if not ranker.has_levels:
         raise TypeError(
             f"{type(ranker).__name__} does not tell consensus, group and personal apart: use "
             "HierarchicalRanker or ThreeLevelRanker."
@@ -216,9 +216,9 @@ def explain(
         float(shown.effects[place] - shown.effects.mean()),
     )
     error = chance = expected = None
-    if hasattr(ranker, "standard_error"):
+    if ranker.has_standard_errors:
         error = float(ranker.standard_error(row, owner, known)[0])
-        if ranker.prior_.coordinates.intercept:
+        if ranker.prior_ is not None and ranker.prior_.coordinates.intercept:
             chance = float(ranker.predict_proba(row, owner, known)[0, 1])
     if gives_grades(ranker):
         expected = ranker.predict_grades(row, owner, known).typical.tolist()[0]

@@ -242,6 +242,7 @@ class ThreeLevelRanker(StatisticsRanker):
     def _fit_newcomer_prior(
         self, loss: QuadraticLoss, statistics: AbstractStatistics, parts: Parts
     ) -> None:
+        assert self.n_groups_ is not None
         folding = ThreeLevelNewcomers.learn(
             as_loss(self.loss),
             loss,
@@ -255,7 +256,9 @@ class ThreeLevelRanker(StatisticsRanker):
         self.prior_, self.knee_ = folding.crowd, folding.knee
 
     def _newcomers(self) -> ThreeLevelNewcomers:
+        assert self.prior_ is not None
         return ThreeLevelNewcomers(self.prior_, as_loss(self.loss), self.knee_)
 
     def _fitted_parts(self) -> list[Float]:
+        assert self.raw_personal_ is not None
         return [self.raw_consensus_, self.raw_group_, self.raw_personal_]

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from likeminds.data.annotations import Annotations
 from likeminds.losses import Loss
-from likeminds.losses.statistics import Statistics
 from likeminds.rankers.search import Grid, RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.validation import record_update
@@ -72,8 +71,6 @@ class ThreeLevelRankerCV(RankerCV):
     user_column: int | str | None = None
     _needs_no_features = False
 
-    statistics_: Statistics
-
     takes_updates = takes_newcomers = True
     _learned_from: ClassVar[str] = ThreeLevelRanker._learned_from
     _nothing_to_add_to = ThreeLevelRanker._nothing_to_add_to
@@ -120,6 +117,8 @@ class ThreeLevelRankerCV(RankerCV):
 
     def _fit_more(self, more: Annotations) -> None:
         # The model is not convex: it is solved from all starts again, as in `fit`.
+        assert self.statistics_ is not None
+        assert self.best_params_ is not None
         best = self.with_parameters(self.best_params_)
         best._fit_statistics(self.statistics_.update(more))
         self._share_input(best)

@@ -360,17 +360,16 @@ def fit_section(facts: ReportFacts) -> Section | None:
     ranker = facts.ranker._best_model
     parameters = facts.ranker.get_params(deep=False)
     rows = [[name, _plain(value)] for name, value in sorted(parameters.items())]
-    chosen = facts.ranker._learned("best_params_") or {}
+    chosen = facts.ranker.best_params_ or {}
     rows += [[f"{name} (chosen)", _plain(value)] for name, value in sorted(chosen.items())]
-    names = {"directions of the group level": "n_groups_", "iterations": "n_iter_"}
-    names |= {"converged": "converged_", "objective": "objective_"}
-    found = {name: ranker._learned(value) for name, value in names.items()}
+    found = {"directions of the group level": ranker.n_groups_, "iterations": ranker.n_iter_}
+    found |= {"converged": ranker.converged_, "objective": ranker.objective_}
     rows += [[name, _plain(value)] for name, value in found.items() if value is not None]
     parts: list[Block] = [ReportTable([type(facts.ranker).__name__, "value"], rows)]
-    if facts.ranker._learned("cv_results_"):
+    if facts.ranker.cv_results_:
         surface = plots.cv_surface(facts.ranker)
         parts.append(picture(surface, "Cross-validated scores over the parameters searched"))
-    trace = ranker._learned("objective_trace_")
+    trace = ranker.objective_trace_
     if trace is not None and len(trace) > 2:
         parts.append(picture(plots.convergence(ranker), "Objective by iteration"))
     versions = (

@@ -172,7 +172,7 @@ class Explanation:
         ``share`` is that of all disagreement; ``goes_with`` has the wishes of users with a
         standard deviation more of a number, or of a category.
         """
-        prior = self.ranker._best_model._learned("prior_")
+        prior = self.ranker._best_model.prior_
         traits = None if prior is None else prior.traits
         if traits is None:
             return []

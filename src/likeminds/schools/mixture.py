@@ -39,8 +39,6 @@ _STARTS, _STEPS = 3, 200
 # of the means, and by how many standard deviations they must be fewer half step.
 _WINDOW, _GAP = 1 / 6, 1.0
 _RESAMPLES = 20
-# The fitted attribute of a ranker that holds a cached division.
-_CACHE = "cached_schools_"
 # The arrays of `SoftLabels`, and their names in files.
 _SHARES = {
     **{name: name for name in ("n_votes", "share", "error", "by_school", "error_by_school")},
@@ -211,12 +209,12 @@ def write_cache(ranker: Ranker, mark: str, found: Found) -> None:
     }
     if soft is not None:
         cached |= {stored_as: getattr(soft, name) for name, stored_as in _SHARES.items()}
-    setattr(ranker, _CACHE, cached)
+    ranker.cached_schools_ = cached
 
 
 def read_cache(ranker: Ranker, mark: str, items: Items) -> Found | None:
     """Return the division stored with a ranker, if its mark is the same; else None."""
-    cached = ranker._learned(_CACHE)
+    cached = ranker.cached_schools_
     if cached is None or cached["mark"] != mark:
         return None
     values = np.where(cached["ruled_out"], np.inf, cached["criterion"])

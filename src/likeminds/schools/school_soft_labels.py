@@ -134,8 +134,8 @@ class YesLogOdds:
         slope, and an intercept for each user.
         """
         fitted = as_ranker(ranker)
-        slope, intercept = 1.0, fitted._learned("intercept_")
-        if fitted._learned("loss_") != "logistic" or intercept is None:
+        slope, intercept = 1.0, fitted.intercept_
+        if fitted.loss_ != "logistic" or intercept is None:
             found = None if annotations is None else _calibrate_to(fitted, annotations)
             if found is None:
                 return None

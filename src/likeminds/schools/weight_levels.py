@@ -53,7 +53,7 @@ class WeightLevels:
         ((361, 6), 2)
         """
         fitted = as_ranker(ranker)
-        parts = fitted._learned("parts_") or {}
+        parts = fitted.parts_ or {}
         if not Capability.LEVELS.of(fitted):
             parts_words = f"; it has {', '.join(parts)}" if parts else ""
             raise TypeError(
@@ -62,9 +62,9 @@ class WeightLevels:
                 "HierarchicalRanker, or a DecomposedRanker with a component called "
                 f"{' or '.join(GROUP_LIKE)}."
             )
-        exact = parts.get("personal", fitted._learned("raw_personal_"))
+        exact = parts.get("personal", fitted.raw_personal_)
         differs = (fitted.coef_ != fitted.consensus_).any(axis=1)
-        scale = fitted._learned("scale_")
+        scale = fitted.scale_
         levels = cls(
             users=fitted.users_,
             feature_names=tuple(map(str, fitted.feature_names_)),
@@ -72,7 +72,7 @@ class WeightLevels:
             group=fitted.group_,
             personal=fitted.personal_,
             scale=np.ones(len(fitted.consensus_)) if scale is None else scale,
-            n_directions=fitted._learned("n_groups_"),
+            n_directions=fitted.n_groups_,
             own=None if exact is None else exact.any(axis=1) & differs,
         )
         learned = fitted.item_posteriors()

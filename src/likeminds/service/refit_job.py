@@ -84,7 +84,7 @@ def fold_in(
     for one in labels:
         if one.attribute in by_attribute and one.item in catalogue.positions:
             by_attribute[one.attribute].append(one)
-    kept = {name: ranker._learned("annotations_") for name, ranker in model.rankers_.items()}
+    kept = {name: ranker.annotations_ for name, ranker in model.rankers_.items()}
     stored = {
         name: _annotations(rows, model, name, catalogue) for name, rows in by_attribute.items()
     }

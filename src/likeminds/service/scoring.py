@@ -100,8 +100,8 @@ class AttributeScorer:
     @property
     def kept(self) -> Annotations | None:
         """The labels that the ranker learned from, where the model has them."""
-        found: Annotations | None = self.chosen._learned("annotations_")
-        return found
+        kept: Annotations | None = self.chosen.annotations_
+        return kept
 
     @cached_property
     def scale(self) -> AnswerScale:
@@ -239,7 +239,7 @@ class AttributeScorer:
 
     def expected(self, profile: UserProfile, places: Index) -> Float | None:
         """Return expected grades, or probabilities of a yes; None for choices."""
-        posterior, crowd = profile.posterior, self.chosen._learned("prior_")
+        posterior, crowd = profile.posterior, self.chosen.prior_
         if posterior is None or crowd is None:
             return None
         rows, users = self._rows(posterior, places), np.zeros(len(places), dtype=np.intp)

@@ -336,7 +336,7 @@ def _make_card(model: ReadableModel, tree: dict[str, Any]) -> dict[str, Any]:
         "ranker": type(model).__name__,
         "parameters": _readable(tree["model"]["parameters"]),
         "features": [str(name) for name in model.feature_names_],
-        "pictures": (model._learned("pictures_") or {}).get("features"),
+        "pictures": (model.pictures_ or {}).get("features"),
     }
     if isinstance(model, AttributeModel):
         card["people"] = len(model.users_)
@@ -352,14 +352,14 @@ def _make_card(model: ReadableModel, tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def _summary(ranker: Any, known: str | None, listed: int) -> dict[str, Any]:
-    parameters, scale = ranker.get_params(), ranker._learned("scale_")
-    reading = ranker._learned("label_reading_")
+    parameters, scale = ranker.get_params(), ranker.scale_
+    reading = ranker.label_reading_
     standardize = parameters.get("standardize", parameters.get("ranker__standardize"))
     return {
         "ranker": type(ranker).__name__,
         "people": len(ranker.users_),
-        "labels": ranker._learned("n_labels_"),
-        "choices": ranker._learned("n_choices_"),
+        "labels": ranker.n_labels_,
+        "choices": ranker.n_choices_,
         "label_reading": None if reading is None else _readable(asdict(reading)),
         "verb": ranker.verb.many(),
         "fingerprint": known,

@@ -255,5 +255,5 @@ class PlacesById(Mapping[Hashable, int]):
 
 def people_of(model: Any) -> UserFiles | None:
     """Return the files that a ranker's people are in; None where it has them itself."""
-    users = model._learned(USERS)
+    users = model.users_ if USERS in model._fitted_names() else None
     return users.files if isinstance(users, StoredIds) else None

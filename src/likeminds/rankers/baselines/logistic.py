@@ -62,6 +62,7 @@ class _LogisticRanker(Ranker):
     def _standardize(self, annotations: Annotations) -> FloatArray:
         # The intercept takes up any shift, and near the origin the solver loses no digits.
         rows = annotations.X
+        assert self.scale_ is not None
         return (rows - np.average(rows, axis=0, weights=annotations.weights)) / self.scale_
 
     def _model(self) -> Any:

@@ -61,7 +61,6 @@ class Popularity(Ranker):
     array([0.5, 0.5, 1. , 0.5])
     """
 
-    item_ids_: IdArray
     items_: Float
     item_counts_: Float
     own_pairs_: Index
@@ -93,8 +92,7 @@ class Popularity(Ranker):
 
     def scorable_ids(self) -> IdArray | None:
         """Return the ids of the training items, where rows had ids."""
-        found: IdArray | None = self._learned("item_ids_")
-        return found
+        return self.item_ids_
 
     def _item_ids(
         self, X: Any, items: Iterable[Hashable] | None, rows: FloatArray
