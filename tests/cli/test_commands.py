@@ -408,7 +408,7 @@ class TestExplain:
     def test_a_person(self, crowd):
         (found,) = told(crowd, *self.ASK, "--user", "person-007")["explained"]
         assert found["user"] == "person-007"
-        assert sum(found["standing"].values()) == pytest.approx(1)
+        assert sum(found["level_shares"].values()) == pytest.approx(1)
         ranked = told(crowd, "rank", "m.likeminds", "--user", "person-007")
         assert found["best"] == [row["item"] for row in ranked["rankings"][:5]]
 

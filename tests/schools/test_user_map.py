@@ -15,7 +15,7 @@ def one():
     return find_schools(HierarchicalRanker().fit(crowd.annotations), n_schools=1)
 
 
-def standing(found, first, second, labels=None):
+def placed(found, first, second, labels=None):
     """Return schools with people at these places."""
     places = np.column_stack([first, second])
     shares = (places**2).sum(axis=0) / (places**2).sum()
@@ -26,13 +26,13 @@ def standing(found, first, second, labels=None):
 def test_a_horseshoe_is_one_axis_and_a_cloud_is_a_plane(one):
     rng = np.random.default_rng(0)
     first = rng.uniform(-1, 1, len(one.user_ids))
-    horseshoe = standing(one, first, np.sqrt(1 - first**2) - 0.78)
-    cloud = standing(one, first, rng.uniform(-1, 1, len(one.user_ids)))
+    horseshoe = placed(one, first, np.sqrt(1 - first**2) - 0.78)
+    cloud = placed(one, first, rng.uniform(-1, 1, len(one.user_ids)))
     assert (n_dimensions(horseshoe), n_dimensions(cloud)) == (1, 2)
 
 
 def test_along_one_axis_people_are_heaped_up(one):
     first = np.repeat([-1.0, 0.0, 1.0, 2.0], 10)
-    heaps = map_places(standing(one, first, 0.01 * first), np.ones(len(first), dtype=bool))
+    heaps = map_places(placed(one, first, 0.01 * first), np.ones(len(first), dtype=bool))
     assert heaps[:10, 1].tolist() == list(range(10))
     np.testing.assert_array_equal(heaps[:, 0], first)

@@ -53,7 +53,7 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
         output.show(f"{axis['share']:.0%} of the differences: from {axis['low']} to {axis['high']}")
     _show_covariates(output, facts["people_by"])
     _show_severity(output, facts["severity"])
-    _show_standing(output, facts["standing"], "Scores, on average")
+    _show_level_shares(output, facts["level_shares"], "Scores, on average")
     loners = facts["loners"]
     if loners:
         see = "sees" if len(loners) == 1 else "see"
@@ -122,7 +122,7 @@ def _show_user(output: Output, facts: "Facts") -> None:
     if school is not None:
         where = f"school {school['number']} ({school['name']}), {facts['membership']:.0%} sure"
     output.show(f": {where}", head=str(facts["user"]))
-    _show_standing(output, facts["standing"], "Scores")
+    _show_level_shares(output, facts["level_shares"], "Scores")
     if facts["loner"]:
         output.show("Sees it their own way, more than chance explains.")
     output.show(f"Likeness with the consensus: {facts['likeness']:+.2f} (1: the same ranking)")
@@ -222,8 +222,8 @@ VIEWS = {
 }
 
 
-def _show_standing(output: Output, standing: dict[str, float], whose: str) -> None:
-    shares = ", ".join(f"{share:.0%} {level}" for level, share in standing.items())
+def _show_level_shares(output: Output, level_shares: dict[str, float], whose: str) -> None:
+    shares = ", ".join(f"{share:.0%} {level}" for level, share in level_shares.items())
     output.show(f"{whose}: {shares}")
 
 

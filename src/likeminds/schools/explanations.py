@@ -212,7 +212,7 @@ class Explanation:
             "verb": self.verb.many(),
             "school": None if school is None else school.to_dict(),
             "membership": None if school is None else float(found.membership[place].max()),
-            "standing": named_shares(found.level_shares[place]),
+            "level_shares": named_shares(found.level_shares[place]),
             "loner": bool(found.loner[place]),
             "likeness": float(self.likeness[place]),
             "differs": self._differs(place),

@@ -257,7 +257,7 @@ class Schools(ResultTable):
             "agreement": self.agreement,
             "schools": [school.to_dict() for school in self.schools],
             "axes": [{"share": a.share, "low": a.low, "high": a.high} for a in self.axes],
-            "standing": named_shares(self.level_shares.mean(axis=0)),
+            "level_shares": named_shares(self.level_shares.mean(axis=0)),
             "loners": self.loners.tolist(),
             "agreed": self._with_shares(self.agreed, "at_least"),
             "divisive": self._with_shares(self.divisive, "spread"),
