@@ -19,7 +19,7 @@ import likeminds
 from likeminds import Annotations, Comparison, RankerCV, compare, load_electricity
 from likeminds.features.reduction import component_names
 from likeminds.paper.experiments.data_sets import UserDataSet, fewer_users, read_data
-from likeminds.rankers.registry import COMPETITORS, default_rankers, that_apply
+from likeminds.rankers.registry import PAPER_BASELINES, default_rankers, that_apply
 
 ROOT = Path(__file__).parents[1]
 AS_IN_THE_PAPER = ", as in the paper"
@@ -49,10 +49,10 @@ def reduced(annotations: Annotations) -> Annotations:
 
 
 def rankers() -> dict:
-    """Return every ranker, the competitors both with an intercept and as in the paper."""
+    """Return every ranker, the baselines both with an intercept and as in the paper."""
     raw = {
         kind.__name__ + AS_IN_THE_PAPER: RankerCV(kind(loss="least_squares_raw"))
-        for kind in COMPETITORS.values()
+        for kind in PAPER_BASELINES.values()
     }
     return default_rankers() | raw
 
@@ -117,7 +117,7 @@ def _how(repeats: int) -> str:
         "several; seeds 100 and up, looked at for nothing else). Every ranker is "
         "tuned but `ThreeLevelRanker` (its defaults), `HierarchicalRanker` and `Popularity` "
         "(nothing to tune).\n\n"
-        "The seven competitors of the paper appear twice: with an intercept for each person "
+        "The seven baselines of the paper appear twice: with an intercept for each person "
         "(`least_squares`, how anybody would run them) and **as in the paper** "
         "(`least_squares_raw`: labels of +-1, no intercept). Only `electricity` comes with the "
         "project; the others are public and credited below, and whoever has them as files "

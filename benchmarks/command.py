@@ -28,7 +28,7 @@ BENCHMARKS = {
     "growth": ("growth", "run"),
     "tuning": ("tuning", "run"),
     "auc": ("auc", "run"),
-    "competitors": ("competitors", "run"),
+    "baselines": ("baselines", "run"),
     "peers": ("peers", "run"),
     "hierarchical": ("hierarchical", "run"),
     "hierarchical_crowd": ("large", "run"),

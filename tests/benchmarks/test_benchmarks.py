@@ -24,7 +24,7 @@ NAMES = [
     "growth",
     "tuning",
     "auc",
-    "competitors",
+    "baselines",
     "peers",
     "hierarchical",
     "hierarchical_crowd",

@@ -5,7 +5,7 @@ import likeminds
 from likeminds import RankerCV, ThreeLevelRanker, baselines, default_rankers
 from likeminds.paper.experiments import published
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.registry import COMPETITORS, RANKERS, as_rankers, ranker_called
+from likeminds.rankers.registry import PAPER_BASELINES, RANKERS, as_rankers, ranker_called
 
 
 def _public_rankers():
@@ -23,8 +23,8 @@ def test_all_lists_of_rankers_come_from_the_registry():
     assert all(ranker_called(name.upper())[0] == name for name in default_rankers())
 
 
-def test_competitors_have_the_names_and_the_order_of_the_paper():
-    assert [*COMPETITORS, "Ours"] == list(published.TABLE_1)
+def test_baselines_have_the_names_and_the_order_of_the_paper():
+    assert [*PAPER_BASELINES, "Ours"] == list(published.TABLE_1)
 
 
 def test_what_is_tuned_and_what_is_compared_as_it_is():

@@ -1,4 +1,4 @@
-"""The competitors of the paper, and honest baselines (in `likeminds.rankers.baselines`)."""
+"""Baselines: those of the paper, and simpler ones (in `likeminds.rankers.baselines`)."""
 
 from likeminds.rankers.baselines import (
     CMTL,

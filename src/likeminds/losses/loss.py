@@ -245,7 +245,7 @@ def _class_share(class_weight: Float) -> Float:
 class LeastSquaresRaw(Loss):
     """1/2 the sum over a user's rows of (y - f)^2, y being 1 or -1.
 
-    This is how the paper ran its competitors. There is no intercept, so the origin of the features
+    This is how the paper ran its baselines. There is no intercept, so the origin of the features
     matters, and the share of positive labels leaks into the weights.
 
     Examples

@@ -22,7 +22,7 @@ from likeminds.rankers.baselines import (
     PopularityWithFeatures,
     RidgeToConsensus,
 )
-from likeminds.rankers.baselines.multitask import Competitor
+from likeminds.rankers.baselines.multitask import PaperBaseline
 from likeminds.rankers.baselines.popularity import has_shared_items
 from likeminds.rankers.decomposed import DecomposedRanker
 from likeminds.rankers.hierarchical import HierarchicalRanker
@@ -31,8 +31,8 @@ from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
 
-# The competitors of the paper, by its names and in its order.
-COMPETITORS: dict[str, type[Competitor]] = {
+# The baselines of the paper, by its names and in its order.
+PAPER_BASELINES: dict[str, type[PaperBaseline]] = {
     "RMTL": RMTL,
     "rMTFL": RMTFL,
     "LASSO": LassoMTL,
@@ -47,7 +47,7 @@ _READY: tuple[type[Any], ...] = (
     ThreeLevelRankerCV,
     ThreeLevelRanker,
     HierarchicalRanker,
-    *COMPETITORS.values(),
+    *PAPER_BASELINES.values(),
     RidgeToConsensus,
     OnePerUser,
     LogisticPerUser,
@@ -66,7 +66,7 @@ AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, Popularity)
 # Those whose searches take minutes where labels are many.
 _LONG_SEARCHES = {
     *("ThreeLevelRankerCV", "LogisticPerUser"),
-    *(kind.__name__ for kind in COMPETITORS.values() if kind is not RMTL),
+    *(kind.__name__ for kind in PAPER_BASELINES.values() if kind is not RMTL),
 }
 
 # Short names.

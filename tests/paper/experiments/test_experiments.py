@@ -32,7 +32,7 @@ from likeminds.paper.experiments.trials import (
     run_trials,
 )
 from likeminds.rankers.baselines import JFL, ConsensusOnly
-from likeminds.rankers.registry import COMPETITORS
+from likeminds.rankers.registry import PAPER_BASELINES
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
 from likeminds.report.page import ReportTable
@@ -90,12 +90,12 @@ class TestReport:
 
     def test_all_eight_take_part_both_ways(self, facts):
         auc = facts["table1"]["auc"]
-        for name in COMPETITORS:
+        for name in PAPER_BASELINES:
             for way in (RAW, INTERCEPT):
                 assert len(auc[f"{name}, {way}"]) == SCALES["tiny"].repeats
         assert set(auc) == set(facts["table3"]["Sketch shoes"]["attributes"]["open"]["auc"])
 
-    def test_an_intercept_is_what_competitors_lack(self, facts):
+    def test_an_intercept_is_what_baselines_lack(self, facts):
         raw, fair = (facts["table1"][way] for way in ("as_in_the_paper", "with_an_intercept"))
         assert min(fair.values()) > max(raw.values()) + 0.02
 
@@ -214,7 +214,7 @@ class TestClaims:
             ([-0.02, -0.03, -0.01], "does not hold"),
         ],
     )
-    def test_lead_over_competitors_with_an_intercept(self, facts, lead, verdict):
+    def test_lead_over_baselines_with_an_intercept(self, facts, lead, verdict):
         found = claims.judge_claims({"table1": facts["table1"] | {"lead": lead}})
         assert found[2].verdict == verdict
 
@@ -233,7 +233,7 @@ class TestClaims:
     def test_every_attribute_means_every_attribute(self, leads, verdict):
         attributes = {str(n): {} for n in range(len(leads))}
         judged = {
-            # The best competitor, the lead, and its interval.
+            # The best baseline, the lead, and its interval.
             str(n): ["CMTL", 0.01 if lead == 0 else lead, lead - 0.001, lead + 0.001]
             for n, lead in enumerate(leads)
         }
@@ -269,7 +269,7 @@ class TestClaims:
             (published.TABLE_3_SHOES, published.SHOES),
             (published.TABLE_3_SUN, published.SUN),
         ):
-            assert list(table) == [*COMPETITORS, "Ours"] == list(published.TABLE_1)
+            assert list(table) == [*PAPER_BASELINES, "Ours"] == list(published.TABLE_1)
             assert {len(row) for row in table.values()} == {len(attributes)}
             for column in zip(*table.values(), strict=True):
                 assert max(column) == column[-1]  # the paper prints its own in bold

@@ -17,7 +17,7 @@ HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
 OPEN = "cannot be told"  # with so few repeats
 # A gain below this is none.
 _NEGLIGIBLE = 0.005
-_COMPETITORS_PAPER = [value for name, value in TABLE_1.items() if name != "Ours"]
+_PUBLISHED = [value for name, value in TABLE_1.items() if name != "Ours"]
 # The parts whose results are summarised at the top of the report.
 _SUMMARISED = ("table1", "table3", "ablation")
 
@@ -75,16 +75,16 @@ def _table1(facts: Facts) -> Iterator[Verdict]:
         grade(-abs(100 * ours - TABLE_1["Ours"]), -0.5, -2.0),
     )
     yield Verdict(
-        "Its seven competitors stay far behind",
-        f"{min(_COMPETITORS_PAPER):.2f} to {max(_COMPETITORS_PAPER):.2f}",
+        "Its seven baselines stay far behind",
+        f"{min(_PUBLISHED):.2f} to {max(_PUBLISHED):.2f}",
         f"{percent(min(raw.values()))} to {percent(max(raw.values()))} as in the paper; "
         f"{near} of 7 within 3 points of the paper's figure",
         grade(near, 7, 1),
     )
     yield Verdict(
         "Its lead is due to the model",
-        f"{points((TABLE_1['Ours'] - max(_COMPETITORS_PAPER)) / 100)} points over the second best",
-        f"{interval(*facts['lead'])} over {facts['best_competitor']} with an intercept: an "
+        f"{points((TABLE_1['Ours'] - max(_PUBLISHED)) / 100)} points over the second best",
+        f"{interval(*facts['lead'])} over {facts['best_baseline']} with an intercept: an "
         f"intercept alone closes {closed:.0%} of the gap",
         grade(facts["lead"][0], 0.05, 0.0) if facts["lead"][1] > 0 else FAILS,
     )
@@ -123,7 +123,7 @@ def _table3(facts: Facts) -> Iterator[Verdict]:
             leads = crowd["lead"][variant]
             leading, surely = ahead(leads)
             yield Verdict(
-                f"{name}: the method beats all competitors on every attribute ({variant})",
+                f"{name}: the method beats all baselines on every attribute ({variant})",
                 crowd["paper_lead"],
                 f"ahead on {leading} of {n}, surely on {surely}; "
                 f"{points(mean(each[1] for each in leads.values()))} points on average to the "

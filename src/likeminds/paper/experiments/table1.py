@@ -13,20 +13,20 @@ from likeminds.paper.experiments.report_page import (
 )
 from likeminds.paper.experiments.setting import SCALES, ExperimentSetting
 from likeminds.paper.experiments.trials import (
-    BASELINES,
     INTERCEPT,
     LEARNED,
     LEAST_SQUARES,
     OURS,
     RAW,
     SHRUNK,
+    SIMPLE_BASELINES,
     Trials,
     both,
     deviation,
     loss_of_learned_prior,
     run_trials,
 )
-from likeminds.rankers.registry import COMPETITORS
+from likeminds.rankers.registry import PAPER_BASELINES
 from likeminds.report.page import ReportTable
 
 
@@ -45,15 +45,15 @@ def run(setting: ExperimentSetting) -> ReportPart:
 
 def _summary(trials: Trials) -> dict[str, Any]:
     """Return the figures that claims are judged by."""
-    raw = {name: trials.means[both(name, RAW)] for name in COMPETITORS}
-    fair = {name: trials.means[both(name, INTERCEPT)] for name in COMPETITORS}
+    raw = {name: trials.means[both(name, RAW)] for name in PAPER_BASELINES}
+    fair = {name: trials.means[both(name, INTERCEPT)] for name in PAPER_BASELINES}
     best = max(fair, key=fair.__getitem__)
-    honest = max(BASELINES, key=lambda name: trials.means[name])
+    honest = max(SIMPLE_BASELINES, key=lambda name: trials.means[name])
     return {
         "ours": trials.means[OURS],
         "as_in_the_paper": raw,
         "with_an_intercept": fair,
-        "best_competitor": best,
+        "best_baseline": best,
         "lead": list(trials.difference(OURS, both(best, INTERCEPT))[:3]),
         "best_honest": honest,
         "best_honest_auc": trials.means[honest],
@@ -66,10 +66,10 @@ def _sentence(facts: dict[str, Any]) -> str:
     raw, fair = facts["as_in_the_paper"].values(), facts["with_an_intercept"].values()
     return (
         f"The paper's method reaches {percent(facts['ours'])} (paper: {TABLE_1['Ours']}). Its "
-        f"competitors reach {percent(min(raw))} to {percent(max(raw))} run as in the paper, and "
+        f"baselines reach {percent(min(raw))} to {percent(max(raw))} run as in the paper, and "
         f"{percent(min(fair))} to {percent(max(fair))} once they have an intercept, "
         f"{points(mean(fair) - mean(raw))} points on average; the method's lead over the best of "
-        f"them, {facts['best_competitor']}, is then {points(facts['lead'][0])} points, and "
+        f"them, {facts['best_baseline']}, is then {points(facts['lead'][0])} points, and "
         f"{facts['best_honest'].lower()} reaches {percent(facts['best_honest_auc'])}."
     )
 
@@ -80,7 +80,7 @@ def _main_table(trials: Trials) -> ReportTable:
 
     ours = [f"**{TABLE_1['Ours']:.2f}**", _cell(trials, OURS), "its loss needs none"]
     rows = [
-        *([name, f"{TABLE_1[name]:.2f}", *cells(name)] for name in COMPETITORS),
+        *([name, f"{TABLE_1[name]:.2f}", *cells(name)] for name in PAPER_BASELINES),
         ["Ours (three levels, AUC loss)", *ours],
         ["Ours on least squares", "-", *cells(LEAST_SQUARES)],
     ]
@@ -93,7 +93,7 @@ def _main_table(trials: Trials) -> ReportTable:
 
 
 def _others_table(trials: Trials) -> ReportTable:
-    names = sorted((SHRUNK, LEARNED, *BASELINES), key=lambda name: -trials.means[name])
+    names = sorted((SHRUNK, LEARNED, *SIMPLE_BASELINES), key=lambda name: -trials.means[name])
     rows = [
         [
             name,

@@ -21,13 +21,13 @@ from likeminds.paper.experiments.report_page import (
 )
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trials import (
-    BASELINES,
     INTERCEPT,
     LEARNED,
     LEAST_SQUARES,
     OURS,
     RAW,
     SHRUNK,
+    SIMPLE_BASELINES,
     Trials,
     both,
     deviation,
@@ -35,7 +35,7 @@ from likeminds.paper.experiments.trials import (
 )
 from likeminds.plots import boxplot
 from likeminds.plots.figures import as_png, new_figure
-from likeminds.rankers.registry import COMPETITORS
+from likeminds.rankers.registry import PAPER_BASELINES
 from likeminds.report.page import ReportTable
 
 _VARIANTS = (RAW, INTERCEPT)
@@ -75,10 +75,10 @@ class CrowdTrials:
         }
 
     def _leads(self, variant: str) -> dict[str, Any]:
-        """Return, by attribute, the best competitor and the lead of the paper's method over it."""
+        """Return, by attribute, the best baseline and the lead of the paper's method over it."""
         leads = {}
         for attribute, trials in self.trials.items():
-            best = max(COMPETITORS, key=lambda name: trials.means[both(name, variant)])
+            best = max(PAPER_BASELINES, key=lambda name: trials.means[both(name, variant)])
             leads[attribute] = [best, *trials.difference(OURS, both(best, variant))[:3]]
         return leads
 
@@ -89,7 +89,8 @@ class CrowdTrials:
         if not known:
             return "-"
         leads = [
-            paper["Ours"][name] - max(paper[other][name] for other in COMPETITORS) for name in known
+            paper["Ours"][name] - max(paper[other][name] for other in PAPER_BASELINES)
+            for name in known
         ]
         mark = " on the original Shoes" if self.crowd.stands_in else ""
         return f"every attribute, {points(mean(leads) / 100)} points on average{mark}"
@@ -152,7 +153,7 @@ def _sentence(name: str, facts: Mapping[str, Any]) -> str:
     )
     return (
         f"On {name}{' (standing in for Shoes)' if facts['stands_in'] else ''} the paper's method "
-        f"is ahead of all seven competitors run as in the paper on {raw} of "
+        f"is ahead of all seven baselines run as in the paper on {raw} of "
         f"{len(facts['attributes'])} attributes (surely on {raw_surely}), and of all seven with an "
         f"intercept on {fair} (surely on {surely}), where its distance from the best of them is "
         f"{points(mean(lead[1] for lead in facts['lead'][INTERCEPT].values()))} points on average; "
@@ -188,8 +189,8 @@ def _description(crowd: DataSet) -> str:
 
 def _table(each: CrowdTrials) -> ReportTable:
     """Return AUC by ranker and attribute; the best figure of each attribute is bold."""
-    others = [name for name in (OURS, SHRUNK, LEARNED, *BASELINES) if name in each.names]
-    named = {name: [both(name, v) for v in _VARIANTS] for name in [*COMPETITORS, LEAST_SQUARES]}
+    others = [name for name in (OURS, SHRUNK, LEARNED, *SIMPLE_BASELINES) if name in each.names]
+    named = {name: [both(name, v) for v in _VARIANTS] for name in [*PAPER_BASELINES, LEAST_SQUARES]}
     named |= {f"{name} (Ours)" if name == OURS else name: [name] for name in others}
     best = {key: percent(max(t.means.values()), 1) for key, t in each.trials.items()}
     rows = []
@@ -265,11 +266,11 @@ def run_figure(setting: ExperimentSetting) -> ReportPart:
 
 
 def _figure_sentence(each: CrowdTrials) -> str:
-    best = [max((both(name, v) for name in COMPETITORS), key=each.mean) for v in _VARIANTS]
+    best = [max((both(name, v) for name in PAPER_BASELINES), key=each.mean) for v in _VARIANTS]
     reached = ", ".join(f"{name} {percent(each.mean(name), 1)}" for name in best)
     return (
         f"{each.crowd.name}: the paper's method has a mean of {percent(each.mean(OURS), 1)}; the "
-        f"best competitors, {reached}; consensus only, {percent(each.mean('Consensus only'), 1)}."
+        f"best baselines, {reached}; consensus only, {percent(each.mean('Consensus only'), 1)}."
     )
 
 
@@ -277,17 +278,17 @@ def _picture(each: CrowdTrials) -> ReportPicture:
     figure = new_figure(11, 4.6, shown=False)
     sides = figure.subplots(1, 2, sharex=True)
     rows = {
-        "a) As in the paper": [both(name, RAW) for name in COMPETITORS],
+        "a) As in the paper": [both(name, RAW) for name in PAPER_BASELINES],
         "b) With an intercept, and what the paper leaves out": [
-            *(both(name, INTERCEPT) for name in COMPETITORS),
-            *(name for name in (LEARNED, *BASELINES) if name in each.names),
+            *(both(name, INTERCEPT) for name in PAPER_BASELINES),
+            *(name for name in (LEARNED, *SIMPLE_BASELINES) if name in each.names),
         ],
     }
     for axes, (title, names) in zip(sides, rows.items(), strict=True):
         values = {name.split(", ")[0]: each.by_repeat(name) for name in [*names, OURS]}
         boxplot(values, label="AUC, mean over people and attributes", title=title, ax=axes)
     name = each.crowd.name
-    figure.suptitle(f"{name}: the same method against competitors without and with an intercept")
+    figure.suptitle(f"{name}: the same method against baselines without and with an intercept")
     return ReportPicture(
         f"fig5-{name.lower().replace(' ', '-')}",
         as_png(figure),

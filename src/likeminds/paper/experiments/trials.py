@@ -22,7 +22,7 @@ from likeminds.metrics.paired import PairedDifference, over_repeats
 from likeminds.paper.experiments.setting import ExperimentSetting, ResultStore, Tuned
 from likeminds.rankers.baselines import ConsensusOnly, LogisticPerUser, OnePerUser, RidgeToConsensus
 from likeminds.rankers.hierarchical import HierarchicalRanker
-from likeminds.rankers.registry import COMPETITORS, NamedRankers
+from likeminds.rankers.registry import PAPER_BASELINES, NamedRankers
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import usual_alpha_group
 from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
@@ -35,7 +35,7 @@ LEARNED = "Learned prior"
 LEAST_SQUARES = "Three levels on least squares"
 RAW, INTERCEPT = "as in the paper", "with an intercept"
 LOSSES = {RAW: "least_squares_raw", INTERCEPT: "least_squares"}
-BASELINES = {
+SIMPLE_BASELINES = {
     "Ridge to the consensus": RidgeToConsensus,
     "One model per person": OnePerUser,
     "Logistic regression per person": LogisticPerUser,
@@ -93,7 +93,7 @@ def compared_rankers(
     return {
         **{
             both(name, variant): RankerCV(kind(loss=loss), **search)
-            for name, kind in COMPETITORS.items()
+            for name, kind in PAPER_BASELINES.items()
             for variant, loss in LOSSES.items()
         },
         OURS: ThreeLevelRankerCV(grids["auc"], **search),
@@ -102,7 +102,7 @@ def compared_rankers(
             for variant, loss in LOSSES.items()
         },
         SHRUNK: ThreeLevelRankerCV(**search),
-        **{name: RankerCV(kind(), **search) for name, kind in BASELINES.items()},
+        **{name: RankerCV(kind(), **search) for name, kind in SIMPLE_BASELINES.items()},
     }
 
 

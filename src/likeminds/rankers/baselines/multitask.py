@@ -127,7 +127,7 @@ class Recipe:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Competitor(ComponentsRanker):
+class PaperBaseline(ComponentsRanker):
     """Base: a subclass names its parameters as fields and has a `Recipe`."""
 
     _recipe: ClassVar[Recipe]
@@ -169,7 +169,7 @@ class Competitor(ComponentsRanker):
 
 
 @dataclass(eq=False, repr=False)
-class RMTL(Competitor):
+class RMTL(PaperBaseline):
     """Robust multi-task learning: few directions for all, and people who stand outside.
 
     Minimises the loss at W = L + S plus alpha_low_rank times the trace norm of L plus
@@ -195,7 +195,7 @@ class RMTL(Competitor):
 
 
 @dataclass(eq=False, repr=False)
-class RMTFL(Competitor):
+class RMTFL(PaperBaseline):
     """Robust multi-task feature learning: features for all or none, and people outside.
 
     Minimises the loss at W = P + Q plus alpha_shared times the sum over features of the length
@@ -222,7 +222,7 @@ class RMTFL(Competitor):
 
 
 @dataclass(eq=False, repr=False)
-class LassoMTL(Competitor):
+class LassoMTL(PaperBaseline):
     """The lasso for all users: the loss plus alpha times the sum of the sizes of all weights.
 
     Parameters
@@ -241,7 +241,7 @@ class LassoMTL(Competitor):
 
 
 @dataclass(eq=False, repr=False)
-class JFL(Competitor):
+class JFL(PaperBaseline):
     """Joint feature learning: features that matter to all or to none.
 
     Minimises the loss plus alpha times the sum over features of the length of their column
@@ -263,7 +263,7 @@ class JFL(Competitor):
 
 
 @dataclass(eq=False, repr=False)
-class RAMU(Competitor):
+class RAMU(PaperBaseline):
     """Few directions, none shrunk for being strong: the trace norm with a cap.
 
     Minimises the loss plus alpha * sum_j min(sigma_j(W), threshold) in stages, in each of which
@@ -295,7 +295,7 @@ class RAMU(Competitor):
 
 
 @dataclass(eq=False, repr=False)
-class CMTL(Competitor):
+class CMTL(PaperBaseline):
     """Clustered multi-task learning: people near a few centres.
 
     Minimises the loss plus rho1 eta (1 + eta) tr(W' (eta + M)^-1 W) over W and the matrix M of
@@ -332,11 +332,11 @@ class CMTL(Competitor):
 
 
 @dataclass(eq=False, repr=False)
-class COMT(Competitor):
+class COMT(PaperBaseline):
     """Co-clustered multi-task learning: people near their mean, and schools of thought.
 
     Minimises the loss at W = P + Q plus alpha_mean * sum_i |P_i - mean of P|^2 plus alpha_group
-    * sum_{j > n_groups} sigma_j(Q)^2 (Xu, Huang, Zhou, Chen and Ye, AAAI 2015).
+    * sum_{j > n_groups} sigma_j(Q)^2 (L. Xu, A. Huang, J. Chen and E. Chen, AAAI 2015).
 
     The two penalties act as one: what lies outside the mean and the strong directions is divided
     between P and Q at the price alpha_mean alpha_group / (alpha_mean + alpha_group) for its

@@ -1,4 +1,4 @@
-"""The seven competitors, against other people's programs and against their definitions."""
+"""The seven baselines, against other people's programs and against their definitions."""
 
 import numpy as np
 import pytest
@@ -22,9 +22,9 @@ def crowd():
     return make_crowd(np.random.default_rng(7), n_features=3)
 
 
-COMPETITORS = [RMTL, RMTFL, LassoMTL, JFL, CMTL, COMT, RAMU]
+PAPER_BASELINES = [RMTL, RMTFL, LassoMTL, JFL, CMTL, COMT, RAMU]
 LOSSES = ["least_squares", "least_squares_raw", "auc"]
-every_competitor = pytest.mark.parametrize("kind", COMPETITORS)
+every_baseline = pytest.mark.parametrize("kind", PAPER_BASELINES)
 every_loss = pytest.mark.parametrize("loss", LOSSES)
 
 
@@ -50,7 +50,7 @@ def test_other_peoples_programs_agree(reference, kind, name, case):
         assert kind is CMTL  # whose program stopped short of the minimum
 
 
-@every_competitor
+@every_baseline
 @every_loss
 @pytest.mark.seconds
 def test_objective_is_that_of_the_definition(crowd, kind, loss):
@@ -120,7 +120,7 @@ def near(rows, labels, weights, centre, price):
     return np.linalg.solve(A + 2 * price * np.eye(len(b)), b + 2 * price * centre)
 
 
-@every_competitor
+@every_baseline
 @every_loss
 @pytest.mark.slow
 def test_standardising_is_measuring_in_other_units(crowd, kind, loss):
@@ -139,14 +139,14 @@ def test_standardising_is_measuring_in_other_units(crowd, kind, loss):
     assert ranker.objective_ == pytest.approx(other.objective_, rel=1e-6)
 
 
-@every_competitor
+@every_baseline
 def test_a_warm_start_continues(crowd, kind):
     ranker = kind(warm_start=True, tol=1e-6, max_iter=20_000).fit(crowd)
     first = ranker.n_iter_
     assert ranker.fit(crowd).n_iter_ <= min(3, first)
 
 
-@every_competitor
+@every_baseline
 def test_labels_can_be_added(crowd, kind):
     rng = np.random.default_rng(0)
     one, two = np.split(rng.permutation(len(crowd)), [70])
@@ -161,7 +161,7 @@ def test_labels_can_be_added(crowd, kind):
     np.testing.assert_allclose(grown.coef_[place], whole.coef_, atol=2e-4)
 
 
-@every_competitor
+@every_baseline
 def test_saved_and_loaded(crowd, kind, tmp_path):
     ranker = kind().fit(crowd)
     again = load(save(ranker, tmp_path / "m"))
@@ -171,7 +171,7 @@ def test_saved_and_loaded(crowd, kind, tmp_path):
     np.testing.assert_array_equal(again.decision_function(crowd), ranker.decision_function(crowd))
 
 
-@every_competitor
+@every_baseline
 @every_loss
 @pytest.mark.slow
 def test_candidates_are_parameters_from_strong_to_weak(crowd, kind, loss):

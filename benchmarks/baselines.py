@@ -1,4 +1,4 @@
-"""The competitors, beside the algorithms that are published for them.
+"""The baselines compared with the algorithms that are published for them.
 
 MALSAR, the usual program for these models, is accelerated proximal gradient with one step size
 that only ever shrinks: gradient at the extrapolated point, objective at the new one, a whole SVD
@@ -29,7 +29,7 @@ PATIENCE = 60.0
 
 
 def run(quick: bool) -> Result:
-    """Time both, for each competitor, until the objective is within a gap of its minimum."""
+    """Time both, for each baseline, until the objective is within a gap of its minimum."""
     crowd = load_electricity()
     if quick:
         crowd = crowd.of_users(crowd.user_ids[:10])
@@ -51,12 +51,12 @@ def run(quick: bool) -> Result:
         shown = f"{ratios[name]:.2g}" if reached else f"more than {ratios[name]:.2g}"
         rows.append([name, mine, theirs if reached else f"over {theirs:.0f}", shown])
     return Result(
-        title="Competitors",
+        title="Baselines",
         compares="Seconds until the objective is within one millionth of its minimum: our solver, "
         "and the published algorithm given the same statistics; bundled data, default penalties, "
         "least squares with an intercept.",
         tables=[
-            {"columns": ["competitor", "ours, s", "as published, s", "times faster"], "rows": rows}
+            {"columns": ["baseline", "ours, s", "as published, s", "times faster"], "rows": rows}
         ],
         goals=[
             at_least(f"{name}: published over ours", 1.0, ratio, judge=not quick)
