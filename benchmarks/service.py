@@ -166,9 +166,10 @@ def _settings(folder: Path, n_items: int) -> Settings:
 
 
 _SERVE = (
-    "import json, sys; from likeminds.service.startup import run; "
+    "import json, sys; from likeminds.service.startup import listen, run; "
     "from likeminds.service.settings import Settings; given = json.loads(sys.stdin.read()); "
-    "run(Settings(**given | {'origins': ()}), '127.0.0.1', int(sys.argv[1]), int(sys.argv[2]))"
+    "listening = listen('127.0.0.1', int(sys.argv[1])); "
+    "run(Settings(**given | {'origins': ()}), listening, int(sys.argv[2]))"
 )
 _CONSTANT = (
     "import sys, uvicorn; from fastapi import FastAPI; app = FastAPI(); "

@@ -69,5 +69,18 @@ def test_a_next_phase_has_its_own_clock_and_end():
     assert (bar.tasks[0].completed, bar.tasks[0].total) == (19, None)
 
 
+def test_a_pipe_gets_a_line_every_ten_seconds(capsys):
+    clock = Clock()
+    with progress_bar(True, clock) as bar:
+        task = bar.add_task("learning", total=None)
+        for second in range(1, 26):
+            clock.now = float(second)
+            bar.update(task, description="learning, step", completed=second)
+    assert capsys.readouterr().err.splitlines() == [
+        "learning, step 10, 10 s",
+        "learning, step 20, 20 s",
+    ]
+
+
 def test_durations_are_rounded_to_their_unit():
     assert [in_words(s) for s in (3.4, 119, 180, 36_000)] == ["3 s", "119 s", "3 min", "10.0 h"]

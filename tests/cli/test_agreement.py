@@ -1,12 +1,14 @@
-"""``likeminds agreement`` prints what `likeminds.metrics.agreement` returns."""
+"""``likeminds agreement`` and ``diagnose`` print the results of the functions."""
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from commands import run
-from likeminds import Annotations
+from commands import run, told
+from likeminds import Annotations, HierarchicalRanker, diagnose, make_schools, save
+from likeminds.diagnostics import UNUSUAL
 from likeminds.metrics import agreement
 
 
@@ -40,3 +42,47 @@ def test_without_common_items_it_ends_in_an_error(tmp_path):
     done = run(tmp_path, "agreement", "--annotations", "apart.csv")
     assert done.code == 2
     assert "two users" in done.err
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    """Return a folder with a model of a crowd with a reversed user, the model, and its labels."""
+    folder = tmp_path_factory.mktemp("annotators")
+    annotations = make_schools(20, 40, 60, 4, 1, random_state=0).annotations
+    labels = np.where(annotations.users == annotations.user_ids[3], 1, 0) ^ annotations.labels
+    frame = annotations._with(labels=labels.astype(annotations.labels.dtype))
+    ranker = HierarchicalRanker(n_groups=1).fit(frame)
+    save(ranker, folder / "kept.likeminds", with_data=True)
+    save(ranker, folder / "bare.likeminds", with_data=False)
+    return folder, ranker, frame
+
+
+def test_agreement_of_the_labels_of_a_model(crowd):
+    folder, _, annotations = crowd
+    found = told(folder, "agreement", "kept.likeminds", "--n-bootstrap", "0")["coefficients"]
+    expected = agreement(annotations, n_bootstrap=0).coefficients
+    assert [row["value"] for row in found] == pytest.approx([one.value for one in expected])
+    done = run(folder, "agreement", "bare.likeminds")
+    assert done.code == 2
+    assert "--annotations" in done.err
+
+
+def test_diagnose_shows_verdicts_and_writes_all_annotators(crowd):
+    folder, ranker, annotations = crowd
+    expected = diagnose(ranker, annotations)
+    assert "reversed" in expected.verdict
+    done = run(folder, "diagnose", "kept.likeminds", "--out", "annotators.csv")
+    assert done.code == 0, done.err
+    written = pd.read_csv(folder / "annotators.csv")
+    assert written["verdict"].tolist() == expected.verdict.tolist()
+    checked, _, severity = done.out.partition("Annotators to check")[2].partition("Severity: ")
+    unusual = expected.users[np.isin(expected.verdict, UNUSUAL)].tolist()
+    shown = [line.split()[0] for line in checked.splitlines() if len(line.split()) == 6]
+    assert set(shown) == set(map(str, unusual))
+    assert "thresholds differ" in severity
+    (found,) = told(folder, "diagnose", "kept.likeminds")["diagnostics"]
+    assert found["counts"] == expected.counts
+    done = run(folder, "export", "kept.likeminds", "--annotators", "again.csv")
+    assert done.code == 0, done.err
+    assert (folder / "again.csv").read_text() == (folder / "annotators.csv").read_text()
+    assert run(folder, "export", "kept.likeminds").code == 2

@@ -52,9 +52,11 @@ def test_a_column_taken_for_the_label_is_named(tmp_path):
     rows = [f"p{i},i{j},{int((i + j) % 3 == 0)}" for i in range(4) for j in range(6)]
     for name, announced in (("offensive", True), ("label", False)):
         (tmp_path / "a.csv").write_text("\n".join([f"person,item,{name}", *rows]))
-        done = run(tmp_path, "fit", "-a", "a.csv", "--out", "m.likeminds")
+        ask = ("fit", "-a", "a.csv", "--out", "m.likeminds")
+        done = run(tmp_path, *ask)
         assert done.code == 0, done.err
-        assert (f"{name}: taken for the label" in done.out) is announced
+        assert (f"Using column {name!r} as the label" in done.out) is announced
+        assert "Using column" not in run(tmp_path, *ask, "--quiet").out
 
 
 def test_chosen_and_rejected_answers(tmp_path):

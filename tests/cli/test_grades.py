@@ -96,3 +96,11 @@ def test_unseen_items_are_those_that_newcomers_would_rate_highest(stars):
     ask = ("newcomer", "s.likeminds", "--annotations", "new.csv", "--top", "2")
     assert "What newcomer would rate highest" in run(folder, *ask).out
     assert "What newcomer rates highest" in run(folder, *ask, "--labelled").out
+
+
+def test_rankings_have_the_number_of_ratings_and_explain_their_order(stars):
+    folder, _ = stars
+    ask = ("rank", "s.likeminds", "--top", "2")
+    assert [row["labels"] for row in told(folder, *ask)["rankings"]] == [16, 16]
+    assert "lower 95 % bound" in run(folder, *ask).out
+    assert "lower 95 % bound" not in run(folder, *ask, "--user", "p1").out

@@ -25,6 +25,20 @@ def test_a_model_is_tried_out_without_serving(folder):
     assert (folder / "power.service" / "service.db").exists()
 
 
+def test_the_address_has_the_port_that_the_system_chose(folder, monkeypatch):
+    ports = []
+
+    def record(_, listening, workers):
+        ports.append(listening.getsockname()[1])
+        listening.close()
+
+    monkeypatch.setattr("likeminds.service.startup.run", record)
+    done = run(folder, "serve", "power.likeminds", "--port", "0", "--json")
+    assert done.code == 0, done.err
+    assert ports != [0]
+    assert json.loads(done.out)["address"] == f"http://127.0.0.1:{ports[0]}"
+
+
 def test_other_machines_are_not_served_without_keys(folder):
     done = run(folder, "serve", "power.likeminds", "--host", "0.0.0.0", "--check")
     assert done.code == 2

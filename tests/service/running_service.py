@@ -22,9 +22,10 @@ def free_port():
 def start(settings, port, workers=1):
     """Start a service, and return its process once it answers."""
     script = (
-        "import json, sys; from likeminds.service.startup import run; "
+        "import json, sys; from likeminds.service.startup import listen, run; "
         "from likeminds.service.settings import Settings; given = json.loads(sys.stdin.read()); "
-        "run(Settings(**given | {'origins': ()}), '127.0.0.1', int(sys.argv[1]), int(sys.argv[2]))"
+        "listening = listen('127.0.0.1', int(sys.argv[1])); "
+        "run(Settings(**given | {'origins': ()}), listening, int(sys.argv[2]))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(port), str(workers)],

@@ -21,6 +21,10 @@ from likeminds._util.text_format import visible
 Tell = Callable[..., None]
 
 
+# Lines about progress in a pipe are so far apart.
+_SECONDS_BETWEEN_LINES = 10
+
+
 class SafeConsole(Console):
     """A console of rich that shows control characters as escapes, and obeys ``NO_COLOR``."""
 
@@ -63,8 +67,12 @@ class _Bar(Progress):
     """A bar that expects all work to take as long per share as the work done, since the start.
 
     rich extrapolates the last 30 seconds, which misleads where some fits take seconds and some
-    minutes.
+    minutes. In a pipe, a line on stderr every ten seconds takes the place of the bar.
     """
+
+    def __init__(self, *columns: ProgressColumn, piped: bool, **options: Any) -> None:
+        super().__init__(*columns, **options)
+        self._piped, self._last_line = piped, self.get_time()
 
     def update(self, task_id: Any, *, share: float | None = None, **change: Any) -> None:
         task = self._tasks[task_id]
@@ -77,18 +85,28 @@ class _Bar(Progress):
             share = task.completed / task.total if task.total else 0.0
         if share > 0 and share != task.fields.get("share"):
             super().update(task_id, share=share, lasts=(task.elapsed or 0.0) / share)
+        if self._piped and self.get_time() >= self._last_line + _SECONDS_BETWEEN_LINES:
+            self._last_line = self.get_time()
+            end = "" if task.total is None else f" of {task.total:g}"
+            line = visible(f"{task.description} {task.completed:g}{end}, {_clock(task)}")
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
 
 
 class _Clock(ProgressColumn):
     """The time left; the time taken where the end is unknown."""
 
     def render(self, task: Task) -> Text:
-        taken = task.elapsed or 0.0
-        if task.total is None:
-            return Text(in_words(taken))
-        if "lasts" not in task.fields:
-            return Text("")
-        return Text(f"about {in_words(max(task.fields['lasts'] - taken, 0.0))} left")
+        return Text(_clock(task))
+
+
+def _clock(task: Task) -> str:
+    taken = task.elapsed or 0.0
+    if task.total is None:
+        return in_words(taken)
+    if "lasts" not in task.fields:
+        return ""
+    return f"about {in_words(max(task.fields['lasts'] - taken, 0.0))} left"
 
 
 def in_words(seconds: float) -> str:
@@ -107,14 +125,17 @@ def in_words(seconds: float) -> str:
 def progress_bar(
     shown: bool, clock: Callable[[], float] = perf_counter, console: Console | None = None
 ) -> Progress:
-    """Return a bar, on stderr or a console, that is removed when done; if not shown, it is free."""
+    """Return a bar, on stderr or a console, that is removed when done; a pipe gets lines."""
+    console = console or SafeConsole(stderr=True)
+    piped = shown and not console.is_terminal
     return _Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         _Clock(),
-        console=console or SafeConsole(stderr=True),
-        disable=not shown,
+        console=console,
+        disable=piped or not shown,
+        piped=piped,
         transient=True,
         get_time=clock,
     )

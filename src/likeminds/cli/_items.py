@@ -53,7 +53,7 @@ def read_items(
         from likeminds.features.picture_folder import Reduction, picture_features
 
         reduction = Reduction.of_model(model)
-        found = picture_features(items.images, progress=output.shows_progress)
+        found = picture_features(items.images, progress=not output.quiet)
         ids = as_id_array(list(found.images), "items")
         return ModelItems(ids, reduction(found.features), pictures=True)
     if items.features is not None:
@@ -114,12 +114,11 @@ class FeatureTable(NamedTuple):
             named = {item: str(name) for item, name in both if name is not None}
         encoded = encode_items(table, key, known)
         if names in encoded.left_out:
-            output.show(f"Using column {names!r} as item names, not as a feature.")
+            output.hint(f"Using column {names!r} as item names, not as a feature.")
         others = [name for name in encoded.left_out if name != names]
         if others:
-            output.show(
-                f"{listing(others)}: not features, but texts. --texts shows them in explain "
-                "and report."
+            output.hint(
+                f"{listing(others)}: texts, not features. --texts shows them in explain and report."
             )
         if known is None:
             return cls(encoded.table, key, named)

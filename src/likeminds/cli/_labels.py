@@ -180,14 +180,14 @@ def _find_item_and_label(output: Output, table: "pa.Table", columns: Columns) ->
     if columns["item"] is None and find_column("item", table.column_names) is None:
         column = find_names(table, find_column("user", table.column_names) or "", None)
         if column is not None and column not in columns.values():
-            output.show(f"Using column {column!r} as the items.")
+            output.hint(f"Using column {column!r} as the items.")
             columns |= {"item": column}
     if columns["label"] is None:
         label = find_columns(as_frame(table), columns, ())["label"]
         if label is not None and label not in usual_columns("label", table.column_names):
-            output.show(
-                f"{label}: taken for the label, as the only column left (--label-column names "
-                "another)."
+            output.hint(
+                f"Using column {label!r} as the label, the only column left (--label-column "
+                "names another)."
             )
     return columns
 
@@ -320,7 +320,7 @@ class _Reader:
         column = item_column(table, columns)
         given = [str(value) for value in table[column].to_pylist()]
         wanted = list(dict.fromkeys(given))
-        found = picture_features(self.data.images, wanted, progress=self.output.shows_progress)
+        found = picture_features(self.data.images, wanted, progress=not self.output.quiet)
         full = dict(zip(wanted, found.images, strict=True))
         rows = {name: row for row, name in enumerate(found.images)}
         new = self.model is None

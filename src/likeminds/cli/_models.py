@@ -1,18 +1,19 @@
 """Rankers of a model by attribute, and its users and items by id."""
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from likeminds._util.array_types import IdArray
     from likeminds.data.annotations import Annotations
     from likeminds.rankers.capabilities import ReadableModel
+    from likeminds.rankers.ranker import Ranker
 
 # Ids that a mistaken one is compared with.
 _COMPARED = 100_000
 
 
-def rankers_of(model: "ReadableModel", attribute: str | None = None) -> dict[str, Any]:
+def rankers_of(model: "ReadableModel", attribute: str | None = None) -> dict[str, "Ranker"]:
     """Return the rankers by attribute: one of them, or all."""
     if attribute is None:
         return dict(model.rankers_)
@@ -23,12 +24,23 @@ def rankers_of(model: "ReadableModel", attribute: str | None = None) -> dict[str
     return {attribute: model._ranker_of(attribute)}
 
 
-def the_ranker_of(model: "ReadableModel", attribute: str | None) -> tuple[str, Any]:
+def the_ranker_of(model: "ReadableModel", attribute: str | None) -> tuple[str, "Ranker"]:
     """Return one ranker and its attribute; ask where there are several."""
     rankers = rankers_of(model, attribute)
     if len(rankers) > 1:
         raise ValueError(f"Which attribute? Give --attribute: {', '.join(rankers)}.")
     return next(iter(rankers.items()))
+
+
+def training_labels(rankers: "Mapping[str, Ranker]") -> dict[str, "Annotations"]:
+    """Return the labels that rankers were fitted to, by attribute."""
+    labels = {name: ranker._best_model.training_annotations_ for name, ranker in rankers.items()}
+    found = {name: part for name, part in labels.items() if part is not None}
+    if len(found) < len(labels):
+        raise ValueError(
+            "This model was saved without its labels: give --annotations, or fit with --keep-data."
+        )
+    return found
 
 
 def about(attribute: str) -> dict[str, str]:

@@ -123,16 +123,11 @@ class Output:
 
             typer.echo(json.dumps(plain(found), indent=1))
 
-    @property
-    def shows_progress(self) -> bool:
-        """Whether progress is shown: on a terminal, unless quiet."""
-        return not self.quiet and sys.stderr.isatty()
-
     def bar(self) -> "Progress":
-        """Return a progress bar on standard error with the time left."""
+        """Return a progress bar on standard error with the time left; a pipe gets lines."""
         from likeminds._util.console import progress_bar
 
-        return progress_bar(self.shows_progress)
+        return progress_bar(not self.quiet)
 
     def run(self, work: Callable[[], None]) -> None:
         """Do some work; an error becomes one sentence and an exit code."""

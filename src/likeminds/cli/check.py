@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 import tempfile
 import time
 from importlib import metadata
@@ -65,7 +66,11 @@ def reproduce(
 
     options: dict[str, Any] = {"shoes": shoes, "sun": sun, "data": data or (), "jobs": jobs}
     console = SafeConsole(stderr=True, quiet=output.quiet)
-    options |= {"seed": seed, "progress": output.shows_progress, "console": console}
+    options |= {
+        "seed": seed,
+        "progress": not output.quiet and sys.stderr.isatty(),
+        "console": console,
+    }
     try:
         pages = run(what, scale, out, **options)
     except (KeyboardInterrupt, SignalledError):

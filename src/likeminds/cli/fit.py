@@ -156,7 +156,7 @@ def _show_items_unshared(output: Output, ranker: "Ranker", annotations: "Annotat
     if are_shared(annotations):
         return
     if choose_loss(parameters["loss"], annotations).takes_items:
-        output.show(NOT_SHARED)
+        output.hint(NOT_SHARED)
 
 
 def _held_out(  # noqa: PLR0917 - what a fit needs

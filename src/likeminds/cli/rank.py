@@ -103,7 +103,7 @@ def rank(
                 output.hint(f"{one} has no labels about {name}: no ranking.")
                 continue
             view = ItemTableView(ranker, fresh.ids, fresh.features)
-            rows += as_rows(fresh, ranker.rank(one, view, k=top), one, name)
+            rows += _with_counts(ranker, as_rows(fresh, ranker.rank(one, view, k=top), one, name))
     show_rankings(output, known, rows, out, brief=each_user, unseen=unseen)
 
 
@@ -114,6 +114,21 @@ def _rank_all(model: "Ranker | AttributeModel", shown: "ModelItems", top: int) -
     ((name, ranker),) = model.rankers_.items()
     found = ranker.rank_all(ItemTableView(ranker, shown.ids, shown.features), k=top)
     return [row for one in found for row in as_rows(shown, one, one.user, name)]
+
+
+def _with_counts(ranker: "Ranker", rows: Rows) -> Rows:
+    """Return rows of items with the number of training labels of each, if known."""
+    import numpy as np
+
+    from likeminds.data.identifiers import as_id_array, lookup
+
+    annotations = ranker.training_annotations_
+    if annotations is None or not annotations.has_items:
+        return rows
+    counts = np.append(np.bincount(annotations.item_codes, minlength=len(annotations.item_ids)), 0)
+    items = as_id_array([row["item"] for row in rows], "items")
+    found = counts[lookup(items, annotations.item_ids, "items")]  # -1 is the zero at the end
+    return [row | {"labels": n} for row, n in zip(rows, found.tolist(), strict=True)]
 
 
 def _is_folder(out: str) -> bool:
@@ -202,12 +217,17 @@ def show_rankings(
         _show_brief(output, tables)
         return
     learned = {name: one._best_model.verb_ for name, one in model.rankers_.items()}
-    wanted = ("rank", "item", "name", "score", "expected")
+    columns = ("rank", "item", "name", "score", "expected", "labels")
     for (user, attribute), ranked in tables.items():
         verb = Verb.of(learned.get(attribute))
         title = f"What {user} {(verb.conditional if unseen else verb).most()}"
-        lines = [{key: row[key] for key in wanted if key in row} for row in ranked]
+        lines = [{key: row[key] for key in columns if key in row} for row in ranked]
         output.table(title if attribute in title else f"{title}: {attribute}", lines)
+    if any("expected" in row and row["user"] == _EVERYONE for row in rows):
+        output.hint(
+            "(sorted by score, the lower 95 % bound: an item with few labels may come after one "
+            "with a lower expected grade)"
+        )
 
 
 def _show_brief(output: Output, tables: dict[tuple[Any, str], Rows]) -> None:

@@ -88,7 +88,7 @@ def serve(
     """
     from likeminds._util.lazy_imports import require
     from likeminds.service.settings import Settings, is_loopback
-    from likeminds.service.startup import require_keys, run
+    from likeminds.service.startup import listen, require_keys, run
 
     require("fastapi", "The service", "serve")
     require("uvicorn", "The service", "serve")
@@ -113,9 +113,12 @@ def serve(
     )
     require_keys(host, settings.database, visitors=visitors)
     _try_out(settings)
-    _greet(output, settings, host, port)
-    if not check:
-        run(settings, host, port, workers)
+    if check:
+        _greet(output, settings, host, port)
+        return
+    listening = listen(host, port)
+    _greet(output, settings, host, listening.getsockname()[1])
+    run(settings, listening, workers)
 
 
 @command(

@@ -82,19 +82,26 @@ def _thumbnails(folder: Path) -> dict[Hashable, Path]:
     return found
 
 
-@command("Ask", DATA, FIT, "likeminds export power.likeminds --out offers.csv")
+@command(
+    "Ask",
+    DATA,
+    FIT,
+    "likeminds export power.likeminds --out offers.csv",
+    "likeminds export power.likeminds --annotators annotators.csv",
+)
 def export(
     output: Output,
     *,
     model: Model,
     out: Annotated[
-        Path,
+        Path | None,
         option(
-            "The file: a table (.csv, .jsonl, .json, .parquet), or JSON with --back-to.",
+            "The file of soft labels: a table (.csv, .jsonl, .json, .parquet), or JSON with "
+            "--back-to.",
             "--out",
             "-o",
         ),
-    ],
+    ] = None,
     back_to: Annotated[
         tuple[str, str] | None,
         option(
@@ -106,8 +113,8 @@ def export(
     annotators: Annotated[
         str | None,
         option(
-            "Also write the reliability of each annotator, as a table; this takes five more fits "
-            "for each attribute."
+            "Write the reliability of each annotator as a table, as diagnose does; this takes "
+            "five more fits for each attribute."
         ),
     ] = None,
     attribute: Attribute = None,
@@ -117,36 +124,55 @@ def export(
     Those who judged an item count as they did, all others as the model predicts. With --back-to,
     the likelier label and the share of people who would give it go back into the labelling tool.
     """
-    from likeminds._util.atomic_files import place_for, write_whole
-    from likeminds.cli._models import about, rankers_of
-    from likeminds.data.connectors.write_back import return_to
+    from likeminds._util.atomic_files import place_for
+    from likeminds.cli._models import about, rankers_of, training_labels
+    from likeminds.cli.agreement import diagnose_annotators
     from likeminds.data.sources import as_written
     from likeminds.storage.models import load
 
-    place_for(out, "soft labels")
-    if back_to is None:
-        as_written(str(out))
+    if out is None and (annotators is None or back_to is not None):
+        raise ValueError("Give --out for soft labels, --annotators for annotators, or both.")
+    if out is not None:
+        place_for(out, "soft labels")
+        if back_to is None:
+            as_written(str(out))
     if annotators is not None:
         as_written(annotators)
-    rankers = rankers_of(load(model), attribute)
+    known = load(model)
+    rankers = rankers_of(known, attribute)
+    found: dict[str, Any] = {"model": str(model)}
+    if out is not None:
+        found |= {"file": str(out), "items": _write_soft_labels(rankers, out, back_to)}
+    if annotators is not None:
+        tables = diagnose_annotators(known, training_labels(rankers))
+        users = [
+            about(name) | row for name, one in tables.items() for row in one.to_arrow().to_pylist()
+        ]
+        write_rows(users, annotators)
+        found |= {"annotators": annotators, "people": len(users)}
+    output.json(found)
+    if out is not None:
+        output.show(f": soft labels of {found['items']:,} items", head=str(out))
+    if annotators is not None:
+        output.show(f": {found['people']:,} annotators", head=annotators)
+
+
+def _write_soft_labels(
+    rankers: "dict[str, Ranker]", out: Path, back_to: tuple[str, str] | None
+) -> int:
+    """Write soft labels as a table, or for a labelling tool; return the number of items."""
+    from likeminds._util.atomic_files import write_whole
+    from likeminds.cli._models import about
+    from likeminds.data.connectors.write_back import return_to
+
     soft = {name: _soft_labels(ranker) for name, ranker in rankers.items()}
     if back_to is None:
         tables = {name: one.table().to_pylist() for name, one in soft.items()}
         write_rows([about(name) | row for name, rows in tables.items() for row in rows], out)
     else:
-        asked = [_question(name, rankers[name], one) for name, one in soft.items()]
-        write_whole(out, return_to(*back_to, asked))
-    n_items = sum(len(one.items) for one in soft.values())
-    found: dict[str, Any] = {"model": str(model), "file": str(out), "items": n_items}
-    if annotators is not None:
-        tables = {name: _annotators(ranker) for name, ranker in rankers.items()}
-        users = [about(name) | row for name, rows in tables.items() for row in rows]
-        write_rows(users, annotators)
-        found |= {"annotators": annotators, "people": len(users)}
-    output.json(found)
-    output.show(f": soft labels of {n_items:,} items", head=str(out))
-    if annotators is not None:
-        output.show(f": {found['people']:,} annotators", head=annotators)
+        questions = [_question(name, rankers[name], one) for name, one in soft.items()]
+        write_whole(out, return_to(*back_to, questions))
+    return sum(len(one.items) for one in soft.values())
 
 
 def _soft_labels(ranker: "Ranker") -> "SoftLabels":
@@ -169,16 +195,6 @@ def _question(name: str, ranker: "Ranker", soft: "SoftLabels") -> "ExportQuestio
         )
     shares = dict(zip(soft.items.tolist(), soft.share.tolist(), strict=True))
     return ExportQuestion(name or None, str(reading.positive), str(reading.negative), shares)
-
-
-def _annotators(ranker: "Ranker") -> list[dict[str, Any]]:
-    from likeminds.diagnostics import diagnose
-
-    annotations = ranker._best_model.training_annotations_
-    if annotations is None:
-        raise ValueError("--annotators needs labels, and this model was saved without them.")
-    rows: list[dict[str, Any]] = diagnose(ranker, annotations).table().to_pylist()
-    return rows
 
 
 @command("Ask", DATA, FIT, "likeminds card power.likeminds --out README.md")

@@ -24,10 +24,15 @@ def require_keys(host: str, database: str, *, visitors: bool) -> None:
     )
 
 
-def run(settings: Settings, host: str, port: int, workers: int) -> None:
-    """Serve until a signal ends it."""
+def listen(host: str, port: int) -> socket:
+    """Return a socket on an address; for port 0, the system chooses a free one."""
     uvicorn = require("uvicorn", "The service", "serve")
-    listening = uvicorn.Config("", host=host, port=port, log_level="warning").bind_socket()
+    listening: socket = uvicorn.Config("", host=host, port=port, log_level="warning").bind_socket()
+    return listening
+
+
+def run(settings: Settings, listening: socket, workers: int) -> None:
+    """Serve on a socket until a signal ends it."""
     start_logging()
     if workers == 1:
         serve_on(settings, listening)
