@@ -93,7 +93,7 @@ def make_objective(said, rng, loss="logistic", *, rank=1):
     residual[: coordinates.n_weights] = residual[0]
     model = PriorModel(replace(prior, residual=residual), LIKELIHOODS[loss], ridge=0.7)
     unit = rng.uniform(0.5, 2.0, coordinates.size)
-    return MarginalLikelihood(tasks, coordinates.n_weights, model, unit, enough=1e-12)
+    return MarginalLikelihood(tasks, coordinates.n_weights, model, unit, mode_tol=1e-12)
 
 
 def _sent(thing):

@@ -26,7 +26,7 @@ def one_feature():
 
 def by_quadrature(crowd, ranker):
     """The log-likelihood of each person's choices, by Gauss-Hermite quadrature."""
-    coordinates, prior = ranker.prior_.coordinates, ranker.prior_.prior
+    coordinates, prior = ranker.prior_.design, ranker.prior_.prior
     slopes = (prior.mean[0] + np.sqrt(prior.covariance[0, 0]) * NODES) / coordinates.scale[0]
     found = []
     for person in crowd.user_ids:
@@ -58,7 +58,7 @@ def test_labels_have_the_likelihood_of_quadrature():
     said = rng.random(120) < expit(rng.standard_normal(12)[users] + 1.5 * X[:, 0])
     crowd = Annotations(users, None, said, X)
     ranker = HierarchicalRanker(item_effects=False, covariance="full").fit(crowd)
-    prior, rows = ranker.prior_.prior, ranker.prior_.coordinates.rows(crowd.X)
+    prior, rows = ranker.prior_.prior, ranker.prior_.design.rows(crowd.X)
     grid = np.stack(np.meshgrid(NODES, NODES), axis=-1).reshape(-1, 2)
     log_weights = (LOG_WEIGHTS[:, None] + LOG_WEIGHTS).ravel()
     eta = rows @ (prior.mean + grid @ prior.root.T).T
@@ -81,7 +81,7 @@ def test_weights_that_are_alike_enter_the_likelihood_exactly():
     crowd, _ = make_choices([1.0, -1.0], np.eye(2), n_users=8, n_sets=4)
     ranker = HierarchicalRanker(covariance="full").fit(crowd)
     loss = PRIOR_LOSSES["choice"]
-    tasks = loss.tasks(crowd, ranker.prior_.coordinates)
+    tasks = loss.tasks(crowd, ranker.prior_.design)
     one = np.array([0], dtype=np.intp), np.array([1], dtype=np.intp)
     setting = SimulationProblem(tasks, loss.likelihood, *one, 2, np.zeros(1), np.zeros(1))
     near = Coefficients(np.array([1.0]), np.eye(1), np.array([-0.5]))

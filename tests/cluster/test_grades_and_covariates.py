@@ -109,5 +109,7 @@ def test_covariates_of_people_are_the_same(client, judged, users, item_effects):
     shards = spread(judged, client, scattered(judged), n_shards=3, user_features=users)
     there = HierarchicalRanker(**given).fit(shards)
     same(there, here)
-    np.testing.assert_allclose(there.prior_.traits.slopes, here.prior_.traits.slopes, atol=1e-6)
+    np.testing.assert_allclose(
+        there.prior_.covariate_effects.slopes, here.prior_.covariate_effects.slopes, atol=1e-6
+    )
     np.testing.assert_allclose(there.standard_error(judged), here.standard_error(judged), atol=1e-5)

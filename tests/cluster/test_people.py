@@ -153,7 +153,7 @@ def test_people_stay_of_whom_covariates_are_known(client, said, tmp_path, item_e
     given["unknown"] = "consensus"
     known = said.with_user_features(users)
     here = HierarchicalRanker(**given).fit(known)
-    assert here.prior_.traits is not None
+    assert here.prior_.covariate_effects is not None
     shards = spread(said, client, n_shards=3, user_features=users)
     there = HierarchicalRanker(**given).fit(shards.saved_to(tmp_path / "m"))
     assert there.variance_scale_ == here.variance_scale_

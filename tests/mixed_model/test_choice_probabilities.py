@@ -32,7 +32,7 @@ def test_of_sets_they_are_near_the_mean_over_the_posterior(ranker):
     posterior = ranker._posterior()
     users = homes.user_codes
     chances = chances_of_sets(posterior, homes, ranker.decision_function(homes), users)
-    rows = posterior.see(homes.X).rows
+    rows = posterior.prediction_rows(homes.X).rows
     rng = np.random.default_rng(0)
     for group in range(homes.choice_set_codes.max() + 1):
         mine = homes.choice_set_codes == group

@@ -4,7 +4,7 @@ import pytest
 from learned_model import GaussianPrior, MarginalLikelihood, PriorModel, tasks_of
 from likeminds import make_schools
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
-from likeminds.mixed_model.optimisers import ScoringStep, StepLength, step, visit_crowd
+from likeminds.mixed_model.optimisers import ScoringStep, StepLength, evaluate_model, step
 
 
 def start_of(annotations):
@@ -20,17 +20,17 @@ def too_long():
     """Return a pace whose next step is a hundred thousand whole ones."""
     pace = StepLength(1e5)
     for gain in (1.0, 1.0 - 1e-12):
-        pace.took(1.0, gain)
-    assert pace.stretch == 1e5
+        pace.record(1.0, gain)
+    assert pace.factor == 1e5
     return pace
 
 
 def test_a_step_that_is_too_long_is_not_taken_and_the_next_ones_are_shorter():
     objective = start_of(make_schools(60, 20, 100, 8, 2, random_state=0).annotations)
-    at, pace = visit_crowd(objective, objective.model), too_long()
+    at, pace = evaluate_model(objective, objective.model), too_long()
     for _ in range(6):  # near the end, where there is little to gain
         at = step(objective, at)
-    assert visit_crowd(objective, ScoringStep(objective, at).to(1e5)).value > at.value
+    assert evaluate_model(objective, ScoringStep(objective, at).to(1e5)).value > at.value
 
     new = step(objective, at, pace)
     assert new.value < at.value
@@ -40,12 +40,12 @@ def test_a_step_that_is_too_long_is_not_taken_and_the_next_ones_are_shorter():
         new.model.prior.covariance, whole.model.prior.covariance, rtol=1e-9, atol=1e-12
     )
     assert pace.is_even
-    assert pace.stretch == 1.0
+    assert pace.factor == 1.0
 
 
 def test_no_step_goes_uphill_and_they_end():
     objective = start_of(make_schools(60, 20, 100, 8, 2, random_state=0).annotations)
-    at = visit_crowd(objective, objective.model)
+    at = evaluate_model(objective, objective.model)
     for _ in range(60):
         at, before = step(objective, at), at
         assert at.value <= before.value

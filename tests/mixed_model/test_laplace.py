@@ -91,7 +91,7 @@ def test_modes_do_not_depend_on_where_the_search_starts(case):
     task, size = block_of(*case)
     before = find_mode(task, prior_of(size, 0), likelihood_of(case[0]))
     assert isinstance(before.system, Dual if case[1:] == (10, 40) else Primal)
-    kept = before.kept
+    kept = before.warm_start
     assert kept is not None
     assert (kept.points is None) == isinstance(before.system, Dual)
     prior = prior_of(size, 1)
@@ -110,7 +110,7 @@ def test_points_of_the_same_prior_are_where_the_search_ends():
     prior = prior_of(size, 0)
     before = find_mode(task, prior, LogisticLikelihood())
     np.testing.assert_allclose(
-        laplace._start(task, prior, before.system, before.kept), before.state, atol=1e-9
+        laplace._start(task, prior, before.system, before.warm_start), before.state, atol=1e-9
     )
 
 
@@ -141,7 +141,7 @@ def test_scores_far_from_zero_do_not_overflow():
     eta = np.random.default_rng(0).normal(size=task.weight.shape)
     near, far = ChoiceLikelihood().at(eta, task), ChoiceLikelihood().at(eta + 2000.0, task)
     np.testing.assert_allclose(far.loss, near.loss, atol=1e-8)
-    np.testing.assert_allclose(far.pull, near.pull, atol=1e-8)
+    np.testing.assert_allclose(far.residuals, near.residuals, atol=1e-8)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -44,11 +44,11 @@ def test_pull_and_curvature_are_derivatives(crowd, loss):
         return loss.likelihood.at(flat.reshape(shape), task).loss.sum()
 
     def slope(flat):
-        return -loss.likelihood.at(flat.reshape(shape), task).pull.ravel()
+        return -loss.likelihood.at(flat.reshape(shape), task).residuals.ravel()
 
     said = loss.likelihood.at(eta, task)
     numerical = approx_fprime(eta.ravel(), value, 1e-7)
-    np.testing.assert_allclose(-said.pull.ravel(), numerical, atol=1e-5)
+    np.testing.assert_allclose(-said.residuals.ravel(), numerical, atol=1e-5)
     direction = np.random.default_rng(2).standard_normal(shape)
     along = (slope((eta + 1e-6 * direction).ravel()) - slope(eta.ravel())) / 1e-6
     bent = said.curvature.times_root(said.curvature.times_root_back(direction))
@@ -67,11 +67,11 @@ def test_whether_labels_of_one_class_teach(crowd, loss):
 @every_loss
 def test_newcomers_have_the_coordinates_of_the_crowd_first(crowd, loss):
     known = HierarchicalRanker(1, loss, max_iter=5, tol=1e-2).fit(crowd).prior_
-    size = known.coordinates.size
+    size = known.design.size
     tasks, seen = loss.of_newcomers(crowd, known, 0.3)
     np.testing.assert_array_equal(seen.prior.mean[:size], known.prior.mean)
     assert seen.predictive is not None
-    assert tasks.task(0).rows.shape[2] == seen.coordinates.size == len(seen.prior.mean)
+    assert tasks.task(0).rows.shape[2] == seen.design.size == len(seen.prior.mean)
 
 
 @every_loss

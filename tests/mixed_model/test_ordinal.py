@@ -50,13 +50,15 @@ def test_pull_and_curvature_are_derivatives(graded):
             return likelihood.at(flat.reshape(codes.shape), task).loss.sum()
 
         def slope(flat, likelihood=likelihood):
-            return -likelihood.at(flat.reshape(codes.shape), task).pull.ravel()
+            return -likelihood.at(flat.reshape(codes.shape), task).residuals.ravel()
 
         said = likelihood.at(eta, task)
-        np.testing.assert_allclose(-said.pull.ravel(), approx_fprime(eta.ravel(), value), atol=1e-5)
+        np.testing.assert_allclose(
+            -said.residuals.ravel(), approx_fprime(eta.ravel(), value), atol=1e-5
+        )
         h = (slope(eta.ravel() + 1e-6) - slope(eta.ravel() - 1e-6)) / 2e-6
         np.testing.assert_allclose(said.curvature.root.ravel() ** 2, h, atol=1e-6)
-        assert (said.curvature.root**2 <= likelihood.bend * task.weight + 1e-12).all()
+        assert (said.curvature.root**2 <= likelihood.curvature_bound * task.weight + 1e-12).all()
         higher = likelihood.at(eta + 1e-5, task).curvature.root ** 2
         bend = (np.log(higher) - np.log(said.curvature.root**2)) / 1e-5
         variance = np.full(codes.shape, 2.0)

@@ -47,12 +47,12 @@ def test_newcomers_with_the_same_labels_are_believed_the_same(schools, items, lo
 def test_standard_errors_are_those_of_the_definition(schools, fitted, items):
     posterior, said = fitted._posterior(), schools.annotations
     alone = said.of_user(11)
-    rows = posterior.coordinates.rows(alone.X)
+    rows = posterior.design.rows(alone.X)
     chance = 1 / (1 + np.exp(-rows @ posterior.points[11]))
     curvature = (rows * (chance * (1 - chance))[:, None]).T @ rows
     covariance = np.linalg.inv(curvature + np.linalg.inv(posterior.prior.covariance))
     np.testing.assert_allclose(posterior.covariance(11), covariance, rtol=1e-3, atol=1e-4)
-    seen = posterior.coordinates.differences(items - posterior.coordinates.origin)
+    seen = posterior.design.differences(items - posterior.design.origin)
     expected = np.sqrt(np.einsum("np,pq,nq->n", seen, covariance, seen))
     np.testing.assert_allclose(fitted.standard_error(items, [11] * 25), expected, rtol=1e-3)
 
@@ -94,7 +94,9 @@ def test_probability_preferred_is_less_sure_than_that_of_scores(fitted, items):
     above = fitted.probability_above(a, b, who)
     np.testing.assert_array_equal(chance > 0.5, above > 0.5)
     belief = fitted.newcomer(items[:6], [0, 1] * 3)
-    apart = belief.deviation(belief.see(a), np.zeros(12, dtype=int), less=belief.see(b))
+    apart = belief.deviation(
+        belief.prediction_rows(a), np.zeros(12, dtype=int), less=belief.prediction_rows(b)
+    )
     expected = expit(belief.decision_function(a - b) / np.sqrt(1 + np.pi / 8 * apart**2))
     np.testing.assert_allclose(belief.probability_preferred(a, b), expected)
 
@@ -194,7 +196,7 @@ def test_next_items_of_the_auc_loss(schools, items):
     ranker = HierarchicalRanker(1, "auc", unknown="consensus").fit(schools.annotations)
     assert len(ranker.next_items(0, items, n=2)) == 2
     # Far from the mean tells most where all labels tell alike.
-    far = np.linalg.norm((items - ranker.prior_.coordinates.origin) / ranker.scale_, axis=1)
+    far = np.linalg.norm((items - ranker.prior_.design.origin) / ranker.scale_, axis=1)
     assert far[ranker.next_items("somebody new", items)[0]] > np.median(far)
 
 

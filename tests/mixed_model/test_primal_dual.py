@@ -33,15 +33,15 @@ def test_primal_and_dual_are_the_same(kind, seed, is_held):
         in_y = held.of_rows(rows)
     primal = Primal(rows, offset, held)
     dual = Dual(in_y, offset, in_y @ in_y.transpose(0, 2, 1), held)
-    pulls, pull = rng.normal(size=(3, 6)), rng.normal(size=(3, 6))
-    states = primal.start(pulls), dual.start(pulls)
+    warm, residuals = rng.normal(size=(3, 6)), rng.normal(size=(3, 6))
+    states = primal.start(warm), dual.start(warm)
     np.testing.assert_allclose(primal.eta(states[0]), dual.eta(states[1]))
     eta = primal.eta(states[0])
     np.testing.assert_allclose(primal.penalty(states[0], eta), dual.penalty(states[1], eta))
     steps, promised = [], []
     for system, state in zip((primal, dual), states, strict=True):
         matrices = system.matrices(curvature)
-        step, gain = system.newton(state, eta, pull, curvature, matrices)
+        step, gain = system.newton(state, eta, residuals, curvature, matrices)
         steps.append(system.z(step))
         promised.append(gain)
     np.testing.assert_allclose(steps[0], steps[1], atol=1e-12)
@@ -60,13 +60,13 @@ def test_primal_and_dual_are_the_same(kind, seed, is_held):
     np.testing.assert_allclose(first.with_scores, scores, atol=1e-12)
     directions = rng.normal(size=(4, 2))
     np.testing.assert_allclose(
-        primal.seen_along(first, curvature, directions),
-        dual.seen_along(second, curvature, directions),
+        primal.covariance_along(first, curvature, directions),
+        dual.covariance_along(second, curvature, directions),
         atol=1e-12,
     )
     for most in (2, 4):
         kept = []
-        for system in (primal.without_held(), dual.without_held()):
+        for system in (primal.without_penalty(), dual.without_penalty()):
             directions, shrunk = system.information(curvature, most)
             kept.append(directions.transpose(0, 2, 1) @ (shrunk[:, :, None] * directions))
         np.testing.assert_allclose(kept[0], kept[1], atol=1e-10)

@@ -37,9 +37,9 @@ def test_points_of_people_in_shards_are_asked_for():
     said = make_schools(40, 12, 200, 8, n_schools=2, random_state=1).annotations
     ranker = HierarchicalRanker(n_groups=1, item_effects=False).fit(said)
     crowd = ranker.prior_
-    tasks = PRIOR_LOSSES["logistic"].tasks(said, crowd.coordinates)
+    tasks = PRIOR_LOSSES["logistic"].tasks(said, crowd.design)
     here, there = (
-        posterior_of(users, said.n_users, crowd, pulls=WarmStarts(), rank=4)
+        posterior_of(users, said.n_users, crowd, warm_starts=WarmStarts(), rank=4)
         for users in (tasks, PickledShards(tasks, 3))
     )
     np.testing.assert_allclose(there[0], here[0], atol=1e-7)

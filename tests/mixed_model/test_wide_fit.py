@@ -124,7 +124,7 @@ def test_people_left_out_say_nothing():
     loss = PRIOR_LOSSES["logistic"]
     _, wide = both_ways(said, loss, rng)
     chosen = rng.random(said.n_users) < 0.5
-    few = replace(wide, tasks=wide.rows.of_users(chosen), pulls=type(wide.pulls)())
+    few = replace(wide, tasks=wide.rows.of_users(chosen), warm_starts=type(wide.warm_starts)())
     one = said.of_users(said.user_ids[chosen].tolist())
     coordinates = coordinates_of(said, every=True)
     alone = replace(few, tasks=KernelRows.of_annotations(one, loss, coordinates))
@@ -170,7 +170,9 @@ def test_posteriors_in_few_coordinates_are_those_in_all(kind, monkeypatch):
             loss, said, every, 2, likelihood=loss.likelihood, centre=0.0, tol=1e-6, max_iter=100
         )
         crowd = FittedPrior(few, learned.model.prior, learned.model.likelihood)
-        at, told = posterior_of(tasks, said.n_users, crowd, pulls=learned.pulls, rank=99)
+        at, told = posterior_of(
+            tasks, said.n_users, crowd, warm_starts=learned.warm_starts, rank=99
+        )
         points.append(at)
         known.append(np.einsum("pma,pmb->pab", told, told))
         coordinates.append(few)

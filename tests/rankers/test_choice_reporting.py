@@ -131,7 +131,7 @@ def groups_of(own):
 def test_a_bounded_mode_is_the_best_within_the_bounds():
     crowd, _ = make_choices([-0.3, 1.0], np.diag([0.7, 0.3]), n_users=20, n_sets=5, seed=1)
     ranker = HierarchicalRanker(signs={0: -1}, draws=40).fit(crowd)
-    prior, coordinates = ranker.prior_.prior, ranker.prior_.coordinates
+    prior, coordinates = ranker.prior_.prior, ranker.prior_.design
     person = int(np.abs(ranker.coef_[:, 0]).argmin())
     own = crowd.of_user(crowd.user_ids[person])
     precision = np.linalg.inv(prior.covariance)
@@ -189,7 +189,7 @@ def test_shares_are_the_mean_of_peoples_chances(ranker):
         points = rng.multivariate_normal(
             posterior.points[person], posterior.covariance(person), 300
         )
-        chances = np.exp(posterior.coordinates.weights(points) @ X.T)
+        chances = np.exp(posterior.design.weights(points) @ X.T)
         expected.append((chances / chances.sum(axis=1, keepdims=True)).mean(axis=0))
     np.testing.assert_allclose(found, np.mean(expected, axis=0), atol=0.02)
     assert found.sum() == pytest.approx(1.0)

@@ -59,7 +59,7 @@ def test_log_normal_weights_are_learned(log_ranker):
 
 def test_the_likelihood_of_log_normal_weights_is_that_of_draws_from_the_prior(log_ranker):
     ranker, crowd, _ = log_ranker
-    prior, scale = ranker.prior_.simulated, ranker.prior_.coordinates.scale
+    prior, scale = ranker.prior_.simulated, ranker.prior_.design.scale
     drawn = np.random.default_rng(1).standard_normal((20_000, 2)) @ prior.root.T + prior.mean
     drawn[:, 0] = -np.exp(drawn[:, 0])
     found = ranker.log_likelihood(draws=1000)
@@ -110,7 +110,7 @@ def test_shares_and_elasticities_of_log_normal_weights(log_ranker):
     moved = ranker.elasticities(market, "price")
     expected = (dearer.rows[1]["share"] / shares.rows[1]["share"] - 1) / 0.1
     assert moved.rows[1]["dear"] == pytest.approx(expected, rel=0.15)
-    everybody = ranker.prior_.everybody
+    everybody = ranker.prior_.marginal
     assert everybody.mean[0] == pytest.approx(ranker.consensus_[0] * ranker.scale_[0])
 
 
@@ -136,7 +136,7 @@ def test_newcomers_updates_and_files_keep_log_normal_weights(log_ranker, tmp_pat
     named = {"choice_sets": own.choice_set_codes, "feature_names": list(crowd.feature_names)}
     again.update(Annotations([99] * 24, None, own.labels, own.X, **named))
     assert again.coef_[-1, 0] < 0
-    assert again.prior_.logs is not None
+    assert again.prior_.log_normal is not None
 
 
 def test_log_normal_beside_censored_and_fixed_weights():

@@ -107,7 +107,7 @@ def test_models_with_matrices_keep_leading_directions(given, monkeypatch):
     said = labels_of(60, 30)
     ranker = HierarchicalRanker(**{"wide": True, "covariance": "diagonal"} | given).fit(said)
     assert not ranker.wide_
-    assert ranker.prior_.coordinates.n_weights == 12
+    assert ranker.prior_.design.n_weights == 12
     assert ranker.coef_.shape == (7, 30)
     assert np.isfinite(ranker.decision_function(said)).all()
 

@@ -68,7 +68,7 @@ def test_everything_works_in_few_coordinates(crowd, kept, monkeypatch, tmp_path)
     narrowed(monkeypatch, kept)
     train, test, _ = crowd
     ranker = HierarchicalRanker(wide=True, unknown="consensus").fit(train)
-    assert ranker.prior_.coordinates.n_weights == min(kept, 40)
+    assert ranker.prior_.design.n_weights == min(kept, 40)
     assert ranker.information_.shape[2] == min(kept, 40)
     again = likeminds.load(likeminds.save(ranker, tmp_path / "wide.likeminds"))
     np.testing.assert_array_equal(again.decision_function(test), ranker.decision_function(test))
@@ -101,7 +101,7 @@ def test_uncertainty_beyond_the_coordinates_is_the_priors(crowd, monkeypatch):
     narrowed(monkeypatch)
     ranker = HierarchicalRanker(wide=True, unknown="consensus").fit(crowd[0])
     prior_, features = ranker.prior_, crowd[1].X[:50]
-    coordinates, wider = prior_.coordinates, prior_.predictive
+    coordinates, wider = prior_.design, prior_.predictive
     moved = (features - coordinates.origin) / coordinates.scale
     outside = moved - moved @ coordinates.basis @ coordinates.basis.T
     inside = np.einsum(

@@ -86,11 +86,13 @@ def test_shares_are_votes_and_predictions(opposed, ranker, found):
         own = ranker.prior_.items.of(said.item_ids)
         eta = rows @ ranker.coef_[i] + ranker.intercept_[i]
         eta += own.effects + own.factors @ ranker.factor_weights_[i]
-        points = np.hstack([ranker.prior_.coordinates.rows(rows), own.factors])
+        points = np.hstack([ranker.prior_.design.rows(rows), own.factors])
         variance = np.einsum("np,pq,nq->n", points, ranker._posterior().covariance(i), points)
-        size = ranker.prior_.coordinates.size
+        size = ranker.prior_.design.size
         weighed = ranker.prior_.prior.covariance[size:, size:]
-        variance += own.doubt + np.trace(own.unsure @ weighed, axis1=1, axis2=2)
+        variance += own.effect_variance + np.trace(
+            own.factor_covariance @ weighed, axis1=1, axis2=2
+        )
         k = 1 / np.sqrt(1 + np.pi / 8 * variance)
         for j in range(N_ITEMS):
             p = expit(k[j] * eta[j])

@@ -303,7 +303,7 @@ class ImportanceSampler:
         n_users, n_draws, n_rows = eta.shape
         task = of_each_user(task, partial(np.repeat, repeats=n_draws, axis=0))
         said = setting.likelihood.at(eta.reshape(-1, n_rows), task)
-        slope = said.pull.reshape(eta.shape) @ alike
+        slope = said.residuals.reshape(eta.shape) @ alike
         bend = np.zeros((*slope.shape, len(fixed)))
         if len(fixed):
             scaled = said.curvature.times_root_back(np.repeat(alike, n_draws, axis=0))

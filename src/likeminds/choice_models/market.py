@@ -63,7 +63,7 @@ class Market:
         whole = posterior.prior.covariance
         for start in range(0, len(posterior.users), most):
             users = np.arange(start, min(start + most, len(posterior.users)))
-            known = posterior.known[users].astype(np.float64)
+            known = posterior.variance_reduction[users].astype(np.float64)
             centre, covariance = posterior.points[users], whole - known.transpose(0, 2, 1) @ known
             if self.logs is not None:
                 centre, covariance = logs_of_moments(centre, covariance, self.logs)
@@ -74,7 +74,7 @@ class Market:
                 points = np.where(self.signs * points < 0.0, 0.0, points)
             if self.logs is not None:
                 points = weights_of_logs(points, self.logs)
-            weights = posterior.coordinates.weights(points)
+            weights = posterior.design.weights(points)
             scores = weights @ self.items.T
             scores[np.broadcast_to(~self.available[users][:, None], scores.shape)] = -np.inf
             chances = np.exp(scores - scores.max(axis=2, keepdims=True))

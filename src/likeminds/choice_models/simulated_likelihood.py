@@ -270,8 +270,8 @@ def refine(
         trace=[-value for value in found.trace],
         converged=found.converged,
         interrupted=learned.interrupted or found.interrupted,
-        pulls=WarmStarts(),
-        unsure=unsure,
+        warm_starts=WarmStarts(),
+        mean_covariance=unsure,
     )
 
 

@@ -121,20 +121,20 @@ class Specification:
         ways = (signs[varies], logs[varies])
         return SimulationProblem(tasks, likelihood, varies, self.fixed, n_weights, *ways, shifts)
 
-    def told(self, crowd: FittedPrior) -> FittedPrior:
+    def told(self, fitted_prior: FittedPrior) -> FittedPrior:
         """Return a crowd, whose prior was simulated, that knows which signs its weights have."""
         signs, logs = (
-            _in_coordinates(known, crowd.coordinates) for known in (self.signs, self.logs)
+            _in_coordinates(known, fitted_prior.design) for known in (self.signs, self.logs)
         )
         if signs.any():
-            crowd = replace(crowd, signs=signs)
-        if not logs.any() or crowd.wider is None:
-            return crowd
+            fitted_prior = replace(fitted_prior, signs=signs)
+        if not logs.any() or fitted_prior.inflated is None:
+            return fitted_prior
         return replace(
-            crowd,
-            prior=matched(crowd.prior, logs),
-            wider=matched(crowd.wider, logs),
-            logs=LogNormalPrior(logs, crowd.prior, crowd.wider),
+            fitted_prior,
+            prior=matched(fitted_prior.prior, logs),
+            inflated=matched(fitted_prior.inflated, logs),
+            log_normal=LogNormalPrior(logs, fitted_prior.prior, fitted_prior.inflated),
         )
 
 

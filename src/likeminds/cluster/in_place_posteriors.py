@@ -163,7 +163,7 @@ def order_as_files(ranker: HierarchicalRanker, shards: "Shards") -> None:
 
 def _shifts(prior: FittedPrior, shards: "Shards") -> MeanShifts | None:
     """Return how far everybody's mean is from that of all, by their covariates."""
-    traits = prior.traits
+    traits = prior.covariate_effects
     if traits is None:
         return None
     z = traits.encoder.of_users(shards.user_features, shards.counts.user_ids)
@@ -178,17 +178,21 @@ def _submit_posteriors(
     places: Sequence[Index],
 ) -> tuple[list[Future], Sequence[Future | None]]:
     """Find posteriors in all shards, and those of users without any covariate."""
-    crowd, quick = ranker.prior_, learned.sampling is not None
-    finder = PosteriorFinder.of(crowd, ranker.covariance_rank, shifts, quick=quick)
+    fitted_prior, quick = ranker.prior_, learned.sampling is not None
+    finder = PosteriorFinder.of(fitted_prior, ranker.covariance_rank, shifts, quick=quick)
     labels = tasks.labels if isinstance(tasks, ItemEffects) else tasks
     bound: Callable[[Any], Any] = tasks.bound if isinstance(tasks, ItemEffects) else identity
     assert isinstance(labels, DaskExecutor)
-    answers = labels.submit_map(find_user_posteriors, bound(finder), learned.pulls.own)
-    traits = crowd.traits
-    if shifts is None or traits is None or not len(traits.told(len(crowd.prior.mean))):
+    answers = labels.submit_map(find_user_posteriors, bound(finder), learned.warm_starts.own)
+    traits = fitted_prior.covariate_effects
+    if (
+        shifts is None
+        or traits is None
+        or not len(traits.variance_reduction(len(fitted_prior.prior.mean)))
+    ):
         return answers, [None] * len(answers)
     unknown = np.concatenate([one[~np.any(shifts[one] != 0.0, axis=1)] for one in places])
-    state = bound(finder.of_unknown(crowd))
+    state = bound(finder.of_unknown(fitted_prior))
     return answers, labels.submit_map_of(find_user_posteriors, state, unknown)
 
 
@@ -237,13 +241,15 @@ def _settled(
     ranker: HierarchicalRanker,
 ) -> tuple[WrittenFile | Unwritten, Scored | None]:
     """Write the users of a shard, given what its blocks answered; score some of their labels."""
-    mine, crowd = copy(ranker), ranker.prior_
+    mine, fitted_prior = copy(ranker), ranker.prior_
     mine.users_ = rows.user_ids
     shifts = None
-    if stay.z is not None and crowd.traits is not None:
-        shifts = stay.z @ crowd.traits.slopes.T
-    finder = PosteriorFinder.of(crowd, ranker.covariance_rank, shifts)
-    points, known = finder.without_labels(crowd, crowd.told(shifts, rows.n_users))
+    if stay.z is not None and fitted_prior.covariate_effects is not None:
+        shifts = stay.z @ fitted_prior.covariate_effects.slopes.T
+    finder = PosteriorFinder.of(fitted_prior, ranker.covariance_rank, shifts)
+    points, known = finder.without_labels(
+        fitted_prior, fitted_prior.variance_reduction(shifts, rows.n_users)
+    )
     order = np.argsort(stay.places)
     for users, found, inner in [*answers, *(unknown or [])]:
         where = order[np.searchsorted(stay.places, users, sorter=order)]

@@ -222,9 +222,9 @@ def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
     finally:
         release([bare])
     order = np.argsort(np.concatenate(shards.counts.places), kind="stable")
-    first, ways = found[0], found[0].ways
+    first, ways = found[0], found[0].response_style
     if ways is not None:
-        gradings = [one.ways.grading for one in found if one.ways is not None]
+        gradings = [one.response_style.grading for one in found if one.response_style is not None]
         use = np.concatenate([one.use for one in gradings])[order]
         shifts = np.concatenate([one.shifts for one in gradings])[order]
         ways = replace(ways, grading=replace(ways.grading, use=use, shifts=shifts))
@@ -232,8 +232,8 @@ def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
         first,
         users=shards.counts.user_ids,
         points=np.concatenate([one.points for one in found])[order],
-        known=np.concatenate([one.known for one in found])[order],
-        ways=ways,
+        variance_reduction=np.concatenate([one.variance_reduction for one in found])[order],
+        response_style=ways,
     )
 
 
@@ -294,5 +294,5 @@ def sum_of_auc(rows: Annotations, whose: Ranker | Path) -> tuple[float, int]:
 def _fold_in(rows: Annotations, ranker: Any) -> Posterior:
     found: Posterior = ranker.newcomer(rows)
     order = lookup(rows.user_ids, found.users, "users")
-    points, known = found.points[order], found.known[order]
-    return replace(found, users=found.users[order], points=points, known=known)
+    points, known = found.points[order], found.variance_reduction[order]
+    return replace(found, users=found.users[order], points=points, variance_reduction=known)

@@ -241,8 +241,8 @@ def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
 
 def _is_large(ranker: Any, annotations: Annotations) -> bool:
     """Return whether one fold is too small a part to learn the prior again."""
-    crowd = ranker._best_model.prior_
-    is_plain = crowd is not None and crowd.traits is None and crowd.logs is None
+    prior = ranker._best_model.prior_
+    is_plain = prior is not None and prior.covariate_effects is None and prior.log_normal is None
     return is_plain and annotations.n_users >= _MANY_PEOPLE and len(annotations) >= _MANY_LABELS
 
 
@@ -255,7 +255,7 @@ def _scores_without(ranker: Any, train: Annotations, held_out: Annotations) -> F
     if known.prior_.items is not None:
         posterior, users = known._posterior_of(user_positions(known, train.users))
         # Items that are known would keep their posteriors from all labels.
-        other = replace(known.prior_.items.nobody_knows(1), ids=np.array([object()]))
+        other = replace(known.prior_.items.prior_of(1), ids=np.array([object()]))
         posterior = replace(posterior, items=other)
         known.prior_ = replace(known.prior_, items=new_item_posteriors(posterior, train, users))
     consensus = known.consensus_scores(held_out)

@@ -40,7 +40,9 @@ class SetDifferences:
             later = begin[place] + (place - begin[place] + step) % size[place]
             pairs.append((order[place], order[later]))
         row, other = (np.concatenate(part) for part in zip(*pairs, strict=True))
-        seen = posterior.see(annotations.X, annotations.items if annotations.has_items else None)
+        seen = posterior.prediction_rows(
+            annotations.X, annotations.items if annotations.has_items else None
+        )
         spread = posterior.deviation(seen.take(row), users[row], less=seen.take(other))
         return cls(row, other, scores[other] - scores[row], spread**2)
 
@@ -66,7 +68,7 @@ def chances_of_sets(
     if np.bincount(annotations.choice_set_codes).max() < 2:
         return np.ones(len(annotations))
     apart = SetDifferences.of(posterior, annotations, scores, users)
-    known = posterior.see(
+    known = posterior.prediction_rows(
         annotations.X, annotations.items if annotations.has_items else None
     ).is_known(posterior.items)
     known &= users >= 0

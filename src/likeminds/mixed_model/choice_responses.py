@@ -90,7 +90,7 @@ class ChoiceBlocks(CachedResponses):
     # One row per set: the places of its items in the table, filled up to a common size; how often
     # each is there (0 fills up); and 1, or -1 where the worst was chosen.
     sets: Rows
-    coordinates: Design  # the coordinates of the items
+    design: Design  # the coordinates of the items
     set_size: int  # items of a set
     is_ready: bool  # whether the table of the items is in coordinates already
     # (n_sets, set_size): the item codes of each set, by its number in ``sets``; -1 for no item.
@@ -162,7 +162,7 @@ class ChoiceBlocks(CachedResponses):
     @cached_property
     def plan(self) -> list[Index]:
         """The users of each block."""
-        coordinates = self.coordinates
+        coordinates = self.design
         width = len(coordinates.scale) if coordinates.beyond else coordinates.size
         apart = -(-coordinates.size // self.set_size)
         return plan_blocks(self.sets, self.n_bytes, 8 * self.set_size * width, apart=apart)
@@ -170,7 +170,7 @@ class ChoiceBlocks(CachedResponses):
     @property
     def n_bytes(self) -> int:
         """What all blocks together take."""
-        return 8 * self.n_places * self.coordinates.size
+        return 8 * self.n_places * self.design.size
 
     def of_users(self, chosen: Bool) -> "ChoiceBlocks":
         """Return the choices of some of the users."""
@@ -211,11 +211,11 @@ class ChoiceBlocks(CachedResponses):
         n_users, n_rows = len(members), members.shape[1] * members.shape[2]
         features = self.items[members].reshape(n_users, n_rows, -1)
         rows = np.asarray(
-            features if self.is_ready else self.coordinates.rows(features), dtype=np.float64
+            features if self.is_ready else self.design.rows(features), dtype=np.float64
         )
         times = np.broadcast_to(sign, members.shape).reshape(n_users, n_rows).copy()
         times[members.reshape(n_users, n_rows) == _OUTSIDE] = 0.0
-        beyond = self.coordinates.products_beyond(features, rows)
+        beyond = self.design.products_beyond(features, rows)
         if (times != 1.0).any():
             rows *= times[..., None]
             beyond = None if beyond is None else beyond * times[:, :, None] * times[:, None, :]

@@ -59,17 +59,17 @@ def learn(
         few, n_weights, model, model.prior.residual, shifts=shifts, nearly=nearly
     )
     # How exactly modes are found while the form is chosen: see `laplace.find_mode`.
-    rough = replace(start, enough=max(start.enough, 1e-2))
+    rough = replace(start, mode_tol=max(start.mode_tol, 1e-2))
     with one_blas_thread():  # the matrices are small, even where there are many of them
         if earlier and not anew:
             form = structure_of(earlier)
         else:
             form = choose_structure(rough, n_groups, covariance)
-        enough = min(start.enough, EXACTER * tol)
-        start = replace(start, model=form.model, shape=form.shape, enough=enough)
+        enough = min(start.mode_tol, EXACTER * tol)
+        start = replace(start, model=form.model, shape=form.shape, mode_tol=enough)
         plan = SubsamplePlan.of(start, tasks, tol) if may_sample else None
         if few is not tasks:
-            start = replace(start, tasks=tasks, pulls=WarmStarts())
+            start = replace(start, tasks=tasks, warm_starts=WarmStarts())
         if plan is not None:
             found, seen = learn_from_sample(
                 plan, start, tasks, tol=tol, max_iter=max_iter, callback=callback
@@ -77,14 +77,14 @@ def learn(
         else:
             finish = descend if form.shape.has_directions else score
             found = finish(start, tol=tol, max_iter=max_iter, callback=callback)
-            seen = start.visit(found.model) if found.seen is None else found.seen
+            seen = start.visit(found.model) if found.moments is None else found.moments
         unsure = start.covariance_of_mean(found.model, seen)
     return replace(
         found,
         criterion=form.criterion,
         n_groups=form.n_groups,
         shape=form.shape,
-        unsure=unsure,
+        mean_covariance=unsure,
     )
 
 
@@ -181,8 +181,8 @@ def learn_from_sample(
         sampling = SubsampleRecord(plan.n_learned, plan.n_asked, gained.tolist(), gained.tolist())
     price = plan.excess(plan.n_asked, tasks.n_users)
     sampling = replace(sampling, excess=sampling.excess + price)
-    pulls = WarmStarts() if is_asked else many.pulls
-    return replace(found, pulls=pulls, sampling=sampling), seen
+    warm_starts = WarmStarts() if is_asked else many.warm_starts
+    return replace(found, warm_starts=warm_starts, sampling=sampling), seen
 
 
 class _SampleCorrection:
@@ -264,7 +264,7 @@ class _SampleCorrection:
             return False
         more = sample(self._many.tasks, n_learned)
         share = self._few.n_users / more.n_users
-        self._few = replace(self._few, tasks=more, pulls=WarmStarts(), stands_for=share)
+        self._few = replace(self._few, tasks=more, warm_starts=WarmStarts(), stands_for=share)
         self.sampling = replace(self.sampling, n_learned=n_learned)
         return True
 
@@ -274,7 +274,7 @@ def _standing_for(
 ) -> MarginalLikelihood:
     """Return the objective of some users who stand for all users."""
     share = everybody.n_users / some.n_users
-    return replace(start, tasks=some, pulls=WarmStarts(), stands_for=share)
+    return replace(start, tasks=some, warm_starts=WarmStarts(), stands_for=share)
 
 
 def _numbers(start: MarginalLikelihood) -> int:

@@ -234,7 +234,7 @@ class UserPenalty:
         """E, shape (b, p, p): what is added to the precision of z."""
         return np.asarray(self.directions.T @ (self.precision @ self.directions))
 
-    def pulls(self, vectors: Float) -> Float:
+    def gradient(self, vectors: Float) -> Float:
         """Return E times vectors, shape (b, p)."""
         return times(self.precision, vectors @ self.directions.T) @ self.directions
 
@@ -274,7 +274,7 @@ class UserPenalty:
         """Return A S A for matrices S, shape (b, p, p)."""
         return self.of_rows(self.of_rows(matrices).transpose(0, 2, 1))
 
-    def known(self) -> Float:
+    def variance_reduction(self) -> Float:
         """Return matrices K, shape (b, r, p), with A A = I - K'K."""
         values, vectors = np.linalg.eigh(-(2.0 * self.inner + self.inner @ self.inner))
         rows = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]).transpose(0, 2, 1)

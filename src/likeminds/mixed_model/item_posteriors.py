@@ -1,6 +1,6 @@
 """Posteriors of item effects and factors, rows to be scored, and new items from a few labels."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -56,10 +56,11 @@ class ItemPosteriors:
     ids: IdArray  # (m,): the ids of the items
     # (m,): b_j, and its posterior variance.
     effects: Float
-    doubt: Float
+    effect_variance: Float = field(metadata={"stored": "doubt"})
     variance: float  # tau^2: the prior variance of b_j
     factors: Float  # (m, r): f_j
-    unsure: Float  # (m, r, r): T_j, the posterior covariance of f_j
+    # (m, r, r): T_j, the posterior covariance of f_j.
+    factor_covariance: Float = field(metadata={"stored": "unsure"})
     # The share of T_j that is penalised in users' weights. All of it is too much where items
     # are well known (factors that help vanish), much less too little where they are not.
     share: float = 1.0
@@ -84,7 +85,7 @@ class ItemPosteriors:
         total += 0.5 * float(np.log1p(self.variance * known[labelled]).sum())
         total -= 0.5 * OFF_ZERO * float(np.log(self.variance))
         if self.n_factors:
-            f, T = self.factors[labelled], self.unsure[labelled]
+            f, T = self.factors[labelled], self.factor_covariance[labelled]
             apart = np.einsum("jaa->", T) - np.linalg.slogdet(T)[1].sum() - f.size
             total += 0.5 * (float(np.vdot(f, f)) + self.share * float(apart))
         return total
@@ -105,17 +106,17 @@ class ItemPosteriors:
         hundreds like.
         """
         # Standard errors below its mean that something is larger with a probability of 95 %.
-        return np.asarray(scores - 1.645 * np.sqrt(self.doubt))
+        return np.asarray(scores - 1.645 * np.sqrt(self.effect_variance))
 
     def drawn(self, v: Float, rng: Generator) -> Float:
         """Draw what items add to scores beyond f'v, shape (m, draws), given v, (r, draws)."""
         n_draws = v.shape[1]
-        scores = self.effects[:, None] + np.sqrt(self.doubt)[:, None] * rng.standard_normal(
-            (len(self.effects), n_draws)
-        )
+        scores = self.effects[:, None] + np.sqrt(self.effect_variance)[
+            :, None
+        ] * rng.standard_normal((len(self.effects), n_draws))
         if self.n_factors:
             # The variance of (f - its mean)'v, given v.
-            spread = np.einsum("as,jab,bs->js", v, self.unsure, v, optimize=True)
+            spread = np.einsum("as,jab,bs->js", v, self.factor_covariance, v, optimize=True)
             scores += np.sqrt(np.maximum(spread, 0.0)) * rng.standard_normal(spread.shape)
         return np.asarray(scores)
 
@@ -127,9 +128,11 @@ class ItemPosteriors:
             self,
             ids=ids,
             effects=np.where(known, self.effects[where], 0.0),
-            doubt=np.where(known, self.doubt[where], self.variance),
+            effect_variance=np.where(known, self.effect_variance[where], self.variance),
             factors=np.where(known[:, None], self.factors[where], 0.0),
-            unsure=np.where(known[:, None, None], self.unsure[where], np.eye(r)),
+            factor_covariance=np.where(
+                known[:, None, None], self.factor_covariance[where], np.eye(r)
+            ),
         )
 
     def take(self, rows: Index) -> "ItemPosteriors":
@@ -138,21 +141,21 @@ class ItemPosteriors:
             self,
             ids=self.ids[rows],
             effects=self.effects[rows],
-            doubt=self.doubt[rows],
+            effect_variance=self.effect_variance[rows],
             factors=self.factors[rows],
-            unsure=self.unsure[rows],
+            factor_covariance=self.factor_covariance[rows],
         )
 
-    def nobody_knows(self, n_items: int) -> "ItemPosteriors":
+    def prior_of(self, n_items: int) -> "ItemPosteriors":
         """Return items that no user labelled."""
         r = self.n_factors
         return replace(
             self,
             ids=np.arange(n_items),
             effects=np.zeros(n_items),
-            doubt=np.full(n_items, self.variance),
+            effect_variance=np.full(n_items, self.variance),
             factors=np.zeros((n_items, r)),
-            unsure=np.repeat(np.eye(r)[None], n_items, axis=0),
+            factor_covariance=np.repeat(np.eye(r)[None], n_items, axis=0),
         )
 
     def joined(self, other: "ItemPosteriors") -> "ItemPosteriors":
@@ -161,9 +164,9 @@ class ItemPosteriors:
             self,
             ids=join_ids(self.ids, other.ids),
             effects=np.concatenate([self.effects, other.effects]),
-            doubt=np.concatenate([self.doubt, other.doubt]),
+            effect_variance=np.concatenate([self.effect_variance, other.effect_variance]),
             factors=np.concatenate([self.factors, other.factors]),
-            unsure=np.concatenate([self.unsure, other.unsure]),
+            factor_covariance=np.concatenate([self.factor_covariance, other.factor_covariance]),
         )
 
 
@@ -193,7 +196,7 @@ class PredictionRows:
         if items is None:
             return cls(rows, features=features if coordinates.beyond else None)
         if ids is None:
-            own, is_named = items.nobody_knows(len(rows)), False
+            own, is_named = items.prior_of(len(rows)), False
         else:
             codes, distinct = encode(ids, "items")
             own, is_named = items.of(distinct).take(codes), True
@@ -232,7 +235,9 @@ class PredictionRows:
         if self.own is None:
             return np.zeros(len(self.rows))
         second = covariance + v[:, :, None] * v[:, None, :]
-        return np.asarray(self.own.doubt + np.einsum("nab,nab->n", self.own.unsure, second))
+        return np.asarray(
+            self.own.effect_variance + np.einsum("nab,nab->n", self.own.factor_covariance, second)
+        )
 
 
 class PointwiseLoss:
@@ -307,11 +312,11 @@ def fold_in(
     def at(state: Float) -> tuple[tuple[Float, Float, Float], None]:
         scores = eta.copy()
         scores[new] += np.einsum("na,na->n", rows, state[item])
-        pull, h = (part[new] for part in told.at(scores))
+        residuals, h = (part[new] for part in told.at(scores))
         h = weight * h
         left = 1.0 / (1.0 + h * sure)
-        pull = left * weight * pull
-        slope = np.add.reduceat((rows * pull[:, None])[order], starts, axis=0) - state * prior
+        residuals = left * weight * residuals
+        slope = np.add.reduceat((rows * residuals[:, None])[order], starts, axis=0) - state * prior
         outer = (rows[:, :, None] * rows[:, None, :]) * (left * h)[:, None, None]
         return (state, slope, np.add.reduceat(outer[order], starts, axis=0)), None
 
@@ -326,9 +331,9 @@ def fold_in(
     return replace(
         unknown,
         effects=state[:, 0],
-        doubt=covariance[:, 0, 0],
+        effect_variance=covariance[:, 0, 0],
         factors=state[:, 1:],
-        unsure=np.ascontiguousarray(covariance[:, 1:, 1:]),
+        factor_covariance=np.ascontiguousarray(covariance[:, 1:, 1:]),
     )
 
 

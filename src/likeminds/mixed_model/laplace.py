@@ -22,7 +22,7 @@ class WarmStart:
 
     # (b, n): the pulls of the rows. Little information makes modes follow the prior, and pulls
     # last.
-    pull: Float
+    residuals: Float
     # (b, p): the modes themselves, of users with more rows than coordinates. Much information
     # makes them last.
     points: Float | None = None
@@ -66,14 +66,14 @@ class PosteriorMode:
         return self.derivatives.loss + self.penalty + self.system.log_determinant(matrices)
 
     @property
-    def kept(self) -> WarmStart | None:
+    def warm_start(self) -> WarmStart | None:
         """Where to start from next time; nothing where one step leads there from anywhere."""
         if self.task.places is None:
             return None
         if self.prior is None or isinstance(self.system, Dual):
-            return WarmStart(self.derivatives.pull)
+            return WarmStart(self.derivatives.residuals)
         points = self.prior.means(self.task.users) + self.state @ self.prior.root.T
-        return WarmStart(self.derivatives.pull, points)
+        return WarmStart(self.derivatives.residuals, points)
 
 
 def find_mode(
@@ -105,7 +105,7 @@ def _start(
     points = kept.points
     # Features of items that are learned come and go: points of other coordinates are of no use.
     if points is None or points.shape[1] != len(prior.mean):
-        return system.start(kept.pull)
+        return system.start(kept.residuals)
     return np.asarray((points - prior.means(task.users)) @ prior.inverse_root.T)
 
 
@@ -127,7 +127,7 @@ def _newton(mode: PosteriorMode, likelihood: Likelihood, enough: float) -> Poste
             matrices = system.matrices(derivatives.curvature)
             mode = replace(mode, matrices=matrices)
         whole, promised = system.newton(
-            mode.state, mode.eta, derivatives.pull, derivatives.curvature, matrices
+            mode.state, mode.eta, derivatives.residuals, derivatives.curvature, matrices
         )
         # What a step promises is about the square of what it leaves.
         moves &= promised > enough * min(enough, 1e-2)
@@ -280,9 +280,9 @@ class WarmStarts:
         return WarmStarts(self.own)
 
 
-def moments(tasks: Responses, terms: EStepParams, pulls: WarmStarts) -> Moments:
+def moments(tasks: Responses, terms: EStepParams, warm_starts: WarmStarts) -> Moments:
     """Find each user's mode, and sum the moments."""
-    found, pulls.own = tasks.map_reduce(_moments_of_block, terms, pulls.own)
+    found, warm_starts.own = tasks.map_reduce(_moments_of_block, terms, warm_starts.own)
     return found
 
 
@@ -291,12 +291,12 @@ def _moments_of_block(
 ) -> tuple[Moments, WarmStart | None]:
     mode = terms.mode_of(block, kept)
     found = moments_of(mode, terms.likelihood, mode.spread)
-    return found, mode.kept
+    return found, mode.warm_start
 
 
-def cost(tasks: Responses, terms: EStepParams, pulls: WarmStarts) -> float:
+def cost(tasks: Responses, terms: EStepParams, warm_starts: WarmStarts) -> float:
     """Find each user's mode, and return the objective of `Moments` alone."""
-    found, pulls.own = tasks.map_reduce(_cost_of_block, terms, pulls.own)
+    found, warm_starts.own = tasks.map_reduce(_cost_of_block, terms, warm_starts.own)
     return found
 
 
@@ -304,7 +304,7 @@ def _cost_of_block(
     block: ResponseBlock, terms: EStepParams, kept: WarmStart | None
 ) -> tuple[float, WarmStart | None]:
     mode = terms.mode_of(block, kept)
-    return float(mode.objective.sum()), mode.kept
+    return float(mode.objective.sum()), mode.warm_start
 
 
 def moments_of(

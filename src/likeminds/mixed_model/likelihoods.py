@@ -50,7 +50,7 @@ class LossDerivatives:
     """The loss of a block's labels at some eta, with its derivatives."""
 
     loss: Float  # (b,): minus the logarithm of the probability of each user's labels
-    pull: Float  # (b, n): minus the gradient of the loss by eta
+    residuals: Float  # (b, n): minus the gradient of the loss by eta
     curvature: Curvature  # its Hessian by eta
 
 
@@ -76,7 +76,7 @@ class DiagonalCurvature:
     """H is diagonal: each row counts for itself."""
 
     root: Float
-    bend: Float | None = None
+    log_gradient: Float | None = None
 
     @property
     def diagonal(self) -> Float:
@@ -91,9 +91,9 @@ class DiagonalCurvature:
 
     def grad_half_logdet(self, variance: Float) -> Float:
         """Return the gradient of half the log-determinant; ``bend`` is that of log H by eta."""
-        if self.bend is None:
+        if self.log_gradient is None:
             return np.zeros_like(variance)
-        return np.asarray(0.5 * self.bend * variance)
+        return np.asarray(0.5 * self.log_gradient * variance)
 
 
 class RowLikelihood(ABC):
@@ -279,9 +279,11 @@ class GaussianLikelihood:
         left = task.response - eta
         curvature = self.precision * task.weight
         constant = task.comparisons * np.log(self.precision)
-        pull = curvature * left
+        residuals = curvature * left
         return LossDerivatives(
-            0.5 * (row_dots(pull, left) - constant), pull, DiagonalCurvature(np.sqrt(curvature))
+            0.5 * (row_dots(residuals, left) - constant),
+            residuals,
+            DiagonalCurvature(np.sqrt(curvature)),
         )
 
     def expected_information(self, eta: Float) -> Float:

@@ -14,7 +14,7 @@ from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_effects.item_responses import (
-    BEND,
+    CURVATURE_BOUND,
     ItemEffects,
     ItemRows,
     items_of,
@@ -57,7 +57,7 @@ class PriorLoss(ABC):
     has_intercept: ClassVar[bool]
     one_class_informs: ClassVar[bool]
     takes_items: ClassVar[bool] = False
-    bend: ClassVar[float] = BEND
+    curvature_bound: ClassVar[float] = CURVATURE_BOUND
     rows_are_items: ClassVar[bool] = False
 
     def first_likelihood(self, annotations: Annotations) -> Likelihood:  # noqa: ARG002
@@ -69,10 +69,10 @@ class PriorLoss(ABC):
         return annotations._with(grades=None)
 
     def prepare_new_users(
-        self, annotations: Annotations, crowd: FittedPrior
+        self, annotations: Annotations, fitted_prior: FittedPrior
     ) -> tuple[Annotations, FittedPrior]:
         """Return new users' labels as they are learned from, and the crowd as they meet it."""
-        return self.prepare(annotations, crowd.likelihood), crowd
+        return self.prepare(annotations, fitted_prior.likelihood), fitted_prior
 
     @abstractmethod
     def tasks(
@@ -83,7 +83,7 @@ class PriorLoss(ABC):
     def of_newcomers(
         self,
         annotations: Annotations,
-        crowd: FittedPrior,
+        fitted_prior: FittedPrior,
         positive_share: float,  # noqa: ARG002 - for losses that cannot tell the odds themselves
     ) -> tuple[Responses, FittedPrior]:
         """Return new users' labels, and the crowd whose prior they are combined with.
@@ -91,11 +91,11 @@ class PriorLoss(ABC):
         ``positive_share`` is that of the labels in training. The crowd returned may have more
         coordinates than the one given, after its own.
         """
-        if crowd.items is None:
-            return self.tasks(annotations, crowd.coordinates), crowd
-        weighed = of_new_users(annotations, crowd.items, self.bend)
-        rows = self.tasks(weighed, crowd.coordinates, items=True)
-        return ItemEffects.of(rows, items_of(annotations, crowd.items)), crowd
+        if fitted_prior.items is None:
+            return self.tasks(annotations, fitted_prior.design), fitted_prior
+        weighed = of_new_users(annotations, fitted_prior.items, self.curvature_bound)
+        rows = self.tasks(weighed, fitted_prior.design, items=True)
+        return ItemEffects.of(rows, items_of(annotations, fitted_prior.items)), fitted_prior
 
 
 class LogisticLoss(PriorLoss):
@@ -113,7 +113,7 @@ class LogisticLoss(PriorLoss):
     ) -> Responses:
         """Return one row per label."""
         if items:
-            return ItemRows.of_labels(annotations, coordinates, self.bend)
+            return ItemRows.of_labels(annotations, coordinates, self.curvature_bound)
         return LabelResponses.of_annotations(annotations, coordinates)
 
 
@@ -153,19 +153,19 @@ class GradedLoss(LogisticLoss):
         return annotations._with(grades=bins.astype(np.float64))
 
     def prepare_new_users(
-        self, annotations: Annotations, crowd: FittedPrior
+        self, annotations: Annotations, fitted_prior: FittedPrior
     ) -> tuple[Annotations, FittedPrior]:
         """Let new users use the scale in their own way."""
-        assert isinstance(crowd.likelihood, Graded)
-        likelihood = crowd.likelihood.of_users(annotations.grades, annotations.user_codes)
-        return self.prepare(annotations, likelihood), replace(crowd, likelihood=likelihood)
+        assert isinstance(fitted_prior.likelihood, Graded)
+        likelihood = fitted_prior.likelihood.of_users(annotations.grades, annotations.user_codes)
+        return self.prepare(annotations, likelihood), replace(fitted_prior, likelihood=likelihood)
 
 
 class CumulativeLoss(GradedLoss):
     """A cumulative logit of grades: see `ordinal`."""
 
     name = "cumulative"
-    bend = CumulativeLogit.bend
+    curvature_bound = CumulativeLogit.curvature_bound
 
     def first_given(self, grade_counts: GradeCounts) -> Graded:
         """Return cuts by the shares of grades."""
@@ -176,7 +176,7 @@ class GaussianLoss(GradedLoss):
     """Each user's standardised grades are normal, with a variance of their own: see `ordinal`."""
 
     name = "gaussian"
-    bend = StandardNormal.bend
+    curvature_bound = StandardNormal.curvature_bound
 
     def first_given(self, grade_counts: GradeCounts) -> Graded:
         """Return each user's mean and spread; noise as large as half the variance."""
@@ -216,12 +216,12 @@ class ChoiceLoss(PriorLoss):
         return ItemRows(choices, choices.places(), annotations.n_items) if items else choices
 
     def of_newcomers(
-        self, annotations: Annotations, crowd: FittedPrior, positive_share: float
+        self, annotations: Annotations, fitted_prior: FittedPrior, positive_share: float
     ) -> tuple[Responses, FittedPrior]:
         """Return new users' choices, or, where they judge single items, their labels."""
         if are_choices(annotations):
-            return super().of_newcomers(annotations, crowd, positive_share)
-        single = crowd.of_single_labels(positive_share)
+            return super().of_newcomers(annotations, fitted_prior, positive_share)
+        single = fitted_prior.of_single_labels(positive_share)
         if are_mixed(annotations):
             both = replace(single, likelihood=MixedLoss.likelihood)
             return MixedLoss().of_newcomers(annotations, both, positive_share)

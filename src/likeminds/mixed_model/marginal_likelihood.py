@@ -74,8 +74,8 @@ class MarginalLikelihood:
     model: PriorModel  # where the search starts; it gives the vector its layout
     unit: Float  # (p,): the units of the mean and the leading directions
     # Where the search for modes starts; each visit to the users replaces them.
-    pulls: WarmStarts = field(default_factory=WarmStarts)
-    enough: float = 1e-3  # how exactly modes are found: see `laplace.find_mode`
+    warm_starts: WarmStarts = field(default_factory=WarmStarts)
+    mode_tol: float = 1e-3  # how exactly modes are found: see `laplace.find_mode`
     shape: CovarianceStructure = FULL  # the form of Omega
     # (n_users, q): how far each user's mean is from that of all, in the first q coordinates: see
     # `covariate_effects`.
@@ -118,17 +118,17 @@ class MarginalLikelihood:
 
     def visit(self, model: PriorModel) -> Moments:
         """Find each user's mode, and return the moments of the posteriors."""
-        found = moments(self.tasks, self.terms(model), self.pulls)
+        found = moments(self.tasks, self.terms(model), self.warm_starts)
         return found if self.stands_for == 1.0 else found.times(self.stands_for)
 
     def cost(self, model: PriorModel) -> float:
         """Find each user's mode, and return minus the log marginal likelihood alone."""
-        return self.stands_for * cost(self.tasks, self.terms(model), self.pulls)
+        return self.stands_for * cost(self.tasks, self.terms(model), self.warm_starts)
 
     def terms(self, model: PriorModel) -> EStepParams:
         """Return what each user's mode is found under."""
         prior = model.prior.shifted(self.shifts)
-        return EStepParams(prior, model.likelihood, self.enough, self.nearly)
+        return EStepParams(prior, model.likelihood, self.mode_tol, self.nearly)
 
     @property
     def n_factors(self) -> int:
@@ -153,16 +153,16 @@ class MarginalLikelihood:
         far = model.prior.residual / self.unit / FAR
         directions = model.prior.loadings * far[:, None]
         own = self._one_each(far - OFF_ZERO * np.log(model.prior.residual))
-        held = self.held(model)
+        held = self.ridge_penalty(model)
         return float(objective + held + own.sum() + 0.5 * (directions**2).sum())
 
-    def away(self, model: PriorModel) -> Float:
+    def mean_deviation(self, model: PriorModel) -> Float:
         """Return how far the consensus is from where the ridge pulls it."""
         return np.asarray(model.prior.mean[: self.n_weights] - model.centre)
 
-    def held(self, model: PriorModel) -> float:
+    def ridge_penalty(self, model: PriorModel) -> float:
         """Return the ridge penalty of the consensus."""
-        away = self.away(model)
+        away = self.mean_deviation(model)
         return 0.5 * model.ridge * float(away @ away)
 
     def _one_each(self, numbers: Float) -> Float:
@@ -180,7 +180,7 @@ class MarginalLikelihood:
         """Return the gradient of J by the vector, not divided by the number of users."""
         prior = model.prior
         mean = -prior.inverse_root.T @ found.first
-        mean[: self.n_weights] += model.ridge * self.away(model)
+        mean[: self.n_weights] += model.ridge * self.mean_deviation(model)
         mean[self.n_free :] = 0.0
         # D times the slope by Omega times D.
         inner = 0.5 * prior.inverse_middle @ _missing(found) @ prior.inverse_middle
@@ -221,7 +221,7 @@ class MarginalLikelihood:
         unsure = self.covariance_of_mean(model, found).diagonal()[: self.n_weights]
         # Every direction of the consensus that is well known counts.
         well_known = self.n_weights - model.ridge * float(unsure.sum())
-        away = self.away(model)
+        away = self.mean_deviation(model)
         return max(well_known, LEAST_KNOWN) / max(float(away @ away), LEAST_KNOWN)
 
 

@@ -112,7 +112,7 @@ def choose_structure(
     if covariance == DIAGONAL.kind:
         return replace(few, model=at.model, shape=start.shape)
     shape = FULL if covariance == FULL.kind else LOW_RANK
-    found = at.found
+    found = at.moments
     if covariance != LOW_RANK.kind and enough_for_full(start, found.comparisons, found.n_users):
         shape = _cross_validate(start, at, few.n_groups, with_few=covariance == "auto")
     if shape != LOW_RANK:
@@ -128,7 +128,7 @@ def choose_rank(start: MarginalLikelihood, at: EvaluatedModel) -> StructureStart
     changes rankings. The smaller of the two is counted on top. Two worse ranks end the search.
     """
     size = len(start.unit)
-    cost = size + min(size, NOTICED * at.found.comparisons)
+    cost = size + min(size, NOTICED * at.moments.comparisons)
     criterion: list[float] = []
     for rank in range(start.n_weights + 1):
         value = start.cost(_truncate(start, at, rank))
@@ -143,7 +143,7 @@ def _with_less_shrinkage(
     start: MarginalLikelihood, at: EvaluatedModel, few: StructureStart
 ) -> StructureStart:
     """Try a tenth of the pseudo-users, which may outweigh users with few labels."""
-    if at.found.comparisons >= len(start.unit) * at.found.n_users:
+    if at.moments.comparisons >= len(start.unit) * at.moments.n_users:
         return few
     freer = replace(start, shape=replace(start.shape, pseudo=0.1 * start.shape.pseudo))
     second = choose_rank(freer, learn_roughly(freer, ROUGH_STEPS))
@@ -168,7 +168,7 @@ def _cross_validate(
     start: MarginalLikelihood, at: EvaluatedModel, n_groups: int, *, with_few: bool
 ) -> CovarianceStructure:
     """Return the structure with the lowest held-out loss; ``with_few`` tries the low rank, too."""
-    labels_each = max(at.found.comparisons / at.found.n_users, 1.0)
+    labels_each = max(at.moments.comparisons / at.moments.n_users, 1.0)
     # Users of both folds, and their labels, at most: beyond these the choice rarely changes.
     most = int(min(max(20_000 / labels_each, _users_for_full(start)), 1000))
     # Mean and variances hardly depend on the structure; each fold learns correlations anew.
@@ -178,7 +178,7 @@ def _cross_validate(
     one = _Fold(halves[0], halves[1])
     costs = {FULL: one.cost(FULL)}
     # The second fold starts from the modes of the first, and from then on from its own.
-    halves = [replace(half, pulls=half.pulls.copy()) for half in halves]
+    halves = [replace(half, warm_starts=half.warm_starts.copy()) for half in halves]
     other = _Fold(halves[1], halves[0])
     costs[FULL] += other.cost(FULL)
     folds = (one, other)
@@ -219,7 +219,7 @@ class _Fold:
 
 
 def _only(objective: MarginalLikelihood, chosen: Bool) -> MarginalLikelihood:
-    return replace(objective, tasks=objective.tasks.of_users(chosen), pulls=WarmStarts())
+    return replace(objective, tasks=objective.tasks.of_users(chosen), warm_starts=WarmStarts())
 
 
 def _truncate(start: MarginalLikelihood, at: EvaluatedModel, rank: int) -> PriorModel:

@@ -43,11 +43,11 @@ class EvaluatedModel:
     """A model, the moments of the posteriors under it, and J."""
 
     model: PriorModel
-    found: Moments
+    moments: Moments
     value: float
 
 
-def visit_crowd(objective: MarginalLikelihood, model: PriorModel) -> EvaluatedModel:
+def evaluate_model(objective: MarginalLikelihood, model: PriorModel) -> EvaluatedModel:
     """Return the moments under a model, and J, which includes the pseudo-users."""
     return valued(objective, model, objective.visit(model))
 
@@ -57,7 +57,9 @@ def valued(objective: MarginalLikelihood, model: PriorModel, found: Moments) -> 
     pseudo = objective.shape.pseudo * found.n_users
     alike, variances = _alike(model.prior, objective)
     penalty = 0.5 * pseudo * (alike - float(np.log(variances).sum()))
-    value = found.objective + penalty + objective.held(model) + objective.cost_of_items(found)
+    value = (
+        found.objective + penalty + objective.ridge_penalty(model) + objective.cost_of_items(found)
+    )
     return EvaluatedModel(model, found, value)
 
 
@@ -74,8 +76,8 @@ class StepLength:
     --------
     >>> pace = StepLength()
     >>> for gain in (4.0, 1.0):
-    ...     pace.took(pace.stretch, gain)
-    >>> pace.stretch
+    ...     pace.record(pace.factor, gain)
+    >>> pace.factor
     2.0
     """
 
@@ -84,25 +86,25 @@ class StepLength:
         # half.
         self._gains: list[float] = []
         self._longest = longest
-        self.is_even = True
+        self.was_single = True
 
     @classmethod
-    def even(cls) -> "StepLength":
+    def unextended(cls) -> "StepLength":
         """Return the pace of steps that are not stretched."""
         return cls(1.0)
 
     @property
-    def stretch(self) -> float:
+    def factor(self) -> float:
         """How many whole steps the next one is."""
         before, last = self._gains[-2:] if len(self._gains) > 1 else (0.0, 0.0)
         if not 0.0 < last < before:
             return 1.0
         return float(min(1.0 / (1.0 - np.sqrt(last / before)), self._longest))
 
-    def took(self, share: float, gain: float) -> None:
+    def record(self, share: float, gain: float) -> None:
         """Take note of a step, and what it gained."""
-        self.is_even = share <= 1.0
-        if self.stretch == 1.0:
+        self.was_single = share <= 1.0
+        if self.factor == 1.0:
             self._gains.append(gain)
             return
         self._gains = []
@@ -113,15 +115,15 @@ def step(
     objective: MarginalLikelihood, at: EvaluatedModel, pace: StepLength | None = None
 ) -> EvaluatedModel:
     """Return the next model; J does not rise."""
-    move, pace = ScoringStep(objective, at), StepLength.even() if pace is None else pace
-    share = pace.stretch
+    move, pace = ScoringStep(objective, at), StepLength.unextended() if pace is None else pace
+    share = pace.factor
     while share > SHORTEST:
-        new = visit_crowd(objective, move.to(share))
+        new = evaluate_model(objective, move.to(share))
         if new.value <= at.value:
-            pace.took(share, at.value - new.value)
+            pace.record(share, at.value - new.value)
             return new
         share = 1.0 if share > 1.0 else share * SHORTER
-    pace.took(0.0, 0.0)
+    pace.record(0.0, 0.0)
     return at
 
 
@@ -130,7 +132,7 @@ class ScoringStep:
 
     def __init__(self, objective: MarginalLikelihood, at: EvaluatedModel) -> None:
         self._model = model = at.model
-        prior, found, n_weights = model.prior, at.found, objective.n_weights
+        prior, found, n_weights = model.prior, at.moments, objective.n_weights
         users = found.n_users
         self._is_diagonal = objective.shape.kind == "diagonal"
         unknown, turn = np.linalg.eigh(found.spread / users)
@@ -152,7 +154,7 @@ class ScoringStep:
             growth = score / (users * np.outer(known, known) + pseudo)
             self._growth, self._axes = np.linalg.eigh(growth)
         held = self._root[:n_weights]
-        slope = turn.T @ found.first - model.ridge * (held.T @ objective.away(model))
+        slope = turn.T @ found.first - model.ridge * (held.T @ objective.mean_deviation(model))
         information = np.diag(users * known) + model.ridge * (held.T @ held)
         self._shift = self._root @ np.linalg.solve(information, slope)
         if objective.n_factors or self._is_diagonal:
@@ -183,10 +185,10 @@ class ScoringStep:
 def _free_shift(objective: MarginalLikelihood, at: EvaluatedModel) -> Float:
     """Return how the mean moves where some of its coordinates stay at zero."""
     model, n_weights, free = at.model, objective.n_weights, objective.n_free
-    slope = model.prior.inverse_root.T @ at.found.first
-    slope[:n_weights] -= model.ridge * objective.away(model)
+    slope = model.prior.inverse_root.T @ at.moments.first
+    slope[:n_weights] -= model.ridge * objective.mean_deviation(model)
     shift = np.zeros_like(slope)
-    shift[:free] = objective.covariance_of_mean(model, at.found)[:free, :free] @ slope[:free]
+    shift[:free] = objective.covariance_of_mean(model, at.moments)[:free, :free] @ slope[:free]
     return shift
 
 
@@ -221,19 +223,21 @@ class PriorFit:
     # Whether it ended by the tolerance; whether it was stopped from outside.
     converged: bool
     interrupted: bool
-    pulls: WarmStarts  # where the search for modes may start next
+    warm_starts: WarmStarts  # where the search for modes may start next
     n_groups: int = 0  # how many of the prior's directions stand out
     # For each number of directions, from none, objective plus penalty: smaller is better.
     criterion: list[float] = field(default_factory=list)
     # (p, p): the posterior covariance of the prior's mean.
-    unsure: Float = field(default_factory=lambda: np.zeros((0, 0)))
+    mean_covariance: Float = field(default_factory=lambda: np.zeros((0, 0)))
     # The mean variance of the mean in directions beyond the coordinates: see `wide`.
-    unsure_beyond: float = 0.0
+    mean_variance_beyond: float = 0.0
     shape: CovarianceStructure = FULL  # the form of Omega
     items: ItemPosteriors | None = None  # posteriors of items, where they have effects of their own
     # How it was learned from a sample of the users, where it was: see `fit_prior`.
     sampling: Any = None
-    seen: Moments | None = None  # the moments under the model, where its last visit has found them
+    moments: Moments | None = (
+        None  # the moments under the model, where its last visit has found them
+    )
 
 
 def first_guess(size: int, n_weights: int) -> Float:
@@ -247,7 +251,7 @@ def learn_roughly(
     start: MarginalLikelihood, n_steps: int, enough: float = ROUGH, at: EvaluatedModel | None = None
 ) -> EvaluatedModel:
     """Learn the whole of Omega, not very exactly; from where it was visited, if it was."""
-    at = visit_crowd(start, start.model) if at is None else valued(start, at.model, at.found)
+    at = evaluate_model(start, start.model) if at is None else valued(start, at.model, at.moments)
     for _ in range(n_steps):
         new = step(start, at)
         gain, at = at.value - new.value, new
@@ -259,30 +263,30 @@ def learn_roughly(
 
 def follow_ridge(start: MarginalLikelihood, at: EvaluatedModel) -> EvaluatedModel:
     """Update the ridge penalty of the consensus by its fixed point."""
-    ridge = start.learn_ridge(at.model, at.found)
-    away = start.away(at.model)
+    ridge = start.learn_ridge(at.model, at.moments)
+    away = start.mean_deviation(at.model)
     more = 0.5 * (ridge - at.model.ridge) * float(away @ away)
-    return EvaluatedModel(replace(at.model, ridge=ridge), at.found, at.value + more)
+    return EvaluatedModel(replace(at.model, ridge=ridge), at.moments, at.value + more)
 
 
 def score(
     objective: MarginalLikelihood, *, tol: float, max_iter: int, callback: Callback | None = None
 ) -> PriorFit:
     """Learn the whole of Omega from where the objective's model stands; J never rises."""
-    at = visit_crowd(objective, objective.model)
+    at = evaluate_model(objective, objective.model)
     trace, converged, stopped, pace = [at.value], False, False, StepLength()
     try:
         while not (converged or stopped) and len(trace) <= max_iter:
             new = step(objective, at, pace)
             gain, at = at.value - new.value, new
             trace.append(at.value)
-            converged = pace.is_even and gain <= tol * abs(at.value)
+            converged = pace.was_single and gain <= tol * abs(at.value)
             if callback is not None:
                 stopped = bool(callback(len(trace) - 1, at.value, gain))
     except KeyboardInterrupt:
         stopped = True
     converged = converged and not stopped
-    return PriorFit(at.model, trace, converged, stopped, objective.pulls, seen=at.found)
+    return PriorFit(at.model, trace, converged, stopped, objective.warm_starts, moments=at.moments)
 
 
 def descend(
@@ -322,7 +326,7 @@ def descend(
         trace=[value * n_users for value in watch.trace],
         converged=converged,
         interrupted=watch.stopped,
-        pulls=objective.pulls,
+        warm_starts=objective.warm_starts,
     )
 
 

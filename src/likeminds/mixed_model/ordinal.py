@@ -158,7 +158,7 @@ class CumulativeLogit(RowLikelihood):
 
     is_quadratic = False
     # The largest second derivative of a label's loss.
-    bend = 0.5
+    curvature_bound = 0.5
 
     @classmethod
     def given(cls, grade_counts: GradeCounts) -> "CumulativeLogit":
@@ -226,7 +226,7 @@ class CumulativeLogit(RowLikelihood):
         h = above * (1.0 - above) + below * (1.0 - below)
         return self.slope * (above + below - 1.0), self.slope**2 * h
 
-    def ways(self, users: Index) -> tuple[Float, Float]:
+    def scale_use(self, users: Index) -> tuple[Float, Float]:
         """Return how users use the scale, and what is added to their scores (-1: the crowd's)."""
         shifts = np.zeros(len(self.use)) if self.shifts is None else self.shifts
         return np.append(self.use, 1.0)[users], np.append(shifts, 0.0)[users]
@@ -245,14 +245,16 @@ class CumulativeLogit(RowLikelihood):
 
         def at(shifts: Float) -> tuple[tuple[Float, Float, Float], None]:
             slope, h = self.slopes(eta + shifts[users, 0], codes, self.use[users])
-            pull: Float = np.bincount(users, weights=slope, minlength=n_users).astype(np.float64)
+            gradient: Float = np.bincount(users, weights=slope, minlength=n_users).astype(
+                np.float64
+            )
             known: Float = np.bincount(users, weights=h, minlength=n_users).astype(np.float64)
-            return (shifts[:, 0], pull, known), None
+            return (shifts[:, 0], gradient, known), None
 
         def step_of(found: tuple[Float, Float, Float]) -> Float:
             nonlocal spread
-            shifts, pull, known = found
-            step = (pull - shifts / spread) / (known + 1.0 / spread)
+            shifts, gradient, known = found
+            step = (gradient - shifts / spread) / (known + 1.0 / spread)
             if variance is None:
                 moved = shifts + np.clip(step, -1.0, 1.0)
                 spread = max(float((moved**2 + 1.0 / (known + 1.0 / spread)).mean()), least)
@@ -343,7 +345,7 @@ class StandardNormal(RowLikelihood):
     typical: float  # that of users not seen in training
 
     is_quadratic = True
-    bend = 1.0
+    curvature_bound = 1.0
 
     @classmethod
     def given(cls, grade_counts: GradeCounts) -> "StandardNormal":
@@ -364,9 +366,9 @@ class StandardNormal(RowLikelihood):
     def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
         """Return the loss and its derivatives."""
         left = self.standardised(task.response.astype(np.intp), task.users[:, None]) - eta
-        pull = task.weight * left
+        residuals = task.weight * left
         curvature = DiagonalCurvature(np.sqrt(task.weight))
-        return LossDerivatives(0.5 * row_dots(pull, left), pull, curvature)
+        return LossDerivatives(0.5 * row_dots(residuals, left), residuals, curvature)
 
     def each(
         self, eta: Float, response: Float, users: Index, variance: Float | float = 0.0

@@ -55,16 +55,16 @@ class ResponseStyle:
     def predict(self, eta: Float, variance: Float, users: Index) -> GradePredictions:
         """Return the grades that users (-1: any user) would give, by scores and their variances."""
         grading, words = self.grading, self.reading.grades
-        use, added = grading.ways(users)
+        use, added = grading.scale_use(users)
         chances = grading.chances(eta + added, variance, use)
         levels: NDArray[np.generic] = grading.scale.levels
         if words:
             levels = np.array(words, dtype=object)[levels.astype(np.intp)]
         return GradePredictions(levels, chances, chances @ grading.scale.levels)
 
-    def told(self, grades: FloatArray, users: Index) -> "PointwiseLoss":
+    def pointwise_loss(self, grades: FloatArray, users: Index) -> "PointwiseLoss":
         """Return what grades say of their scores."""
-        use, added = self.grading.ways(users)
+        use, added = self.grading.scale_use(users)
         return PointwiseGradeLoss(self.grading, self.grading.scale.codes(grades), use, added)
 
     def some(self, users: slice | Index) -> "ResponseStyle":
@@ -117,11 +117,11 @@ def refine_likelihood(
     found: CollectedRows
     with one_blas_thread():
         if isinstance(likelihood, StandardNormal):
-            found, _ = tasks.map_reduce(_errors, terms, learned.pulls.own)
+            found, _ = tasks.map_reduce(_errors, terms, learned.warm_starts.own)
             return likelihood.refined(*found.in_order())
         # Cuts are learned from about so many grades.
         share = 20_000 / max(n_labels, 1)
-        found, _ = tasks.map_reduce(_some_scores, (terms, share), learned.pulls.own)
+        found, _ = tasks.map_reduce(_some_scores, (terms, share), learned.warm_starts.own)
     codes, use, eta, variance = found.in_order()
     return likelihood.refined(codes, use, eta, variance, free_slope=False)
 

@@ -76,19 +76,19 @@ class Posterior:
 
     users: IdArray
     points: Float
-    known: FloatArray
-    coordinates: Design
+    variance_reduction: FloatArray
+    design: Design
     prior: GaussianPrior
     likelihood: Likelihood
     items: ItemPosteriors | None = None
-    ways: ResponseStyle | None = None
+    response_style: ResponseStyle | None = None
     answered: Answered | None = None
     unknown: str = "error"
 
     @classmethod
     def given(
         cls,
-        crowd: FittedPrior,
+        fitted_prior: FittedPrior,
         users: IdArray,
         points: Float,
         known: FloatArray,
@@ -97,20 +97,26 @@ class Posterior:
         unknown: str = "error",
     ) -> "Posterior":
         """Return the posteriors of users, given the crowd's predictive prior."""
-        about = (crowd.coordinates, crowd.predictive, crowd.likelihood, crowd.items, ways)
+        about = (
+            fitted_prior.design,
+            fitted_prior.predictive,
+            fitted_prior.likelihood,
+            fitted_prior.items,
+            ways,
+        )
         return cls(users, points, known, *about, unknown=unknown)
 
     @property
     def coef(self) -> Float:
         """Weights of the features, shape (n_users, n_features)."""
-        return self.coordinates.weights(self.points)
+        return self.design.weights(self.points)
 
     @property
     def intercept(self) -> Float:
         """What to add to a score to get the log-odds of a positive label, shape (n_users,)."""
-        n_weights, size = self.coordinates.n_weights, self.coordinates.size
+        n_weights, size = self.design.n_weights, self.design.size
         at_origin = self.points[:, n_weights:size].sum(axis=1)
-        return np.asarray(at_origin - self.coef @ self.coordinates.origin)
+        return np.asarray(at_origin - self.coef @ self.design.origin)
 
     def decision_function(
         self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
@@ -121,7 +127,7 @@ class Posterior:
         if self.items is None or ids is None or not isinstance(X, Annotations):
             return np.asarray(scores)
         own = self.items.of(X.item_ids).take(X.item_codes)
-        scores += own.scores(self.points[positions, self.coordinates.size :])
+        scores += own.scores(self.points[positions, self.design.size :])
         if self.answered is not None:
             scores += self.answered.at(positions, X.items)
         return np.asarray(scores)
@@ -131,7 +137,7 @@ class Posterior:
     ) -> Float:
         """Return the standard errors of scores, relative to the average item's score."""
         rows, positions = self._rows(X, users)
-        return self.deviation(self.see(rows, self._ids(X)), positions)
+        return self.deviation(self.prediction_rows(rows, self._ids(X)), positions)
 
     def probability_above(
         self,
@@ -156,25 +162,25 @@ class Posterior:
     ) -> GradePredictions:
         """Return the grades that users would give: their probabilities, and the expected one."""
         rows, positions = self._rows(X, users)
-        return self.grades(self.see(rows, self._ids(X)), positions)
+        return self.grades(self.prediction_rows(rows, self._ids(X)), positions)
 
     def rank_interval(
         self, items: ArrayLike | Annotations, *, user: Hashable | None = None, level: float = 0.9
     ) -> tuple[Index, Index]:
         """Return the lowest and highest rank (1 is best) that each item may have for a user."""
         rows, person = self._rows_for(items, user)
-        return self.ranks(self.see(rows, self._ids(items)), person, level)
+        return self.ranks(self.prediction_rows(rows, self._ids(items)), person, level)
 
     def next_items(
         self, items: ArrayLike | Annotations, *, user: Hashable | None = None, n: int = 1
     ) -> Index:
         """Return which items to ask a user about next, the most telling first."""
         rows, person = self._rows_for(items, user)
-        return self.most_telling(self.see(rows, self._ids(items)), person, n)
+        return self.most_telling(self.prediction_rows(rows, self._ids(items)), person, n)
 
-    def see(self, features: FloatArray, ids: IdArray | None = None) -> PredictionRows:
+    def prediction_rows(self, features: FloatArray, ids: IdArray | None = None) -> PredictionRows:
         """Return rows of features as users see them; ``ids`` say which items they are."""
-        return PredictionRows.of(features, self.coordinates, self.items, ids)
+        return PredictionRows.of(features, self.design, self.items, ids)
 
     def deviation(
         self, seen: PredictionRows, users: Index, less: PredictionRows | None = None
@@ -188,7 +194,7 @@ class Posterior:
             owner = users[some]
             rows = seen.rows[some] if less is None else seen.rows[some] - less.rows[some]
             whitened = rows @ self.prior.root
-            told = np.einsum("nmp,np->nm", self.known[owner], rows)
+            told = np.einsum("nmp,np->nm", self.variance_reduction[owner], rows)
             known = np.where(owner >= 0, row_dots(told, told), 0.0)
             return np.asarray(row_dots(whitened, whitened) - known)
 
@@ -206,17 +212,17 @@ class Posterior:
         if seen.features is None:
             return 0.0
         away = seen.features.astype(np.float64)
-        away -= self.coordinates.origin if less is None or less.features is None else less.features
-        return self.prior.beyond * self.coordinates.squares_beyond(away)
+        away -= self.design.origin if less is None or less.features is None else less.features
+        return self.prior.beyond * self.design.squares_beyond(away)
 
     def _of_items(self, seen: PredictionRows, users: Index) -> Float:
         """Return the variance of scores that is due to their items."""
         if seen.own is None:
             return np.zeros(len(seen))
-        size = self.coordinates.size
+        size = self.design.size
         v = np.vstack([self.points, self.prior.mean])[users, size:]
         whole = self.prior.covariance[size:, size:]
-        known = self.known[users][:, :, size:].astype(np.float64)
+        known = self.variance_reduction[users][:, :, size:].astype(np.float64)
         told = np.einsum("nma,nmb->nab", known, known)
         covariance = whole - np.where((users >= 0)[:, None, None], told, 0.0)
         return seen.variance(v, covariance)
@@ -243,25 +249,27 @@ class Posterior:
 
     def grades(self, seen: PredictionRows, users: Index) -> GradePredictions:
         """Return the grades that items would get (-1: from any user)."""
-        if self.ways is None:
+        if self.response_style is None:
             raise ValueError("This ranker has not learned from grades: there are none to predict.")
-        return self.ways.predict(*self.from_zero(seen, users), users)
+        return self.response_style.predict(*self.from_zero(seen, users), users)
 
-    def with_ways(self, ways: ResponseStyle, annotations: Annotations | None) -> "Posterior":
+    def with_response_style(
+        self, ways: ResponseStyle, annotations: Annotations | None
+    ) -> "Posterior":
         """Return new users with their own ways of grading, by their grades if they gave any."""
         if annotations is None or annotations.grades is None:
-            return replace(self, ways=ways.of_unknown_users(len(self.users)))
+            return replace(self, response_style=ways.of_unknown_users(len(self.users)))
         eta, _ = self.from_zero(
-            self.see(annotations.X, self._ids(annotations)), annotations.user_codes
+            self.prediction_rows(annotations.X, self._ids(annotations)), annotations.user_codes
         )
         return replace(
-            self, ways=ways.of_newcomers(annotations.grades, annotations.user_codes, eta)
+            self, response_style=ways.of_newcomers(annotations.grades, annotations.user_codes, eta)
         )
 
     def from_zero(self, seen: PredictionRows, users: Index) -> tuple[Float, Float]:
         """Return scores from the common zero of all users (-1: of any user), and variances."""
         rows = seen.rows.copy()
-        rows[:, self.coordinates.n_weights : self.coordinates.size] = 1.0
+        rows[:, self.design.n_weights : self.design.size] = 1.0
         points = np.vstack([self.points, self.prior.mean])[users]
         scores = np.einsum("np,np->n", rows, points) + seen.effects
         return scores, self.deviation(replace(seen, rows=rows), users) ** 2
@@ -275,7 +283,7 @@ class Posterior:
         draws = self._point(person)[:, None] + root @ rng.standard_normal((len(root), _DRAWS))
         scores = seen.rows @ draws
         if seen.own is not None:
-            scores += seen.own.drawn(draws[self.coordinates.size :], rng)
+            scores += seen.own.drawn(draws[self.design.size :], rng)
         if seen.features is not None:
             scores += self._drawn_beyond(seen.features, rng)
         place = np.empty(scores.shape, dtype=np.intp)
@@ -288,8 +296,8 @@ class Posterior:
 
     def _drawn_beyond(self, features: FloatArray, rng: np.random.Generator) -> Float:
         """Draw what lies beyond the coordinates of scores, for items at once: (n, draws)."""
-        rows = self.coordinates.rows(features)
-        products = self.coordinates.products_beyond(features, rows)
+        rows = self.design.rows(features)
+        products = self.design.products_beyond(features, rows)
         assert products is not None
         root = _root(self.prior.beyond * products)
         return np.asarray(root @ rng.standard_normal((len(root), _DRAWS)))
@@ -305,7 +313,7 @@ class Posterior:
         if not 1 <= n <= len(seen):
             raise ValueError(f"n must be between 1 and the number of items, but is {n}.")
         rows = seen.rows.copy()
-        rows[:, self.coordinates.n_weights : self.coordinates.size] = 1.0
+        rows[:, self.design.n_weights : self.design.size] = 1.0
         contrasts = seen.rows - seen.rows.mean(axis=0)
         wanted = contrasts.T @ contrasts
         covariance = self.covariance(person)
@@ -332,7 +340,7 @@ class Posterior:
         """Return a user's covariance in coordinates, shape (p, p); -1 is the prior's."""
         if person < 0:
             return self.prior.covariance
-        known = self.known[person].astype(np.float64)
+        known = self.variance_reduction[person].astype(np.float64)
         return np.asarray(self.prior.covariance - known.T @ known)
 
     def _apart(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
@@ -350,7 +358,11 @@ class Posterior:
         second = b.X if isinstance(b, Annotations) else as_matrix(b, "b")
         if first.shape != second.shape:
             raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-        return self.see(first, self._ids(a)), self.see(second, self._ids(b)), positions
+        return (
+            self.prediction_rows(first, self._ids(a)),
+            self.prediction_rows(second, self._ids(b)),
+            positions,
+        )
 
     def _point(self, person: int) -> Float:
         return self.prior.mean if person < 0 else np.asarray(self.points[person])
@@ -369,9 +381,9 @@ class Posterior:
         if isinstance(X, Annotations) and users is None and len(self.users) > 1:
             users = X.users
         rows = X.X if isinstance(X, Annotations) else as_matrix(X, "X")
-        if rows.shape[1] != len(self.coordinates.origin):
+        if rows.shape[1] != len(self.design.origin):
             raise ValueError(
-                f"X has {rows.shape[1]} features, but there are {len(self.coordinates.origin)}."
+                f"X has {rows.shape[1]} features, but there are {len(self.design.origin)}."
             )
         if users is None:
             if len(self.users) > 1:
@@ -390,7 +402,7 @@ class Posterior:
     def _ids(self, X: object) -> IdArray | None:
         """Return which items rows are of; refuse items of which nothing is known."""
         ids = X.items if isinstance(X, Annotations) and X.has_items else None
-        has_features = len(self.coordinates.origin) > 0
+        has_features = len(self.design.origin) > 0
         if self.unknown == "error" and self.items is not None and not has_features:
             refuse_new_items(ids, self.items.ids)
         return ids

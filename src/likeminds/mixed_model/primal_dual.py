@@ -1,13 +1,13 @@
-"""The equations of users' modes, given the prior: in weights, or in the pulls of their rows.
+"""The equations of users' modes, given the prior: in weights, or in the residuals of their rows.
 
 A user's weights are mean + L z with z ~ N(0, I) and L L' = Omega, so in z the prior is
 the identity. Users with more rows than coordinates are solved in z (*primal*, matrices of
-coordinates x coordinates), the others in the pulls a of their rows, z = X'a (*dual*, matrices
+coordinates x coordinates), the others in the residuals a of their rows, z = X'a (*dual*, matrices
 of rows x rows).
 
 Where features of items are learned, their uncertainty adds a penalty (see `item_responses`): a
 quadratic form in z, one for each user (`UserPenalty`). In z it adds to their precision. In the
-pulls
+residuals
 it is part of their prior: what is said above of z then holds of y, with z = A y.
 """
 
@@ -52,22 +52,30 @@ class Primal:
 
     rows: Float
     offset: Float
-    held: UserPenalty | None = None
+    user_penalty: UserPenalty | None = None
 
     def of(self, users: Index) -> "Primal":
         """Return the system of some of the users, by their places in the block."""
-        held = None if self.held is None else self.held.of(users)
+        held = None if self.user_penalty is None else self.user_penalty.of(users)
         columns = self.rows.transpose(0, 2, 1)[users]
         return Primal(columns.transpose(0, 2, 1), self.offset[users], held)
 
-    def without_held(self) -> "Primal":
+    def without_penalty(self) -> "Primal":
         """Return the system in y, where the penalty is part of the prior."""
-        return self if self.held is None else Primal(self.held.of_rows(self.rows), self.offset)
+        return (
+            self
+            if self.user_penalty is None
+            else Primal(self.user_penalty.of_rows(self.rows), self.offset)
+        )
 
-    def start(self, pulls: Float) -> Float:
-        """Return the state that has these pulls."""
-        state = times_back(self.rows, pulls)
-        return state if self.held is None else self.held.of_vectors(self.held.of_vectors(state))
+    def start(self, residuals: Float) -> Float:
+        """Return the state that has these residuals."""
+        state = times_back(self.rows, residuals)
+        return (
+            state
+            if self.user_penalty is None
+            else self.user_penalty.of_vectors(self.user_penalty.of_vectors(state))
+        )
 
     def eta(self, state: Float) -> Float:
         """Return each user's eta."""
@@ -76,26 +84,31 @@ class Primal:
     def penalty(self, state: Float, eta: Float) -> Float:
         """Return half the squared length of z, and what is held besides."""
         del eta
-        return 0.5 * row_dots(state, self._pulled(state))
+        return 0.5 * row_dots(state, self._prior_gradient(state))
 
-    def _pulled(self, state: Float) -> Float:
+    def _prior_gradient(self, state: Float) -> Float:
         """Return the gradient of the penalty."""
-        return state if self.held is None else state + self.held.pulls(state)
+        return state if self.user_penalty is None else state + self.user_penalty.gradient(state)
 
     def matrices(self, curvature: Curvature) -> Float:
         """Return the precisions S^-1 of z, which Newton's method divides by: (b, p, p)."""
         precision = _plus_identity(_gram(curvature.times_root_back(self.rows)))
-        if self.held is not None:
-            precision += self.held.added
+        if self.user_penalty is not None:
+            precision += self.user_penalty.added
         return precision
 
     def newton(
-        self, state: Float, eta: Float, pull: Float, curvature: Curvature, matrices: Float | None
+        self,
+        state: Float,
+        eta: Float,
+        residuals: Float,
+        curvature: Curvature,
+        matrices: Float | None,
     ) -> tuple[Float, Float]:
         """Return the step that Newton's method proposes, and what it promises to gain."""
         del eta, curvature
         assert matrices is not None
-        slope = times_back(self.rows, pull) - self._pulled(state)
+        slope = times_back(self.rows, residuals) - self._prior_gradient(state)
         step = np.asarray(np.linalg.solve(matrices, slope[:, :, None])[:, :, 0])
         return step, 0.5 * row_dots(slope, step)
 
@@ -135,7 +148,7 @@ class Primal:
         by_row = curvature.times_root(spread.with_scores)
         return np.asarray(np.einsum("bnp,bnp->bn", by_row, seen))
 
-    def seen_along(
+    def covariance_along(
         self, spread: PosteriorCovariance, curvature: Curvature, directions: Float
     ) -> Float:
         """Return the covariances of directions' z, (b, r, r); directions have shape (p, r)."""
@@ -151,7 +164,7 @@ class Primal:
 
 @dataclass(frozen=True)
 class Dual:
-    """Users with fewer rows than coordinates; the state is the pulls of their rows.
+    """Users with fewer rows than coordinates; the state is the residuals of their rows.
 
     ``nearly`` is for large crowds: steps are solved for by products alone, to within a small share.
     """
@@ -159,22 +172,22 @@ class Dual:
     rows: Float
     offset: Float
     gram: Float
-    held: UserPenalty | None = None
+    user_penalty: UserPenalty | None = None
     nearly: bool = False
 
     def of(self, users: Index) -> "Dual":
         """Return the system of some of the users, by their places in the block."""
-        held = None if self.held is None else self.held.of(users)
+        held = None if self.user_penalty is None else self.user_penalty.of(users)
         rows, offset, gram = self.rows[users], self.offset[users], self.gram[users]
         return Dual(rows, offset, gram, held, self.nearly)
 
-    def without_held(self) -> "Dual":
+    def without_penalty(self) -> "Dual":
         """Return the system in y, where the penalty is part of the prior."""
-        return replace(self, held=None)
+        return replace(self, user_penalty=None)
 
-    def start(self, pulls: Float) -> Float:
-        """Return the state that has these pulls."""
-        return pulls
+    def start(self, residuals: Float) -> Float:
+        """Return the state that has these residuals."""
+        return residuals
 
     def eta(self, state: Float) -> Float:
         """Return each user's eta."""
@@ -190,24 +203,29 @@ class Dual:
         return _plus_identity(curvature.times_root_back(half))
 
     def newton(
-        self, state: Float, eta: Float, pull: Float, curvature: Curvature, matrices: Float | None
+        self,
+        state: Float,
+        eta: Float,
+        residuals: Float,
+        curvature: Curvature,
+        matrices: Float | None,
     ) -> tuple[Float, Float]:
         """Return the step that Newton's method proposes, and what it promises to gain.
 
         Of one that is nearly solved for, no user knows before it is taken.
         """
         if matrices is None:
-            step = self._nearly_newton(state, pull, curvature)
+            step = self._nearly_newton(state, residuals, curvature)
             return step, np.full(len(step), np.inf)
         scores = eta - self.offset
-        wanted = curvature.times_root(curvature.times_root_back(scores)) + pull
+        wanted = curvature.times_root(curvature.times_root_back(scores)) + residuals
         right = curvature.times_root_back(times(self.gram, wanted))
         solved = np.linalg.solve(matrices, right[:, :, None])[:, :, 0]
         step = wanted - curvature.times_root(np.asarray(solved)) - state
-        return step, 0.5 * row_dots(pull - state, times(self.gram, step))
+        return step, 0.5 * row_dots(residuals - state, times(self.gram, step))
 
-    def _nearly_newton(self, state: Float, pull: Float, curvature: Curvature) -> Float:
-        """Return it nearly: a - state - R (I + R'GR)^-1 R'G (a - state), a the pulls wanted.
+    def _nearly_newton(self, state: Float, residuals: Float, curvature: Curvature) -> Float:
+        """Return it nearly: a - state - R (I + R'GR)^-1 R'G (a - state), a the residuals wanted.
 
         What is solved for is nothing at the mode, so a share of it may be left out.
         """
@@ -216,23 +234,23 @@ class Dual:
             seen = times(self.gram, curvature.times_root(vectors))
             return np.asarray(vectors + curvature.times_root_back(seen))
 
-        right = curvature.times_root_back(times(self.gram, pull - state))
+        right = curvature.times_root_back(times(self.gram, residuals - state))
         # What a step that is nearly solved for leaves of it: it gains this squared less than it
         # might.
         solved = solve_nearly(times_inner, right, 0.03)
-        return np.asarray(pull - state - curvature.times_root(solved))
+        return np.asarray(residuals - state - curvature.times_root(solved))
 
     def z(self, state: Float) -> Float:
         """Return each user's z."""
         inner = times_back(self.rows, state)
-        return inner if self.held is None else self.held.of_vectors(inner)
+        return inner if self.user_penalty is None else self.user_penalty.of_vectors(inner)
 
     def log_determinant(self, matrices: Float) -> Float:
         """Return half of log |S^-1|, given I + R' X X' R."""
-        return self._with_held(half_log_determinant(matrices))
+        return self._plus_penalty(half_log_determinant(matrices))
 
-    def _with_held(self, half: Float) -> Float:
-        return half if self.held is None else half + self.held.log_determinant
+    def _plus_penalty(self, half: Float) -> Float:
+        return half if self.user_penalty is None else half + self.user_penalty.log_determinant
 
     def spread(self, curvature: Curvature, matrices: Float | None = None) -> PosteriorCovariance:
         """Return each user's posterior covariance; ``matrices`` are those of `matrices`."""
@@ -242,12 +260,12 @@ class Dual:
         n_users, n_rows, size = self.rows.shape
         scaled = curvature.times_root_back(self.rows)
         whole = n_users * np.eye(size)
-        if self.held is not None:
-            scaled, whole = self.held.of_rows(scaled), self.held.squared()
+        if self.user_penalty is not None:
+            scaled, whole = self.user_penalty.of_rows(scaled), self.user_penalty.squared()
         reduced = inner @ scaled
         flat = scaled.reshape(n_users * n_rows, size)
         return PosteriorCovariance(
-            self._with_held(half),
+            self._plus_penalty(half),
             whole - flat.T @ reduced.reshape(n_users * n_rows, size),
             1.0 - np.einsum("bnn->bn", inner),
             inner,
@@ -266,12 +284,12 @@ class Dual:
         unexplained = np.einsum("bnn->bn", curvature.times_root(left))
         return np.asarray(curvature.diagonal - unexplained)
 
-    def seen_along(
+    def covariance_along(
         self, spread: PosteriorCovariance, curvature: Curvature, directions: Float
     ) -> Float:
         """Return the covariances of directions' z, (b, r, r); directions have shape (p, r)."""
         seen = np.repeat(directions.T[None], len(self.rows), axis=0)
-        seen = seen if self.held is None else self.held.of_rows(seen)
+        seen = seen if self.user_penalty is None else self.user_penalty.of_rows(seen)
         scaled = curvature.times_root_back(self.rows) @ seen.transpose(0, 2, 1)
         known = scaled.transpose(0, 2, 1) @ spread.inner @ scaled
         return np.asarray(seen @ seen.transpose(0, 2, 1) - known)
@@ -295,8 +313,8 @@ def system_of(task: PaddedRows, prior: GaussianPrior, *, nearly: bool = False) -
     if task.offset is not None:
         offset += task.offset
     held = None
-    if task.held is not None:
-        held = UserPenalty(task.held, prior.root[-task.held.shape[1] :])
+    if task.precision is not None:
+        held = UserPenalty(task.precision, prior.root[-task.precision.shape[1] :])
     n_rows, size = task.rows.shape[1:]
     if task.beyond is None and n_rows >= size:
         columns = prior.whitened_columns(task.rows.transpose(0, 2, 1))

@@ -43,7 +43,7 @@ class PaddedRows:
     offset: Float | None = None  # (b, n): what is added to every row's eta: see `item_responses`
     # (b, r, r): what is added to each user's precision of the last r coordinates, whose mean is
     # zero.
-    held: Float | None = None
+    precision: Float | None = None
     # (b, n, n): inner products of what a user's rows have beyond the coordinates.
     beyond: Float | None = None
 
@@ -57,7 +57,7 @@ class RowItems:
     # (n_places,): -1 where scores are turned round, since the worst was chosen; else 1.
     sign: Float | None = None
     # (n_places,): the second derivative of the loss that the uncertainty of an item counts with.
-    bend: Float | float = 0.25
+    curvature: Float | float = 0.25
     set_size: int = 1  # how many rows in succession are one response
 
     def signed(self, numbers: Float, places: Index) -> Float:
@@ -67,15 +67,19 @@ class RowItems:
         sign = self.sign[places]
         return np.asarray(numbers * (sign if numbers.ndim == sign.ndim else sign[..., None]))
 
-    def bend_at(self, places: Index) -> Float | float:
+    def curvature_at(self, places: Index) -> Float | float:
         """Return the bend of some places."""
-        return self.bend if isinstance(self.bend, float) else np.asarray(self.bend[places])
+        return (
+            self.curvature
+            if isinstance(self.curvature, float)
+            else np.asarray(self.curvature[places])
+        )
 
     def of(self, kept: Bool) -> "RowItems":
         """Return some of the places."""
         sign = None if self.sign is None else self.sign[kept]
-        bend = self.bend if isinstance(self.bend, float) else self.bend[kept]
-        return replace(self, item=self.item[kept], sign=sign, bend=bend)
+        bend = self.curvature if isinstance(self.curvature, float) else self.curvature[kept]
+        return replace(self, item=self.item[kept], sign=sign, curvature=bend)
 
 
 class Responses(Protocol):
@@ -210,7 +214,7 @@ class LabelResponses(CachedResponses):
     """One row per label, for the logistic loss."""
 
     rows: Rows  # the labels
-    coordinates: Design  # the coordinates of the items
+    design: Design  # the coordinates of the items
     is_ready: bool  # whether the table of the rows is in coordinates already
 
     @classmethod
@@ -251,22 +255,22 @@ class LabelResponses(CachedResponses):
     @cached_property
     def plan(self) -> list[Index]:
         """The users of each block."""
-        return plan_blocks(self.rows, self.n_bytes, apart=self.coordinates.size)
+        return plan_blocks(self.rows, self.n_bytes, apart=self.design.size)
 
     @property
     def n_bytes(self) -> int:
         """What all blocks together take."""
-        return 8 * self.n_places * self.coordinates.size
+        return 8 * self.n_places * self.design.size
 
     def of_users(self, chosen: Bool) -> "LabelResponses":
         """Return the labels of some of the users."""
-        return LabelResponses(self.rows.of(chosen), self.coordinates, self.is_ready)
+        return LabelResponses(self.rows.of(chosen), self.design, self.is_ready)
 
     def _make(self, chosen: Index) -> PaddedRows:
         rows = self.rows
         block = rows.block(chosen, np.zeros(rows.table.shape[1]))
         places = rows.offsets[chosen, None] + np.arange(block.rows.shape[1])
-        in_coordinates = block.rows if self.is_ready else self.coordinates.rows(block.rows)
+        in_coordinates = block.rows if self.is_ready else self.design.rows(block.rows)
         return PaddedRows(
             users=block.users,
             rows=by_column(in_coordinates),
@@ -274,7 +278,7 @@ class LabelResponses(CachedResponses):
             weight=block.weight.sum(axis=1),
             comparisons=block.class_weight.sum(axis=1),
             places=np.where(places < rows.offsets[chosen + 1, None], places, self.n_places - 1),
-            beyond=self.coordinates.products_beyond(block.rows, in_coordinates),
+            beyond=self.design.products_beyond(block.rows, in_coordinates),
         )
 
 
@@ -303,7 +307,7 @@ class AucResponses(CachedResponses):
     @property
     def n_bytes(self) -> int:
         """What all blocks together take, about."""
-        size = self.labels.coordinates.size
+        size = self.labels.design.size
         return 8 * size * int(np.minimum(self.labels.rows.counts, size).sum() + self.n_users)
 
     def of_users(self, chosen: Bool) -> "AucResponses":
@@ -311,7 +315,7 @@ class AucResponses(CachedResponses):
         return AucResponses(self.labels.of_users(chosen))
 
     def _make(self, chosen: Index) -> PaddedRows:
-        rows, coordinates = self.labels.rows, self.labels.coordinates
+        rows, coordinates = self.labels.rows, self.labels.design
         block = rows.block(chosen, np.zeros(rows.table.shape[1]))
         if not self.labels.is_ready:
             block = replace(block, rows=coordinates.rows(block.rows))

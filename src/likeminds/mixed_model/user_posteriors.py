@@ -46,9 +46,9 @@ Single = NDArray[np.float32]
 def posterior_of(
     tasks: Responses,
     n_users: int,
-    crowd: FittedPrior,
+    fitted_prior: FittedPrior,
     *,
-    pulls: WarmStarts,
+    warm_starts: WarmStarts,
     rank: int,
     shifts: Float | None = None,
     quick: bool = False,
@@ -64,14 +64,14 @@ def posterior_of(
     K, whose numbers are single precision, is computed in that, and by subspace iteration. It then
     says a little less than it might, never more.
     """
-    finder = PosteriorFinder.of(crowd, rank, shifts, quick=quick)
-    told = crowd.told(shifts, n_users)
-    points, known = finder.without_labels(crowd, told)
+    finder = PosteriorFinder.of(fitted_prior, rank, shifts, quick=quick)
+    told = fitted_prior.variance_reduction(shifts, n_users)
+    points, known = finder.without_labels(fitted_prior, told)
     with one_blas_thread():
-        answers = tasks.map(find_user_posteriors, finder, pulls.own)
+        answers = tasks.map(find_user_posteriors, finder, warm_starts.own)
         few = _unknown(tasks, told) if told.shape[1] else None
         if few is not None:
-            answers = chain(answers, few.map(find_user_posteriors, finder.of_unknown(crowd)))
+            answers = chain(answers, few.map(find_user_posteriors, finder.of_unknown(fitted_prior)))
         for users, found, inner in answers:
             points[users], known[users, : inner.shape[1]] = found, inner
     return points, known
@@ -92,38 +92,40 @@ class PosteriorFinder:
     predictive: GaussianPrior
     rank: int
     signs: Float | None
-    logs: LogNormalPrior | None
+    log_normal: LogNormalPrior | None
     quick: bool = False
 
     @classmethod
     def of(
         cls,
-        crowd: FittedPrior,
+        fitted_prior: FittedPrior,
         rank: int,
         shifts: Float | MeanShifts | None = None,
         *,
         quick: bool = False,
     ) -> "PosteriorFinder":
         """Return how the posteriors of a crowd are found: see `posterior_of`."""
-        prior = crowd.prior.shifted(shifts)
-        predictive = prior if crowd.wider is None else crowd.wider
-        terms = EStepParams(prior, crowd.likelihood, EXACT, nearly=quick)
+        prior = fitted_prior.prior.shifted(shifts)
+        predictive = prior if fitted_prior.inflated is None else fitted_prior.inflated
+        terms = EStepParams(prior, fitted_prior.likelihood, EXACT, nearly=quick)
         rank = min(rank, len(prior.mean))
-        return cls(terms, predictive, rank, crowd.signs, crowd.logs, quick)
+        return cls(terms, predictive, rank, fitted_prior.signs, fitted_prior.log_normal, quick)
 
-    def of_unknown(self, crowd: FittedPrior) -> "PosteriorFinder":
+    def of_unknown(self, fitted_prior: FittedPrior) -> "PosteriorFinder":
         """Return how those are settled of whom no covariate is known, where others' are."""
-        terms = EStepParams(crowd.everybody, crowd.likelihood)
-        return replace(self, terms=terms, predictive=crowd.predictive)
+        terms = EStepParams(fitted_prior.marginal, fitted_prior.likelihood)
+        return replace(self, terms=terms, predictive=fitted_prior.predictive)
 
-    def without_labels(self, crowd: FittedPrior, told: Float) -> tuple[Float, NDArray[np.float32]]:
+    def without_labels(
+        self, fitted_prior: FittedPrior, told: Float
+    ) -> tuple[Float, NDArray[np.float32]]:
         """Return modes and matrices K of users without labels, to be filled in.
 
         ``told`` are the rows of K that covariates take, of shape (n_users, m, p).
         """
         size = len(self.terms.prior.mean)
         # The penalty for the uncertainty of items takes a few rows more, and so do covariates.
-        n_rows = self.rank + (0 if crowd.items is None else crowd.items.n_factors)
+        n_rows = self.rank + (0 if fitted_prior.items is None else fitted_prior.items.n_factors)
         known = np.zeros((len(told), n_rows + told.shape[1], size), dtype=np.float32)
         known[:, n_rows:] = told
         return self.terms.prior.means(np.arange(len(told))), known
@@ -134,8 +136,8 @@ def find_user_posteriors(
 ) -> tuple[Index, Float, NDArray[np.float32]]:
     """Return a block's users, their points, and their matrices K."""
     prior, predictive = finder.terms.prior, finder.predictive
-    if finder.logs is not None:
-        return _settle_logs(block.task, finder, finder.logs)
+    if finder.log_normal is not None:
+        return _settle_logs(block.task, finder, finder.log_normal)
     mode = finder.terms.mode_of(block, kept)
     users = mode.task.users
     found = prior.means(users) + mode.system.z(mode.state) @ prior.root.T
@@ -143,7 +145,7 @@ def find_user_posteriors(
         found = keep_signs(found, mode.task, prior, finder.terms.likelihood, finder.signs)
     # With twice as many rows as are kept, subspace iteration is faster than eigenvectors.
     few = finder.rank * 2 <= mode.task.rows.shape[1] < len(prior.mean)
-    if finder.quick and few and finder.rank > 0 and mode.task.held is None:
+    if finder.quick and few and finder.rank > 0 and mode.task.precision is None:
         return users, found, _nearly_known(mode, predictive, finder.rank)
     system = mode.system if predictive is prior else system_of(mode.task, predictive)
     if mode.task.beyond is None:
@@ -165,7 +167,7 @@ def _settle_logs(
     if finder.signs is not None:
         found = keep_signs(found, task, logs.prior, likelihood, finder.signs, logs=logs.signs)
         derivatives = likelihood.at(times(task.rows, weights_of_logs(found, logs.signs)), task)
-    root = logs.wider.root
+    root = logs.inflated.root
     precision = curvature_of_logs(task, found, derivatives, root, logs.signs)
     covariance = root @ np.linalg.inv(precision) @ root.T
     points, covariance = moments_of_weights(found, covariance, logs.signs)
@@ -186,9 +188,9 @@ def _shortened(known: Float, most: int) -> Float:
 
 def _known(system: Primal | Dual, curvature: Curvature, most: int) -> Float:
     """Return matrices K of few rows, (b, m, p), with the covariance I - K'K of z."""
-    if system.held is not None:
-        inner = system.held.of_rows(_known(system.without_held(), curvature, most))
-        return np.concatenate([system.held.known(), inner], axis=1)
+    if system.user_penalty is not None:
+        inner = system.user_penalty.of_rows(_known(system.without_penalty(), curvature, most))
+        return np.concatenate([system.user_penalty.variance_reduction(), inner], axis=1)
     if isinstance(system, Dual) and system.rows.shape[1] <= most:
         # Where there is room for all rows, a Cholesky factor does what eigenvectors would.
         factor: Float = np.asarray(np.linalg.cholesky(system.matrices(curvature)), dtype=np.float64)
@@ -235,21 +237,26 @@ def _lifted(gram: Single) -> Single:
 class NewUserPosteriors:
     """New users to a ranker with a learned prior."""
 
-    crowd: FittedPrior  # the prior of new users' weights
+    fitted_prior: FittedPrior  # the prior of new users' weights
     loss: PriorLoss  # the loss of new users' labels
     positive_share: float  # the share of positive labels in training
     rank: int  # how many directions of the posterior covariance are kept
 
     def fold_in(self, annotations: Annotations) -> tuple[Float, NDArray[np.float32]]:
         """Return each user's mode and matrix K; see `Posterior`."""
-        annotations, crowd = self.loss.prepare_new_users(annotations, self.crowd)
-        tasks, crowd = self.loss.of_newcomers(annotations, crowd, self.positive_share)
-        shifts = crowd.shifts(annotations.user_features, annotations.user_ids)
+        annotations, fitted_prior = self.loss.prepare_new_users(annotations, self.fitted_prior)
+        tasks, fitted_prior = self.loss.of_newcomers(annotations, fitted_prior, self.positive_share)
+        shifts = fitted_prior.shifts(annotations.user_features, annotations.user_ids)
         points, known = posterior_of(
-            tasks, annotations.n_users, crowd, pulls=WarmStarts(), rank=self.rank, shifts=shifts
+            tasks,
+            annotations.n_users,
+            fitted_prior,
+            warm_starts=WarmStarts(),
+            rank=self.rank,
+            shifts=shifts,
         )
         # Coordinates that only new users have served their purpose: scores need none of them.
-        own = slice(self.crowd.coordinates.size, crowd.coordinates.size)
+        own = slice(self.fitted_prior.design.size, fitted_prior.design.size)
         return np.delete(points, own, axis=1), np.delete(known, own, axis=2)
 
     def answered(self, annotations: Annotations, posterior: Posterior) -> Answered | None:
@@ -258,15 +265,17 @@ class NewUserPosteriors:
         A choice is about differences, so it leaves no residual of a single item.
         """
         if (
-            self.crowd.items is None
+            self.fitted_prior.items is None
             or not annotations.has_items
             or annotations.choice_set_codes is not None
         ):
             return None
-        annotations, crowd = self.loss.prepare_new_users(annotations, self.crowd)
+        annotations, fitted_prior = self.loss.prepare_new_users(annotations, self.fitted_prior)
         users = annotations.user_codes
-        eta, _ = posterior.from_zero(posterior.see(annotations.X, annotations.items), users)
-        likelihood: Any = crowd.likelihood
+        eta, _ = posterior.from_zero(
+            posterior.prediction_rows(annotations.X, annotations.items), users
+        )
+        likelihood: Any = fitted_prior.likelihood
         utility = likelihood.utility(eta, annotations.outcomes, users)
         return Answered(users, annotations.items, utility - eta)
 
@@ -280,12 +289,12 @@ def new_item_posteriors(
     """
     if posterior.items is None:
         raise ValueError("This model has no item effects (`item_effects_` is False).")
-    coordinates, n_rows = posterior.coordinates, len(annotations)
-    seen = posterior.see(annotations.X, annotations.items)
+    coordinates, n_rows = posterior.design, len(annotations)
+    seen = posterior.prediction_rows(annotations.X, annotations.items)
     is_new = ~seen.is_known(posterior.items)
     item = np.full(n_rows, -1)
     item[is_new], which = compact(annotations.item_codes[is_new], annotations.n_items)
-    unknown = replace(posterior.items.nobody_knows(len(which)), ids=annotations.item_ids[which])
+    unknown = replace(posterior.items.prior_of(len(which)), ids=annotations.item_ids[which])
     points = np.vstack([posterior.points, posterior.prior.mean])[users]
     # The factors of new items are not known yet: these coordinates are zero.
     rows = seen.rows.copy()
@@ -311,8 +320,8 @@ def _pointwise(
     """
     sets = annotations.choice_set_codes
     if sets is None:
-        if annotations.grades is not None and posterior.ways is not None:
-            return posterior.ways.told(annotations.grades, users), rows
+        if annotations.grades is not None and posterior.response_style is not None:
+            return posterior.response_style.pointwise_loss(annotations.grades, users), rows
         return PointwiseLabelLoss(annotations.labels), rows
     others = np.maximum(np.bincount(sets) - 1, 1)[sets, None]
     total = np.zeros((int(sets.max()) + 1, rows.shape[1]))

@@ -116,7 +116,7 @@ def summary(
         A table with ``to_frame`` and ``to_dict``; it prints itself.
     """
     setting, annotations = _simulated(self, annotations)
-    prior, coordinates = self.prior_.simulated, self.prior_.coordinates
+    prior, coordinates = self.prior_.simulated, self.prior_.design
     likelihood = simulate_likelihood(setting, prior, draws, annotations.user_ids)
     kind, n_groups = self.covariance_, self.n_groups_
     return summarise(
@@ -272,9 +272,9 @@ def _market(
         )
     shape = (len(self.users_), len(rows))
     free = np.ones(shape, dtype=np.bool_) if available is None else _bools(available, shape)
-    crowd = self.prior_
-    logs = None if crowd.logs is None else crowd.logs.signs
-    return names, Market(self._posterior(), rows, free, crowd.signs, logs)
+    fitted_prior = self.prior_
+    logs = None if fitted_prior.log_normal is None else fitted_prior.log_normal.signs
+    return names, Market(self._posterior(), rows, free, fitted_prior.signs, logs)
 
 
 def _groups(self: "PriorRanker", by: GroupsOfUsers | None) -> dict[str, Bool]:
@@ -298,9 +298,9 @@ def _groups(self: "PriorRanker", by: GroupsOfUsers | None) -> dict[str, Bool]:
 
 
 def _estimates(self: "PriorRanker", setting: SimulationProblem, draws: int) -> Estimates:
-    crowd = self.prior_
+    fitted_prior = self.prior_
     return estimate(
-        setting, crowd.simulated, crowd.coordinates, kind=self.covariance_, n_draws=draws
+        setting, fitted_prior.simulated, fitted_prior.design, kind=self.covariance_, n_draws=draws
     )
 
 
@@ -315,17 +315,19 @@ def _simulated(
             "This ranker was read from a file, or fitted on a cluster, and does not hold its "
             "training data: pass the annotations, or save it with_data=True."
         )
-    crowd = self.prior_
-    if crowd.items is not None:
+    fitted_prior = self.prior_
+    if fitted_prior.items is not None:
         raise ValueError(
             "Items have effects of their own here, which people share, so that the likelihood "
             "is no product over people: fit with item_effects=False for one."
         )
     loss = self._prior_loss()
-    answers, crowd = loss.prepare_new_users(annotations, crowd)
-    tasks = loss.tasks(answers, crowd.coordinates)
-    shifts = crowd.shifts(annotations.user_features, annotations.user_ids)
-    setting = self._specification().setting(tasks, crowd.likelihood, crowd.coordinates, shifts)
+    answers, fitted_prior = loss.prepare_new_users(annotations, fitted_prior)
+    tasks = loss.tasks(answers, fitted_prior.design)
+    shifts = fitted_prior.shifts(annotations.user_features, annotations.user_ids)
+    setting = self._specification().setting(
+        tasks, fitted_prior.likelihood, fitted_prior.design, shifts
+    )
     return setting, annotations
 
 

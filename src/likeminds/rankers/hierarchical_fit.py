@@ -149,7 +149,7 @@ def _posteriors(
         responses,
         len(ranker.users_),
         ranker.prior_,
-        pulls=learned.pulls,
+        warm_starts=learned.warm_starts,
         rank=ranker.covariance_rank,
         shifts=ranker.prior_.shifts(data.about.user_features, ranker.users_),
         quick=learned.sampling is not None,

@@ -48,7 +48,7 @@ class Newcomers(Protocol):
     """The prior of newcomers, and how to find their posteriors without a refit."""
 
     @property
-    def crowd(self) -> FittedPrior:
+    def fitted_prior(self) -> FittedPrior:
         """The prior of people without labels."""
         ...
 
@@ -256,10 +256,10 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
         refuse_extras(y=y, sample_weight=sample_weight)
         return newcomer(self, _by_item(self, X, users) if X else None, user_features=user_features)
     newcomers: Newcomers = self._newcomers()
-    crowd = newcomers.crowd
-    covariates = _covariates(user_features, crowd)
+    fitted_prior = newcomers.fitted_prior
+    covariates = _covariates(user_features, fitted_prior)
     if X is None or (not isinstance(X, Annotations) and not len(np.asarray(X))):
-        who, points, known = _new_users(users, covariates, crowd)
+        who, points, known = _new_users(users, covariates, fitted_prior)
         annotations = None
     else:
         if is_graded(self):
@@ -270,11 +270,11 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
             annotations = annotations.with_user_features(covariates)
         who = annotations.user_ids
         points, known = newcomers.fold_in(annotations)
-    posterior = Posterior.given(crowd, who, points, known, unknown=self._best_model.unknown)
+    posterior = Posterior.given(fitted_prior, who, points, known, unknown=self._best_model.unknown)
     ways = response_style(self)
     answered = None if annotations is None else newcomers.answered(annotations, posterior)
     if ways is not None:
-        posterior = posterior.with_ways(ways, annotations)
+        posterior = posterior.with_response_style(ways, annotations)
     values = {one.name: getattr(posterior, one.name) for one in fields(Posterior)}
     return NewUsers(**values | {"answered": answered}, ranker=self, annotations=annotations)
 
@@ -369,10 +369,10 @@ def _as_grades(
     return X, y
 
 
-def _covariates(user_features: Any, crowd: FittedPrior) -> Covariates | None:
+def _covariates(user_features: Any, fitted_prior: FittedPrior) -> Covariates | None:
     if user_features is None:
         return None
-    if crowd.traits is None:
+    if fitted_prior.covariate_effects is None:
         raise ValueError(
             "This ranker has not learned from covariates of people: leave out user_features=, or "
             "fit a HierarchicalRanker to annotations that have them."
@@ -381,13 +381,17 @@ def _covariates(user_features: Any, crowd: FittedPrior) -> Covariates | None:
 
 
 def _new_users(
-    users: Iterable[Hashable] | None, covariates: Covariates | None, crowd: FittedPrior
+    users: Iterable[Hashable] | None, covariates: Covariates | None, fitted_prior: FittedPrior
 ) -> tuple[IdArray, Float, NDArray[np.float32]]:
     if users is None:
         users = [0] if covariates is None else covariates.ids
     positions = encode(users, "users")[1]
     if covariates is not None:
         covariates = covariates.written_as(positions)
-    shifts = crowd.shifts(covariates, positions)
-    points = crowd.prior.shifted(shifts).means(np.arange(len(positions)))
-    return positions, points, crowd.told(shifts, len(positions)).astype(np.float32)
+    shifts = fitted_prior.shifts(covariates, positions)
+    points = fitted_prior.prior.shifted(shifts).means(np.arange(len(positions)))
+    return (
+        positions,
+        points,
+        fitted_prior.variance_reduction(shifts, len(positions)).astype(np.float32),
+    )

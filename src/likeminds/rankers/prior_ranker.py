@@ -104,7 +104,11 @@ class PriorRanker(Ranker):
         Users not seen in training get what goes with their covariates, where annotations have
         these and the ranker has learned from such; otherwise ``unknown`` says what happens.
         """
-        if not isinstance(X, Annotations) or X.user_features is None or self.prior_.traits is None:
+        if (
+            not isinstance(X, Annotations)
+            or X.user_features is None
+            or self.prior_.covariate_effects is None
+        ):
             return super().decision_function(X, users, items)
         strange = find_users(self, X.users) < 0
         shifts = self.prior_.shifts(X.user_features, X.user_ids)
@@ -115,7 +119,7 @@ class PriorRanker(Ranker):
         self._item_ids(X, items, X.X)
         scores = super(PriorRanker, with_consensus(self)).decision_function(X, users, items)
         if strange.any():
-            added = self.prior_.coordinates.weights(shifts)[X.user_codes[strange]]
+            added = self.prior_.design.weights(shifts)[X.user_codes[strange]]
             scores[strange] += np.einsum("nd,nd->n", X.X[strange], added)
         return np.asarray(scores)
 
@@ -143,7 +147,9 @@ class PriorRanker(Ranker):
         """
         rows, positions = rows_and_users(self, X, users)
         posterior, positions = self._posterior_of(positions)
-        return posterior.deviation(posterior.see(rows, self._item_ids(X, items, rows)), positions)
+        return posterior.deviation(
+            posterior.prediction_rows(rows, self._item_ids(X, items, rows)), positions
+        )
 
     def rank_interval(
         self, user: Hashable, items: ArrayLike | Annotations, level: float = 0.9
@@ -166,7 +172,7 @@ class PriorRanker(Ranker):
         """
         rows, posterior, person = self._rows_for(items, user)
         return posterior.ranks(
-            posterior.see(rows, self._item_ids(items, None, rows)), person, level
+            posterior.prediction_rows(rows, self._item_ids(items, None, rows)), person, level
         )
 
     def next_items(self, user: Hashable, items: ArrayLike | Annotations, n: int = 1) -> Index:
@@ -187,7 +193,7 @@ class PriorRanker(Ranker):
             Positions among the items, the most telling first.
         """
         rows, posterior, person = self._rows_for(items, user)
-        seen = posterior.see(rows, self._item_ids(items, None, rows))
+        seen = posterior.prediction_rows(rows, self._item_ids(items, None, rows))
         return posterior.most_telling(seen, person, n)
 
     def _rows_for(
@@ -208,9 +214,11 @@ class PriorRanker(Ranker):
         self, learned: PriorFit, coordinates: Design, traits: CovariateEffects | None
     ) -> None:
         model = learned.model
-        wider = model.prior.predictive(learned.unsure, learned.n_groups, learned.unsure_beyond)
+        wider = model.prior.predictive(
+            learned.mean_covariance, learned.n_groups, learned.mean_variance_beyond
+        )
         if traits is not None:
-            wider = wider.widened(traits.unsure)
+            wider = wider.widened(traits.posterior_covariance)
         self.prior_ = FittedPrior(
             coordinates, model.prior, model.likelihood, wider, traits, learned.items
         )
@@ -225,7 +233,7 @@ class PriorRanker(Ranker):
         self.covariance_ = learned.shape.kind
 
     def _set_levels(self, points: Float) -> None:
-        prior, coordinates = self.prior_.everybody, self.prior_.coordinates
+        prior, coordinates = self.prior_.marginal, self.prior_.design
         n_weights = coordinates.n_weights
         directions = prior.directions(self.n_groups_, n_weights)
         self.consensus_ = coordinates.weights(prior.mean)
@@ -248,7 +256,7 @@ class PriorRanker(Ranker):
         covariance = prior.covariance[:n_weights, :n_weights]
         beyond = prior.beyond * coordinates.beyond
         self.explained_ = _explained(covariance, directions, spread, beyond)
-        self.explained_by_users_ = _explained_by(self.prior_.traits, covariance, spread)
+        self.explained_by_users_ = _explained_by(self.prior_.covariate_effects, covariance, spread)
 
     def _set_weights(self, points: Float) -> None:
         self.group_, self.personal_ = self.prior_.levels(points, self.n_groups_)
@@ -278,12 +286,12 @@ class PriorRanker(Ranker):
         points = self.points_
         if points is None:
             return super()._scores(rows, users, items)
-        crowd = self.prior_
+        fitted_prior = self.prior_
 
         def score(some: slice) -> Float:
             own = points[users[some]]
-            own[users[some] < 0] = crowd.prior.mean
-            return row_dots(crowd.coordinates.differences(rows[some]), own)
+            own[users[some] < 0] = fitted_prior.prior.mean
+            return row_dots(fitted_prior.design.differences(rows[some]), own)
 
         return of_rows(score, len(rows), _ROWS_AT_ONCE)
 
@@ -305,7 +313,7 @@ class PriorRanker(Ranker):
     @property
     def item_effect_error_(self) -> Float:
         """The posterior standard deviation of each item's effect."""
-        return np.asarray(np.sqrt(self._items().doubt))
+        return np.asarray(np.sqrt(self._items().effect_variance))
 
     @property
     def item_factors_(self) -> Float:
@@ -331,8 +339,8 @@ class PriorRanker(Ranker):
         return ALL_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
 
     def _newcomers(self) -> NewUserPosteriors:
-        crowd, loss = self.prior_, self._prior_loss()
-        return NewUserPosteriors(crowd, loss, self.positive_share_, self.covariance_rank)
+        fitted_prior, loss = self.prior_, self._prior_loss()
+        return NewUserPosteriors(fitted_prior, loss, self.positive_share_, self.covariance_rank)
 
     def user_posterior(self, user: Hashable) -> Posterior:
         """Return the posterior of one person seen in training; nobody else's weights are read.
@@ -363,7 +371,7 @@ class PriorRanker(Ranker):
         points = self.points_
         if points is None:
             coef, intercept = self.coef_[positions], self.intercept_[positions]
-            points = self.prior_.coordinates.points(coef, intercept)
+            points = self.prior_.design.points(coef, intercept)
         else:
             points = points[positions]
         if self.prior_.items is not None:

@@ -83,7 +83,7 @@ def predict_proba(
         )
     elif self.loss_ in _OF_CHOICES and isinstance(X, Annotations) and _are_grouped(X):
         positive = _of_choices(self, X)
-    elif self.prior_.coordinates.intercept:
+    elif self.prior_.design.intercept:
         positive = _of_labels(self, X, users, items)
     else:
         raise ValueError(
@@ -127,7 +127,7 @@ def predict(
     check_is_fitted(self)
     if is_graded(self):
         raise TypeError("predict is for labels of yes or no, but these are grades: predict_grades.")
-    if self.loss_ in _OF_CHOICES and (_are_grouped(X) or not self.prior_.coordinates.intercept):
+    if self.loss_ in _OF_CHOICES and (_are_grouped(X) or not self.prior_.design.intercept):
         raise TypeError(
             "predict is for labels of yes or no, but these are choices, which depend on all items "
             "that are shown: call rank for the best one, or predict_proba for probabilities."
@@ -259,7 +259,7 @@ def _pairs(
         raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
     posterior, positions = ranker._posterior_of(positions)
     one, other = (
-        posterior.see(rows, ranker._item_ids(X, None, rows))
+        posterior.prediction_rows(rows, ranker._item_ids(X, None, rows))
         for rows, X in ((first, a), (second, b))
     )
     return posterior, one, other, positions
@@ -294,7 +294,7 @@ def _of_choices(ranker: "PriorRanker", annotations: Annotations) -> Float:
     assert chances is not None
     assert sets is not None
     alone = np.bincount(sets)[sets] == 1
-    if alone.any() and ranker.prior_.coordinates.intercept:
+    if alone.any() and ranker.prior_.design.intercept:
         chances[alone] = _of_labels(ranker, annotations[alone], None, None)
     return chances
 
@@ -345,7 +345,7 @@ def grade_chances(
     grading = ranker.grading_
     assert grading is not None
     eta, variance, positions = scores_and_variances(ranker, X, users, items)
-    use, added = grading.ways(positions)
+    use, added = grading.scale_use(positions)
     return grading.chances(eta + added, variance, use), grading
 
 
@@ -357,7 +357,7 @@ def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
     codes = found.scale.codes(some.annotations.grades)
     for _ in range(_ROUNDS):
         found = found.with_shifts(codes, some.users, some.scores)
-        use, added = found.ways(some.users)
+        use, added = found.scale_use(some.users)
         found = found.refined(codes, use, some.scores + added, some.variances, free_slope=True)
     return found
 
@@ -397,4 +397,9 @@ def prediction_rows(
     """Return posteriors, rows as people see them, and whose rows are: among these, and of all."""
     rows, positions = rows_and_users(ranker, X, users)
     posterior, places = ranker._posterior_of(positions)
-    return posterior, posterior.see(rows, ranker._item_ids(X, items, rows)), places, positions
+    return (
+        posterior,
+        posterior.prediction_rows(rows, ranker._item_ids(X, items, rows)),
+        places,
+        positions,
+    )

@@ -218,7 +218,7 @@ def explain(
     error = chance = expected = None
     if ranker.has_standard_errors:
         error = float(ranker.standard_error(row, owner, known)[0])
-        if ranker.prior_ is not None and ranker.prior_.coordinates.intercept:
+        if ranker.prior_ is not None and ranker.prior_.design.intercept:
             chance = float(ranker.predict_proba(row, owner, known)[0, 1])
     if gives_grades(ranker):
         expected = ranker.predict_grades(row, owner, known).typical.tolist()[0]

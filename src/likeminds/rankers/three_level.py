@@ -253,7 +253,7 @@ class ThreeLevelRanker(StatisticsRanker):
             n_groups=self.n_groups_,
             knee=0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12),
         )
-        self.prior_, self.knee_ = folding.crowd, folding.knee
+        self.prior_, self.knee_ = folding.fitted_prior, folding.knee
 
     def _newcomers(self) -> ThreeLevelNewcomers:
         assert self.prior_ is not None

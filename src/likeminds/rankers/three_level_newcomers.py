@@ -47,7 +47,7 @@ _LEAST = 1e-6
 class ThreeLevelNewcomers:
     """Newcomers to a ranker with the paper's three levels."""
 
-    crowd: FittedPrior
+    fitted_prior: FittedPrior
     loss: Loss
     knee: float
 
@@ -81,30 +81,30 @@ class ThreeLevelNewcomers:
         own = max(own, _LEAST * float(np.trace(shared)) / n_features, 1e-12)
         variance, axes = np.linalg.eigh(shared)
         loadings = B @ (axes * np.sqrt(np.maximum(variance, 0.0) / own))
-        crowd = FittedPrior(
+        fitted_prior = FittedPrior(
             Design(statistics.origin, scale, None, intercept=False),
             GaussianPrior(consensus, loadings, np.full(n_features, np.sqrt(own))),
             GaussianLikelihood(_precision(kind, loss, statistics.class_weight, parts)),
         )
         # The personal level never sets in before people differ more than they usually do.
-        return cls(crowd, kind, max(knee, float(np.sqrt(own * n_features))))
+        return cls(fitted_prior, kind, max(knee, float(np.sqrt(own * n_features))))
 
     def fold_in(self, said: Annotations) -> tuple[Float, NDArray[np.float32]]:
         """Return everybody's mode and matrix K; see `Posterior`."""
-        crowd = self.crowd
+        fitted_prior = self.fitted_prior
         statistics = Statistics.from_annotations(said, "factored", graded=self.loss.takes_grades)
         weight, count = self.loss.weight_and_count(statistics.class_weight)
-        factors = self.loss.block(statistics, crowd.coordinates.scale, slice(None)).factors
+        factors = self.loss.block(statistics, fitted_prior.design.scale, slice(None)).factors
         points, known = posterior_of(
             _FactorResponses(factors, weight, count),
             said.n_users,
-            crowd,
-            pulls=WarmStarts(),
+            fitted_prior,
+            warm_starts=WarmStarts(),
             rank=_COVARIANCE_RANK,
         )
-        if isinstance(crowd.likelihood, GaussianLikelihood):
-            weight = weight * crowd.likelihood.precision
-        self._let_be_different(points, factors, weight, crowd.prior)
+        if isinstance(fitted_prior.likelihood, GaussianLikelihood):
+            weight = weight * fitted_prior.likelihood.precision
+        self._let_be_different(points, factors, weight, fitted_prior.prior)
         return points, known
 
     def answered(self, said: Annotations, posterior: Posterior) -> None:

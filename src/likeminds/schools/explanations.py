@@ -173,7 +173,7 @@ class Explanation:
         standard deviation more of a number, or of a category.
         """
         prior = self.ranker._best_model.prior_
-        traits = None if prior is None else prior.traits
+        traits = None if prior is None else prior.covariate_effects
         if traits is None:
             return []
         shares, shared = self.ranker._best_model.explained_by_users_, self.levels.consensus

@@ -147,26 +147,28 @@ class YesLogOdds:
             offset = zeros if learned is None else slope * learned.of(items.ids).effects
             return cls(features, slope * fitted.coef_, intercept, zeros, None, zeros, offset)
         prior = fitted.prior_
-        rows = prior.coordinates.rows(features)
+        rows = prior.design.rows(features)
         # Everything is multiplied by the slope below, and intercepts are log-odds already.
-        points = prior.coordinates.points(fitted.coef_, intercept / max(slope, _CLOSE))
+        points = prior.design.points(fitted.coef_, intercept / max(slope, _CLOSE))
         item_variance = offset = zeros
         if prior.items is not None:
-            own, size = prior.items.of(items.ids), prior.coordinates.size
+            own, size = prior.items.of(items.ids), prior.design.size
             rows = np.hstack([rows, own.factors])
             points = np.hstack([points, fitted.factor_weights_])
             # The variance of a factor counts by the variance of its weights.
             weight_covariance = prior.prior.covariance[size:, size:]
-            item_variance = own.doubt + np.einsum("nab,ab->n", own.unsure, weight_covariance)
+            item_variance = own.effect_variance + np.einsum(
+                "nab,ab->n", own.factor_covariance, weight_covariance
+            )
             offset = own.effects
-        whole, certain = prior.predictive.root, prior.everybody.root
+        whole, certain = prior.predictive.root, prior.marginal.root
         variance, without_mean = (np.square(rows @ root).sum(axis=1) for root in (whole, certain))
         # The variance of the mean, as in `GaussianPrior.predictive`.
         shared = np.maximum(variance - without_mean, 0.0) / (1 + fitted.n_groups_)
-        if prior.coordinates.intercept:
+        if prior.design.intercept:
             intercept = np.zeros(len(points))
         else:
-            intercept = intercept + slope * (fitted.coef_ @ prior.coordinates.origin)
+            intercept = intercept + slope * (fitted.coef_ @ prior.design.origin)
         return cls(
             rows,
             slope * points,

@@ -89,7 +89,7 @@ def levels_of_posterior(levels: WeightLevels, ranker: object, posterior: Posteri
     chosen = as_ranker(ranker)
     group, personal = chosen.prior_.levels(posterior.points, chosen.n_groups_)
     if len(levels.consensus) > group.shape[1]:  # columns that were learned about items
-        weights = posterior.points[:, posterior.coordinates.size :]
+        weights = posterior.points[:, posterior.design.size :]
         none = np.zeros((len(weights), 1))
         group = np.hstack([group, weights, none])
         personal = np.hstack([personal, np.zeros_like(weights), none])

@@ -172,7 +172,7 @@ class AttributeScorer:
             raise UnableError(f"{type(self.chosen).__name__} {Capability.NEWCOMERS.value[1]}.")
         given = {item: label for item, label in labels.items() if label is not None}
         posterior = self.chosen.newcomer(self._annotations(given) if given else None)
-        factors = posterior.points[0, posterior.coordinates.size :]
+        factors = posterior.points[0, posterior.design.size :]
         return UserProfile(self, posterior.coef[0], factors, posterior, given=frozenset(given))
 
     def labels_of_known(self, position: int) -> Annotations:
@@ -210,7 +210,7 @@ class AttributeScorer:
     def _rows(self, posterior: Posterior, places: Index) -> PredictionRows:
         """Return items in the coordinates of a posterior."""
         features = np.asarray(self.catalogue.features[places], dtype=np.float64)
-        rows = posterior.coordinates.differences(features - posterior.coordinates.origin)
+        rows = posterior.design.differences(features - posterior.design.origin)
         if self.own is None:
             return PredictionRows(rows)
         own = self.own.take(places)
@@ -239,13 +239,17 @@ class AttributeScorer:
 
     def expected(self, profile: UserProfile, places: Index) -> Float | None:
         """Return expected grades, or probabilities of a yes; None for choices."""
-        posterior, crowd = profile.posterior, self.chosen.prior_
-        if posterior is None or crowd is None:
+        posterior, fitted_prior = profile.posterior, self.chosen.prior_
+        if posterior is None or fitted_prior is None:
             return None
         rows, users = self._rows(posterior, places), np.zeros(len(places), dtype=np.intp)
-        if posterior.ways is not None:
+        if posterior.response_style is not None:
             return posterior.grades(rows, users).expected
-        if self.scale.is_graded or crowd.likelihood.is_quadratic or not crowd.coordinates.intercept:
+        if (
+            self.scale.is_graded
+            or fitted_prior.likelihood.is_quadratic
+            or not fitted_prior.design.intercept
+        ):
             return None
         eta, variance = posterior.from_zero(rows, users)
         return label_probability(eta, np.sqrt(variance))
@@ -275,7 +279,7 @@ class AttributeScorer:
         rows = self._rows(posterior, places)
         scores = rows.rows @ draws
         if rows.own is not None:
-            scores += rows.own.drawn(draws[posterior.coordinates.size :], rng)
+            scores += rows.own.drawn(draws[posterior.design.size :], rng)
         return np.asarray(scores)
 
     def next_items(self, profile: UserProfile, n: int) -> Index:

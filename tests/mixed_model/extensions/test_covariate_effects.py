@@ -130,7 +130,7 @@ def test_the_quadratic_is_minimised_and_its_ridges_are_those_of_the_evidence():
     blurred = np.kron(np.eye(size), regressors.z) @ np.linalg.inv(held)
     blurred = blurred @ np.kron(np.eye(size), regressors.z).T
     mean = np.einsum("iaja->ij", blurred.reshape(size, 8, size, 8)) / 8
-    np.testing.assert_allclose(quadratic.unsure(slopes.ridges), mean)
+    np.testing.assert_allclose(quadratic.posterior_covariance(slopes.ridges), mean)
 
     settled = quadratic.settled(slopes.ridges)
     lowest = minimize(lambda logs: naive(np.exp(logs))[1], np.log(settled.ridges), tol=1e-8)
@@ -206,29 +206,29 @@ def test_of_whom_nothing_is_known_anything_may_be_true(crowd, fitted):
     unknown = fitted.newcomer(somebody._with(user_features=None))
     assert (unknown.standard_error(items) > known.standard_error(items)).mean() > 0.9
     # Without labels: the prior in which covariates are integrated out.
-    prior, traits = fitted.prior_.predictive, fitted.prior_.traits
+    prior, traits = fitted.prior_.predictive, fitted.prior_.covariate_effects
     assert traits is not None
     np.testing.assert_allclose(
         fitted.prior_.predictive.covariance,
-        fitted.prior_.wider.covariance + traits.covariance,
+        fitted.prior_.inflated.covariance + traits.covariance,
         atol=1e-9,
     )
-    rows = fitted.prior_.coordinates.differences(items)
+    rows = fitted.prior_.design.differences(items)
     naive = np.sqrt(np.einsum("np,pq,nq->n", rows, prior.covariance, rows))
-    centred = items + fitted.prior_.coordinates.origin
+    centred = items + fitted.prior_.design.origin
     lenient = copy(fitted).set_params(unknown="consensus")
     np.testing.assert_allclose(lenient.standard_error(centred, ["stranger"] * 30), naive, rtol=1e-6)
     # Of who has covariates, they are known: a covariance as it would be with the narrower prior.
     own = fitted.newcomer(user_features={"zoe": {"age": 70.0, "town": "A", "noise": 0.0}})
     np.testing.assert_allclose(
-        own.covariance(0), fitted.prior_.wider.covariance, atol=1e-5 * prior.covariance.max()
+        own.covariance(0), fitted.prior_.inflated.covariance, atol=1e-5 * prior.covariance.max()
     )
 
 
 def test_without_covariates_nothing_changes(crowd):
     said = crowd[0][crowd[0].users < 40]
     plain = HierarchicalRanker().fit(said._with(user_features=None))
-    assert plain.prior_.traits is None
+    assert plain.prior_.covariate_effects is None
     assert plain.explained_by_users_ == {}
     with pytest.raises(ValueError):
         plain.newcomer(user_features=said.user_features)

@@ -67,7 +67,7 @@ def test_what_is_known_leaves_the_covariance():
 @pytest.fixture(scope="module")
 def problem():
     crowd, _ = make_choices([-1.0, 1.0, 0.5], 0.5 * np.eye(3), n_users=15, n_sets=6)
-    coordinates = HierarchicalRanker(n_groups=0).fit(crowd).prior_.coordinates
+    coordinates = HierarchicalRanker(n_groups=0).fit(crowd).prior_.design
     loss = PRIOR_LOSSES["choice"]
     task = loss.tasks(crowd, coordinates).task(0)
     prior = GaussianPrior.of_covariance(MEAN[:3], (ROOT @ ROOT.T)[:3, :3])

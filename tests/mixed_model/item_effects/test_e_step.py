@@ -9,7 +9,7 @@ from scipy.special import expit
 from crowds import make_votes
 from learned_model import EStepParams, WarmStarts, first_model, tasks_with_items
 from likeminds.mixed_model.item_effects.e_step import crossed_moments
-from likeminds.mixed_model.item_effects.item_responses import BEND
+from likeminds.mixed_model.item_effects.item_responses import CURVATURE_BOUND
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 
 
@@ -44,7 +44,7 @@ def test_sums_by_item_are_sums_over_labels():
         item, y = said.item_codes[mine], said.labels[mine]
         rows = np.hstack([coordinates.rows(said.features)[item], items.factors[item]])
         held = np.zeros((len(prior.mean), len(prior.mean)))
-        held[-r:, -r:] = items.share * BEND * items.unsure[item].sum(axis=0)
+        held[-r:, -r:] = items.share * CURVATURE_BOUND * items.factor_covariance[item].sum(axis=0)
         precision = np.linalg.inv(prior.covariance) + held
         w = prior.mean.copy()
         for _ in range(50):
@@ -66,7 +66,7 @@ def test_sums_by_item_are_sums_over_labels():
             known[j] += h[row] * (1 - h[row] * rows[row] @ S @ rows[row])
             crossed[j] += h[row] * np.linalg.solve(root, S @ rows[row])
             slope[j] += (y[row] - p[row]) * w[-r:] - h[row] * (S @ rows[row])[-r:]
-            bound[j] += BEND * second
+            bound[j] += CURVATURE_BOUND * second
     np.testing.assert_allclose(found.objective, objective, rtol=1e-9)
     np.testing.assert_allclose(found.sums.known, known, rtol=1e-6)
     np.testing.assert_allclose(found.sums.crossed, crossed, atol=1e-6)

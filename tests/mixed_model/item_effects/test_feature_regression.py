@@ -150,7 +150,7 @@ def test_what_is_left_of_factors_is_their_posterior_around_what_features_predict
     left = feature_regression._left_of_factors(before, predicted, unit)
     expected, covariance = posterior(predicted, np.diag(1.0 / unit**2))
     np.testing.assert_allclose(predicted + unit * left.factors, expected)
-    np.testing.assert_allclose(unit[:, None] * left.unsure * unit, covariance)
+    np.testing.assert_allclose(unit[:, None] * left.factor_covariance * unit, covariance)
 
 
 def crowd_divided(told, seed=0):

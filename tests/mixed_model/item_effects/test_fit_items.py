@@ -325,10 +325,10 @@ def test_what_to_ask_next_counts_what_is_not_known_of_people_and_of_items():
     ranker = HierarchicalRanker(n_item_factors=1).fit(said[said.item_codes < 20])
     pool = Annotations([0] * 25, np.arange(25), np.arange(25) % 2, said.features)
     posterior = ranker._posterior()
-    seen = posterior.see(pool.X, pool.items)
+    seen = posterior.prediction_rows(pool.X, pool.items)
     for person in (0, 7, 31):
         rows = seen.rows.copy()
-        rows[:, posterior.coordinates.n_weights : posterior.coordinates.size] = 1.0
+        rows[:, posterior.design.n_weights : posterior.design.size] = 1.0
         of_user = posterior.covariance(person)
         own = posterior._of_items(seen, np.full(25, person))
         # Scores are rows'w + own; a label of one is an observation of its score.

@@ -11,7 +11,7 @@ from likeminds import Annotations
 from likeminds.mixed_model.item_effects.e_step import ItemMarginalLikelihood
 from likeminds.mixed_model.item_effects.m_step import with_centred_factors
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
-from likeminds.mixed_model.optimisers import visit_crowd
+from likeminds.mixed_model.optimisers import evaluate_model
 
 
 def test_what_all_want_of_a_learned_feature_is_the_items_own():
@@ -31,18 +31,18 @@ def test_what_all_want_of_a_learned_feature_is_the_items_own():
     model = first_model(coordinates.size, coordinates.n_weights, LogisticLikelihood())
     model = replace(model, prior=model.prior.with_coordinate(0.0, 2.0))
     objective = ItemMarginalLikelihood(tasks, coordinates.n_weights, model, model.prior.residual)
-    at = visit_crowd(objective, model)
+    at = evaluate_model(objective, model)
 
     moved, centred = with_centred_factors(objective, at)
     everybody = moved.tasks.items.effects / quality  # what all weigh, in the items' effects
     assert everybody == pytest.approx(everybody[0])
-    assert everybody[0] == pytest.approx((model.prior.root @ at.found.first)[-1] / n_users)
+    assert everybody[0] == pytest.approx((model.prior.root @ at.moments.first)[-1] / n_users)
     assert centred.prior.covariance[-1, -1] == pytest.approx(2.0**2 - everybody[0] ** 2)
     # Weights of the feature are centred now, and scores as good as they were.
-    again = visit_crowd(moved, centred)
-    left = (centred.prior.root @ again.found.first)[-1] / n_users
+    again = evaluate_model(moved, centred)
+    left = (centred.prior.root @ again.moments.first)[-1] / n_users
     assert abs(left) < 0.1
-    assert again.found.loss < at.found.loss + 0.01 * len(labels)
+    assert again.moments.loss < at.moments.loss + 0.01 * len(labels)
     assert with_centred_factors(moved, again) == (moved, centred)  # nothing more to move
 
 
@@ -68,10 +68,10 @@ def test_what_all_want_is_the_items_own_whichever_way_factors_are_turned(angle):
     covariance[1:, 1:] = turn @ np.diag([1.8**2, 1.5**2]) @ turn.T
     model = replace(model, prior=GaussianPrior.of_covariance(np.zeros(3), covariance))
     objective = ItemMarginalLikelihood(tasks, coordinates.n_weights, model, model.prior.residual)
-    at = visit_crowd(objective, model)
+    at = evaluate_model(objective, model)
 
     moved, centred = with_centred_factors(objective, at)
-    everybody = (model.prior.root @ at.found.first) / n_users
+    everybody = (model.prior.root @ at.moments.first) / n_users
     assert everybody[1:] @ turn[:, 0] == pytest.approx(1.5, abs=0.3)
     np.testing.assert_allclose(moved.tasks.items.effects, factors @ turn.T @ everybody[1:])
     everybody[0] = 0.0

@@ -64,9 +64,9 @@ def test_moments_and_tau_are_those_of_many_points():
         found.effects[:80] += centre
     mean, doubt, cost = on_a_grid(everywhere, found.variance)
     np.testing.assert_allclose(found.effects[:80], mean, atol=5e-3)
-    np.testing.assert_allclose(found.doubt[:80], doubt, rtol=1e-2)
+    np.testing.assert_allclose(found.effect_variance[:80], doubt, rtol=1e-2)
     assert found.effects[80] == 0.0
-    assert found.doubt[80] == found.variance
+    assert found.effect_variance[80] == found.variance
     for change in (0.97, 1.03):
         assert on_a_grid(everywhere, found.variance * change)[2] > cost
 
@@ -84,7 +84,7 @@ def test_one_label_tells_little_however_small_tau_is():
     items = replace(items, effects=0.5 * said * doubt, doubt=doubt)  # by Laplace's method
     likely = -np.logaddexp(0.0, -points_of(items) * said[:, None])
     found, _ = integrated(items, likely, np.ones(40, dtype=bool), (1e-4, 1e-4))
-    np.testing.assert_allclose(1.0 / found.doubt - 1e4, 0.25, rtol=0.02)
+    np.testing.assert_allclose(1.0 / found.effect_variance - 1e4, 0.25, rtol=0.02)
 
 
 @pytest.mark.parametrize("graded", [False, True])

@@ -13,7 +13,7 @@ effect shrink to zero. They are learned in the first rounds; after that J never 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -40,7 +40,8 @@ class CovariateEffects:
     slopes: Float  # (p, k): Gamma
     ridges: Float  # (n_covariates,): the ridge penalty of the columns of each covariate
     scatter: Float  # (k, k): the covariance of z in the crowd
-    unsure: Float  # (p, p): the posterior covariance of Gamma z, on average over the crowd
+    # (p, p): the posterior covariance of Gamma z, on average over users.
+    posterior_covariance: Float = field(metadata={"stored": "unsure"})
 
     @property
     def covariance(self) -> Float:
@@ -52,10 +53,10 @@ class CovariateEffects:
         return replace(
             self,
             slopes=np.pad(self.slopes, ((n_weights, 0), (0, 0))),
-            unsure=np.pad(self.unsure, (n_weights, 0)),
+            posterior_covariance=np.pad(self.posterior_covariance, (n_weights, 0)),
         )
 
-    def told(self, size: int) -> Float:
+    def variance_reduction(self, size: int) -> Float:
         """Return a matrix K of few rows and so many columns, with K'K the covariance of Gamma z."""
         values, vectors = np.linalg.eigh(self.covariance)
         there = values > LEAST_SHARE * values.max(initial=1e-300)
@@ -129,13 +130,17 @@ class CovariateDerivatives:
 
 
 def ask(
-    tasks: Responses, model: PriorModel, pulls: WarmStarts, regressors: Regressors, slopes: Slopes
+    tasks: Responses,
+    model: PriorModel,
+    warm_starts: WarmStarts,
+    regressors: Regressors,
+    slopes: Slopes,
 ) -> CovariateDerivatives:
     """Find each user's mode around their own mean, and sum."""
     prior = model.prior
     # How exactly modes are found.
     terms = EStepParams(prior.shifted(regressors.shifts(slopes)), model.likelihood, 1e-7)
-    found, pulls.own = tasks.map_reduce(_say, (terms, regressors), pulls.own)
+    found, warm_starts.own = tasks.map_reduce(_say, (terms, regressors), warm_starts.own)
     value, first, spread, known_of_items = found
     if isinstance(tasks, ItemEffects):
         value += tasks.items.cost(known_of_items, tasks.labelled)
@@ -158,7 +163,9 @@ def _say(
     known = np.zeros(0)
     if isinstance(block.tasks, ItemRows):
         known = block.tasks.information(block.number, mode, spread)
-    return SumTuple(value, first.T @ regressors.z[mode.task.users], spread.total, known), mode.kept
+    return SumTuple(
+        value, first.T @ regressors.z[mode.task.users], spread.total, known
+    ), mode.warm_start
 
 
 class CovariateQuadratic:
@@ -205,7 +212,7 @@ class CovariateQuadratic:
                 break
         return Slopes(self.minimum(ridges)[0], ridges)
 
-    def unsure(self, ridges: Float) -> Float:
+    def posterior_covariance(self, ridges: Float) -> Float:
         """Return the covariance of Gamma z in its units, on average over users, shape (p, p)."""
         _, _, values = self._turned(ridges)
         doubt = (values / (self._values[:, None] * values + 1.0)).sum(axis=1) / self._n_users
@@ -219,7 +226,7 @@ class FittedCovariateEffects:
     learned: PriorFit  # the prior; its trace goes on with the rounds in which nothing but J counts
     # (p, k) and (p, p): Gamma, and the covariance of Gamma z.
     slopes: Float
-    unsure: Float
+    posterior_covariance: Float
     ridges: Float  # (n_covariates,): the ridge penalty of each covariate
 
 
@@ -251,7 +258,7 @@ def learn_traits(
         trace += [value + cost for value in learned.trace]
         if before - trace[-1] <= tol * abs(trace[-1]):
             break
-    doubt = _quadratic(tasks, learned, regressors, slopes).unsure(slopes.ridges)
+    doubt = _quadratic(tasks, learned, regressors, slopes).posterior_covariance(slopes.ridges)
     unit = regressors.unit[:, None]
     # How many directions users differ in is asked of all their differences.
     learned = replace(learned, trace=trace, n_groups=first.n_groups, criterion=first.criterion)
@@ -281,7 +288,7 @@ def learn_with_covariates(  # noqa: PLR0917 - what is learned from, and how
     found = learn_traits(tasks, regressors, learn, tol=tol)
     scatter = z.T @ z / len(z)
     return found.learned, CovariateEffects(
-        encoder, found.slopes, found.ridges, scatter, found.unsure
+        encoder, found.slopes, found.ridges, scatter, found.posterior_covariance
     )
 
 
@@ -291,7 +298,7 @@ def _derivatives(
     if isinstance(tasks, ItemEffects) and learned.items is not None:
         tasks = tasks.with_items(learned.items)
     with one_blas_thread():
-        return ask(tasks, learned.model, learned.pulls, regressors, slopes)
+        return ask(tasks, learned.model, learned.warm_starts, regressors, slopes)
 
 
 def _quadratic(

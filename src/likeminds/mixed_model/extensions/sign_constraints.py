@@ -9,7 +9,7 @@ weights. Everything else in the package treats weights as normal around their me
 posteriors get the moments of s exp(l), where l has Laplace's approximation around its mode.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
@@ -68,7 +68,7 @@ def _bounded(
         eta = rows @ weights_of_logs(own, logs[varies]) + rest
         labels = likelihood.at(eta[None], task)
         value = float(labels.loss[0]) + 0.5 * float(away @ precision @ away)
-        pulled = slopes_of_logs(own, logs[varies]) * (rows.T @ labels.pull[0])
+        pulled = slopes_of_logs(own, logs[varies]) * (rows.T @ labels.residuals[0])
         return value, (precision @ away - pulled) * unit
 
     known = signs[varies]
@@ -87,14 +87,15 @@ class LogNormalPrior:
 
     signs: Float  # (p,): 1 or -1 for coordinates whose weights are log-normal, else 0
     prior: GaussianPrior  # the normal distribution of logarithms and of all other weights
-    wider: GaussianPrior  # the same, with the uncertainty of its own parameters
+    # The same, with the uncertainty of its own parameters.
+    inflated: GaussianPrior = field(metadata={"stored": "wider"})
 
     def with_coordinate(self, mean: float, deviation: float) -> "LogNormalPrior":
         """Return the same with one more coordinate, which is normal."""
         return LogNormalPrior(
             np.append(self.signs, 0.0),
             self.prior.with_coordinate(mean, deviation),
-            self.wider.with_coordinate(mean, deviation),
+            self.inflated.with_coordinate(mean, deviation),
         )
 
 
@@ -178,7 +179,9 @@ def find_mode_of_logs(
     def step_of(found: tuple[Float, Float, LossDerivatives]) -> Float:
         z, logs, derivatives = found
         curvature = curvature_of_logs(task, logs, derivatives, root, signs)
-        slope = slopes_of_logs(logs, signs) * times_back(task.rows, derivatives.pull) @ root - z
+        slope = (
+            slopes_of_logs(logs, signs) * times_back(task.rows, derivatives.residuals) @ root - z
+        )
         return np.asarray(np.linalg.solve(curvature, slope[:, :, None])[:, :, 0])
 
     _, logs, derivatives = damped_newton(np.zeros((len(means), len(varies))), at, step_of)
@@ -192,7 +195,7 @@ def curvature_of_logs(
     steep = slopes_of_logs(logs, signs)
     scaled = derivatives.curvature.times_root_back((task.rows * steep[:, None]) @ root)
     precision = scaled.transpose(0, 2, 1) @ scaled + np.eye(root.shape[1])
-    bent = np.where(signs != 0, steep * times_back(task.rows, derivatives.pull), 0.0)
+    bent = np.where(signs != 0, steep * times_back(task.rows, derivatives.residuals), 0.0)
     precision -= root.T @ (bent[:, :, None] * root)
     values, vectors = np.linalg.eigh(precision)
     # The least curvature, in units of the prior's: where labels make the posterior wider than that.

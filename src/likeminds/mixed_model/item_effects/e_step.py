@@ -45,9 +45,11 @@ class ItemEffectMoments(Moments):
     sums: ItemSums
 
 
-def crossed_moments(tasks: ItemEffects, terms: EStepParams, pulls: WarmStarts) -> ItemEffectMoments:
+def crossed_moments(
+    tasks: ItemEffects, terms: EStepParams, warm_starts: WarmStarts
+) -> ItemEffectMoments:
     """Return what `laplace.moments` does, with the sums by item."""
-    found, pulls.own = tasks.map_reduce(_visit_items, terms, pulls.own)
+    found, warm_starts.own = tasks.map_reduce(_visit_items, terms, warm_starts.own)
     return found.moments
 
 
@@ -89,22 +91,22 @@ def _visit_items(
     found = moments_of(mode, terms.likelihood, spread, shift)
     # Users' means are not their modes: neither is the slope by what is added to their scores.
     moved = system.eta(shift) - system.offset
-    pull = mode.derivatives.pull - curvature.grad_half_logdet(spread.variance)
-    pull += curvature.times_root(curvature.times_root_back(moved))
+    residuals = mode.derivatives.residuals - curvature.grad_half_logdet(spread.variance)
+    residuals += curvature.times_root(curvature.times_root_back(moved))
     # The posterior variance of b_j adds to the users': they share its items.
-    doubt = np.append(items.doubt, 0.0)[of_block.item]
+    doubt = np.append(items.effect_variance, 0.0)[of_block.item]
     by_row = signed(curvature.times_root(spread.with_scores), places)
     flat = by_row.reshape(by_row.shape[0] * by_row.shape[1], len(prior.mean))
     shared = (flat * doubt.reshape(-1, 1)).T @ flat
     crossed = of_block.sums_of_rows(np.ones(doubt.shape), flat)
     left = information_left(system, spread, curvature)
-    sums = [of_block.sums(signed(pull, places)), of_block.sums(left), crossed]
+    sums = [of_block.sums(signed(residuals, places)), of_block.sums(left), crossed]
     root = prior.root[len(prior.mean) - items.n_factors :]
     sums += _sums_for_factors(mode, spread, of_block, root, crossed, row_items=tasks.row_items)
     found = replace(found, second=found.second + shared)
     return ItemEffectSums(
         found, SparseItemSums(of_block.items, sums, len(items.effects))
-    ), mode.kept
+    ), mode.warm_start
 
 
 def _sums_for_factors(
@@ -122,12 +124,12 @@ def _sums_for_factors(
     if not len(root):
         return [np.zeros((len(of_block.items), 0))] * 3
     v = system.z(mode.state) @ root.T
-    second = system.seen_along(spread, curvature, root.T) + v[:, :, None] * v[:, None, :]
+    second = system.covariance_along(spread, curvature, root.T) + v[:, :, None] * v[:, None, :]
     upper = packed(second)
-    pull = row_items.signed(mode.derivatives.pull, places)
-    slope = of_block.sums_of_users(pull, v) - crossed @ root.T
+    residuals = row_items.signed(mode.derivatives.residuals, places)
+    slope = of_block.sums_of_users(residuals, v) - crossed @ root.T
     seen = of_block.sums_of_users(curvature.diagonal, upper)
-    bound = row_items.bend_at(places) * mode.task.weight
+    bound = row_items.curvature_at(places) * mode.task.weight
     return [slope, seen, of_block.sums_of_users(bound, upper)]
 
 
@@ -143,7 +145,7 @@ class ItemMarginalLikelihood(MarginalLikelihood):
 
     def visit(self, model: PriorModel) -> ItemEffectMoments:
         """Find the mode of each user, and return moments and sums by item."""
-        return crossed_moments(self.crossed, self.terms(model), self.pulls)
+        return crossed_moments(self.crossed, self.terms(model), self.warm_starts)
 
     @property
     def n_factors(self) -> int:

@@ -16,7 +16,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.per_user_arrays import CollectedRows
-from likeminds.mixed_model.item_effects.item_responses import BEND, ItemEffects, ItemRows
+from likeminds.mixed_model.item_effects.item_responses import CURVATURE_BOUND, ItemEffects, ItemRows
 from likeminds.mixed_model.item_effects.m_step import step_both
 from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.laplace import EStepParams, WarmStart, WarmStarts
@@ -37,8 +37,8 @@ from likeminds.mixed_model.optimisers import (
     ROUGH,
     ROUGH_STEPS,
     EvaluatedModel,
+    evaluate_model,
     follow_ridge,
-    visit_crowd,
 )
 from likeminds.mixed_model.responses import ResponseBlock
 
@@ -69,17 +69,20 @@ def with_factors(
     r = factors.shape[1]
     unsure = np.zeros((len(factors), r, r))
     old = items.n_factors
-    unsure[:, :old, :old] = items.unsure
-    known = 1.0 + BEND * _FIRST_VARIANCE * tasks.counts
+    unsure[:, :old, :old] = items.factor_covariance
+    known = 1.0 + CURVATURE_BOUND * _FIRST_VARIANCE * tasks.counts
     for new in range(old, r):
         unsure[:, new, new] = 1.0 / known
-    items = replace(items, factors=factors, unsure=unsure, share=share)
+    items = replace(items, factors=factors, factor_covariance=unsure, share=share)
     prior = model.prior
     for _ in range(n_more):
         prior = prior.with_coordinate(0.0, np.sqrt(_FIRST_VARIANCE))
     unit = np.append(objective.unit, np.full(n_more, FIRST_UNIT))
     bigger = replace(
-        objective, tasks=tasks.with_items(items), unit=unit, pulls=objective.pulls.copy()
+        objective,
+        tasks=tasks.with_items(items),
+        unit=unit,
+        warm_starts=objective.warm_starts.copy(),
     )
     return FactorStart(bigger, replace(model, prior=prior))
 
@@ -94,7 +97,11 @@ def without_vanished(objective: MarginalLikelihood, model: PriorModel, least: fl
     tasks, kept = objective.tasks, are_there(objective, model, least)
     assert isinstance(tasks, ItemEffects)
     items, prior = tasks.items, model.prior
-    items = replace(items, factors=items.factors[:, kept], unsure=items.unsure[:, kept][:, :, kept])
+    items = replace(
+        items,
+        factors=items.factors[:, kept],
+        factor_covariance=items.factor_covariance[:, kept][:, :, kept],
+    )
     stays = np.append(np.ones(objective.n_free, dtype=np.bool_), kept)
     prior = replace(
         prior,
@@ -119,7 +126,7 @@ def _leading(objective: MarginalLikelihood, n_factors: int) -> Float:
     def squared(vectors: Float) -> Float:
         vectors = vectors.reshape(n_items, -1)
         found: SparseItemSums
-        found, _ = tasks.map_reduce(_times_square, vectors, objective.pulls.own)
+        found, _ = tasks.map_reduce(_times_square, vectors, objective.warm_starts.own)
         return found.whole[0]
 
     if n_factors < n_items - 1:
@@ -151,7 +158,7 @@ def _times_square(
     task = tasks.labels.task(block.number)
     weight, places = task.weight, task.places
     assert places is not None
-    pull = np.zeros(weight.shape) if kept is None else kept.pull
+    pull = np.zeros(weight.shape) if kept is None else kept.residuals
     miss = np.abs(pull) / np.maximum(weight, 1e-300)
     # Added to the curvature of a label, by whose root its residual is divided.
     residual = pull / np.sqrt(np.maximum(miss * (1.0 - miss), 0.0) + 0.05)
@@ -189,7 +196,7 @@ class HeldOut:
 def held_out_losses(objective: MarginalLikelihood, model: PriorModel) -> HeldOut:
     """Return what the labels cost that are held out, under a model."""
     found: CollectedRows
-    found, _ = objective.tasks.map_reduce(_cost, objective.terms(model), objective.pulls.own)
+    found, _ = objective.tasks.map_reduce(_cost, objective.terms(model), objective.warm_starts.own)
     losses, counts = found.in_order()
     return HeldOut(losses, int(counts.sum()))
 
@@ -220,7 +227,7 @@ class FitState:
     @classmethod
     def first(cls, objective: MarginalLikelihood, model: PriorModel) -> "FitState":
         """Return the state at a model."""
-        return cls(objective, visit_crowd(objective, model))
+        return cls(objective, evaluate_model(objective, model))
 
 
 def choose_factors(start: MarginalLikelihood, n_factors: int | None) -> FitState:
@@ -261,13 +268,13 @@ def _with_any_factors(start: MarginalLikelihood) -> FitState:
     # A factor has a parameter per user and item: with fewer labels for each, none would be found.
     if held_out.counts.sum() == n_labels or n_labels < 5 * numbers:
         return FitState.first(start, start.model)
-    some = replace(start, tasks=held_out, pulls=WarmStarts())
+    some = replace(start, tasks=held_out, warm_starts=WarmStarts())
     state = none = fit_roughly(FitState.first(some, some.model))
     before = _lost(none)
     if _is_too_much(start):
         few = choose_rank(none.objective, none.at).model
         before = min(before, held_out_losses(none.objective, few), key=lambda lost: lost.total)
-        some = replace(some, shape=_SHRUNK, pulls=WarmStarts())
+        some = replace(some, shape=_SHRUNK, warm_starts=WarmStarts())
         state = fit_roughly(FitState.first(some, some.model))
     best, lowest, n_before = state, None, 0
     for rung in _possible(tasks):

@@ -72,10 +72,10 @@ def with_weights(learned: PriorFit, n_weights: int) -> PriorFit:
     return replace(
         learned,
         model=replace(learned.model, prior=prior),
-        unsure=np.pad(learned.unsure, (n_weights, 0)),
-        pulls=WarmStarts(),
+        mean_covariance=np.pad(learned.mean_covariance, (n_weights, 0)),
+        warm_starts=WarmStarts(),
         shape=LOW_RANK,
-        seen=None,
+        moments=None,
     )
 
 
@@ -84,7 +84,7 @@ def _apportion_effects(
 ) -> PriorFit:
     n_weights = X.shape[1]
     prior = learned.model.prior
-    known = np.maximum(1.0 / items.doubt - 1.0 / items.variance, 1e-9)
+    known = np.maximum(1.0 / items.effect_variance - 1.0 / items.variance, 1e-9)
     y = X @ prior.mean[:n_weights] + items.effects * (1.0 + 1.0 / (items.variance * known))
     found = ItemFeatureRegression.of(X, y, 1.0 / known, alone)
     own = (y - found.added - X @ found.theta) * known / (known + 1.0 / found.variance)
@@ -94,11 +94,11 @@ def _apportion_effects(
     if coordinates.intercept:
         mean[n_weights] += found.added
     model = replace(learned.model, prior=replace(prior, mean=mean))
-    moved = replace(items, effects=own, doubt=doubt, variance=found.variance)
-    unsure = learned.unsure.copy()
+    moved = replace(items, effects=own, effect_variance=doubt, variance=found.variance)
+    unsure = learned.mean_covariance.copy()
     if not unsure[:n_weights, :n_weights].any():  # learned without weights
         unsure[:n_weights, :n_weights] = found.unsure
-    return replace(learned, model=model, items=moved, unsure=unsure)
+    return replace(learned, model=model, items=moved, mean_covariance=unsure)
 
 
 def _apportion_factors(learned: PriorFit, X: Float, alone: Float, coordinates: Design) -> PriorFit:
@@ -141,7 +141,7 @@ def _factor_told(
     items: ItemPosteriors, factor: int, X: Float, alone: Float
 ) -> "ItemFeatureRegression | None":
     """Return what features tell of a factor, if it is likelier with than without them."""
-    known = 1.0 / items.unsure[:, factor, factor] - 1.0
+    known = 1.0 / items.factor_covariance[:, factor, factor] - 1.0
     # Items whose factor is known less than this, in units of the prior, say nothing about it.
     enough = known > 0.05
     if enough.sum() <= 2:
@@ -155,11 +155,11 @@ def _factor_told(
 
 def _left_of_factors(items: ItemPosteriors, predicted: Float, unit: Float) -> ItemPosteriors:
     """Return factors less what features predict, given labels: shrunk to that instead of zero."""
-    precision = np.linalg.inv(items.unsure)
+    precision = np.linalg.inv(items.factor_covariance)
     unsure = np.linalg.inv(precision + np.diag(1.0 / unit**2 - 1.0))
     y = np.einsum("jab,jb->ja", precision, items.factors - predicted) + predicted
     factors = np.einsum("jab,jb->ja", unsure, y) / unit
-    return replace(items, factors=factors, unsure=unsure / unit[:, None] / unit)
+    return replace(items, factors=factors, factor_covariance=unsure / unit[:, None] / unit)
 
 
 def features_of_items(annotations: Annotations) -> FloatArray | None:

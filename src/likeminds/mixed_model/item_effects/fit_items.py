@@ -53,8 +53,8 @@ from likeminds.mixed_model.optimisers import (
     PriorFit,
     StepLength,
     descend,
+    evaluate_model,
     first_model,
-    visit_crowd,
 )
 from likeminds.solvers.solver import Callback
 
@@ -100,8 +100,8 @@ def learn_crossed(
         else:
             shape = DIAGONAL if covariance == DIAGONAL.kind else start.shape
             form = StructureStart(state.at.model, shape, 0, [])
-        enough = min(start.enough, EXACTER * tol)
-        exact = replace(start, model=form.model, shape=form.shape, enough=enough)
+        enough = min(start.mode_tol, EXACTER * tol)
+        exact = replace(start, model=form.model, shape=form.shape, mode_tol=enough)
         descend_to = partial(_alternate, tol=tol, max_iter=max_iter, callback=callback)
         found = descend_to(exact)
         if n_factors is None and earlier is None and not found.interrupted:
@@ -141,7 +141,7 @@ def _centred(objective: MarginalLikelihood, found: PriorFit) -> PriorFit:
     there = _there(objective, found)
     if not there.n_factors:
         return found
-    there, model = with_centred_factors(there, visit_crowd(there, found.model))
+    there, model = with_centred_factors(there, evaluate_model(there, found.model))
     assert isinstance(there.tasks, ItemEffects)
     return replace(found, model=model, items=there.tasks.items)
 
@@ -152,7 +152,9 @@ def _there(objective: MarginalLikelihood, found: PriorFit) -> MarginalLikelihood
     assert isinstance(tasks, ItemEffects)
     assert items is not None
     unit = objective.unit[: objective.n_free + items.n_factors]  # of the factors that are left
-    return replace(objective, tasks=tasks.with_items(items), unit=unit, pulls=found.pulls)
+    return replace(
+        objective, tasks=tasks.with_items(items), unit=unit, warm_starts=found.warm_starts
+    )
 
 
 def _go_on(start: MarginalLikelihood, earlier: PriorFit) -> FitState:
@@ -161,7 +163,9 @@ def _go_on(start: MarginalLikelihood, earlier: PriorFit) -> FitState:
     assert isinstance(tasks, ItemEffects)
     assert items is not None
     unit = np.append(start.unit, np.full(items.n_factors, FIRST_UNIT))
-    objective = replace(start, tasks=tasks.with_items(items), unit=unit, pulls=earlier.pulls)
+    objective = replace(
+        start, tasks=tasks.with_items(items), unit=unit, warm_starts=earlier.warm_starts
+    )
     return FitState.first(objective, earlier.model)
 
 
@@ -174,7 +178,7 @@ def _alternate(
 ) -> PriorFit:
     """Learn users' prior given the items, and the items given users, in turns; J never rises."""
     is_whole = not objective.shape.has_directions
-    at = (visit_crowd if is_whole else _by_directions)(objective, objective.model)
+    at = (evaluate_model if is_whole else _by_directions)(objective, objective.model)
     trace, converged, stopped, pace = [at.value], False, False, StepLength()
     try:
         while not (converged or stopped) and len(trace) <= max_iter:
@@ -186,12 +190,12 @@ def _alternate(
                 objective, at = step_items(objective, at, _by_directions)
             trace.append(at.value)
             gain = before - at.value
-            converged = pace.is_even and gain <= tol * abs(at.value)
+            converged = pace.was_single and gain <= tol * abs(at.value)
             if callback is not None:
                 stopped = bool(callback(len(trace) - 1, at.value, gain))
     except KeyboardInterrupt:
         stopped = True
-    unsure = objective.covariance_of_mean(at.model, at.found)
+    unsure = objective.covariance_of_mean(at.model, at.moments)
     tasks = objective.tasks
     assert isinstance(tasks, ItemEffects)
     return PriorFit(
@@ -199,8 +203,8 @@ def _alternate(
         trace,
         converged and not stopped,
         stopped,
-        objective.pulls,
-        unsure=unsure,
+        objective.warm_starts,
+        mean_covariance=unsure,
         items=tasks.items,
     )
 

@@ -48,7 +48,7 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 # The largest second derivative of log(1 + exp).
-BEND = 0.25
+CURVATURE_BOUND = 0.25
 
 
 NOT_SHARED = (
@@ -180,7 +180,7 @@ class ItemRows(InMemoryResponses):
 
     @classmethod
     def of_labels(
-        cls, annotations: Annotations, coordinates: Design, bend: float = BEND
+        cls, annotations: Annotations, coordinates: Design, bend: float = CURVATURE_BOUND
     ) -> "ItemRows":
         """Group the labels by user, and keep which item each is about.
 
@@ -194,7 +194,7 @@ class ItemRows(InMemoryResponses):
         rows = replace(by_number, index=annotations.feature_rows[number])
         item = np.append(annotations.item_codes[number], -1)
         labels = LabelResponses.of_rows(rows, coordinates)
-        return cls(labels, RowItems(item, bend=bend), annotations.n_items)
+        return cls(labels, RowItems(item, curvature=bend), annotations.n_items)
 
     @property
     def items(self) -> ItemPosteriors:
@@ -210,7 +210,7 @@ class ItemRows(InMemoryResponses):
     @property
     def n_bytes(self) -> int:
         """What all blocks together take."""
-        size = self.labels.coordinates.size
+        size = self.labels.design.size
         return self.labels.n_bytes * (size + self.items.n_factors) // max(size, 1)
 
     @property
@@ -287,13 +287,13 @@ class ItemRows(InMemoryResponses):
             task = replace(task, weight=np.where(self.left_out[places], 0.0, task.weight))
         if not self.items.n_factors:
             return task
-        unsure = packed(self.items.unsure[of_block.items])
-        counted = self.items.share * self.row_items.bend_at(places) * task.weight
+        unsure = packed(self.items.factor_covariance[of_block.items])
+        counted = self.items.share * self.row_items.curvature_at(places) * task.weight
         held = unpacked(of_block.sums_of_items(counted, unsure), self.items.n_factors)
         own = signed(factors[of_block.item], places)
         columns = [task.rows.transpose(0, 2, 1), own.transpose(0, 2, 1)]
         rows = np.concatenate(columns, axis=1).transpose(0, 2, 1)
-        return replace(task, rows=rows, held=held)
+        return replace(task, rows=rows, precision=held)
 
 
 def _count(block: ResponseBlock, state: None, own: None) -> tuple[SparseItemSums, None]:  # noqa: ARG001
@@ -314,7 +314,7 @@ def of_new_users(annotations: Annotations, items: ItemPosteriors, bend: float) -
     variance is that of the difference between two items, on average over the set.
     """
     own = items_of(annotations, items)
-    doubt = own.doubt[annotations.item_codes]
+    doubt = own.effect_variance[annotations.item_codes]
     sets = annotations.choice_set_codes
     if sets is not None:
         size = np.bincount(sets)
@@ -329,4 +329,4 @@ def items_of(annotations: Annotations, items: ItemPosteriors) -> ItemPosteriors:
     """Return the posteriors of the items of annotations, in their order."""
     if annotations.has_items:
         return items.of(annotations.item_ids)
-    return items.nobody_knows(annotations.n_items)
+    return items.prior_of(annotations.n_items)

@@ -22,8 +22,8 @@ from likeminds.mixed_model.optimisers import (
     EvaluatedModel,
     ScoringStep,
     StepLength,
+    evaluate_model,
     step,
-    visit_crowd,
 )
 
 Measure = Callable[[MarginalLikelihood, PriorModel], EvaluatedModel]
@@ -51,16 +51,16 @@ def step_both(
 ) -> tuple[MarginalLikelihood, EvaluatedModel]:
     """Move Omega, items and the mean of users at once, or, if J rises, one after the other."""
     move, move_items = ScoringStep(objective, at), _ItemStep(objective, at)
-    pace = StepLength.even() if pace is None else pace
-    for share in dict.fromkeys((pace.stretch, 1.0)):
+    pace = StepLength.unextended() if pace is None else pace
+    for share in dict.fromkeys((pace.factor, 1.0)):
         items, model = move_items.to(share, move.to(share))
         moved = with_items(objective, items)
-        new = visit_crowd(moved, model)
+        new = evaluate_model(moved, model)
         if new.value <= at.value:
-            pace.took(share, at.value - new.value)
+            pace.record(share, at.value - new.value)
             return moved, new
-    objective, new = step_items(objective, step(objective, at), visit_crowd)
-    pace.took(0.0, at.value - new.value)
+    objective, new = step_items(objective, step(objective, at), evaluate_model)
+    pace.record(0.0, at.value - new.value)
     return objective, new
 
 
@@ -74,7 +74,7 @@ class _ItemStep:
     """A step from a model and the posteriors of the items."""
 
     def __init__(self, objective: MarginalLikelihood, at: EvaluatedModel) -> None:
-        tasks, found = objective.tasks, at.found
+        tasks, found = objective.tasks, at.moments
         assert isinstance(tasks, ItemEffects)
         assert isinstance(found, ItemEffectMoments)
         self._model, self._items, self._sums = at.model, tasks.items, found.sums
@@ -87,7 +87,7 @@ class _ItemStep:
         prior = at.model.prior
         crossed = (found.sums.crossed @ prior.inverse_root)[:, :free]
         of_mean = (prior.inverse_root.T @ found.first)[:free]
-        of_mean[:n_weights] -= at.model.ridge * objective.away(at.model)
+        of_mean[:n_weights] -= at.model.ridge * objective.mean_deviation(at.model)
         of_mean -= crossed.T @ (slope / known)
         values, axes = np.linalg.eigh(
             objective.information_about_mean(at.model, found)[:free, :free]
@@ -126,12 +126,14 @@ class _ItemStep:
             items,
             effects=effects,
             variance=variance,
-            doubt=1.0 / (self._sums.known + 1.0 / variance),
+            effect_variance=1.0 / (self._sums.known + 1.0 / variance),
         )
         prior = replace(model.prior, mean=mean)
         if items.n_factors:
-            unsure = items.unsure + whole * (self._unsure - items.unsure)
-            moved = replace(moved, factors=items.factors + share * self._turn, unsure=unsure)
+            unsure = items.factor_covariance + whole * (self._unsure - items.factor_covariance)
+            moved = replace(
+                moved, factors=items.factors + share * self._turn, factor_covariance=unsure
+            )
             moved, prior = in_units(moved, prior, self._labelled)
         return moved, replace(model, prior=prior)
 
@@ -156,7 +158,7 @@ def with_centred_factors(
     items, n_factors = tasks.items, objective.n_factors
     if not n_factors:
         return objective, at.model
-    average = (prior.root @ at.found.first)[-n_factors:] / at.found.n_users
+    average = (prior.root @ at.moments.first)[-n_factors:] / at.moments.n_users
     # The largest share of the mean in any mixture of the weights, whichever way factors are turned.
     spread = prior.covariance[-n_factors:, -n_factors:]
     # Weights whose mean is more than this share of their mean square, along it, are almost all of
@@ -164,12 +166,12 @@ def with_centred_factors(
     # them.
     if average @ np.linalg.solve(spread, average) <= 0.5:
         return objective, at.model
-    known = 1.0 / items.doubt - 1.0 / items.variance
+    known = 1.0 / items.effect_variance - 1.0 / items.variance
     variance = items.variance + float(average @ average)
     moved = replace(
         items,
         effects=items.effects + items.factors @ average,
-        doubt=1.0 / (known + 1.0 / variance),
+        effect_variance=1.0 / (known + 1.0 / variance),
         variance=variance,
     )
     centred = _centred(prior, average, is_whole=objective.shape.kind == FULL.kind)
@@ -197,14 +199,16 @@ def in_units(
     items: ItemPosteriors, prior: GaussianPrior, labelled: Bool
 ) -> tuple[ItemPosteriors, GaussianPrior]:
     """Measure factors in the units in which J is least; scores stay what they are."""
-    f, T = items.factors[labelled], items.unsure[labelled]
+    f, T = items.factors[labelled], items.factor_covariance[labelled]
     unit = np.sqrt((f**2).mean(axis=0) / items.share + np.einsum("jaa->a", T) / len(T))
     scaled = replace(
-        items, factors=items.factors / unit, unsure=items.unsure / unit[:, None] / unit
+        items,
+        factors=items.factors / unit,
+        factor_covariance=items.factor_covariance / unit[:, None] / unit,
     )
     # Items without labels keep their prior.
     scaled.factors[~labelled] = 0.0
-    scaled.unsure[~labelled] = np.eye(items.n_factors)
+    scaled.factor_covariance[~labelled] = np.eye(items.n_factors)
     residual = prior.residual.copy()
     residual[-items.n_factors :] *= unit
     return scaled, replace(prior, residual=residual)

@@ -61,7 +61,9 @@ def integrate_effects(
 def likely_effects(objective: MarginalLikelihood, model: PriorModel) -> Float:
     """Return the logarithm of L_j at every item's `points_of`."""
     found: SparseItemSums
-    found, _ = objective.tasks.map_reduce(_of_block, objective.terms(model), objective.pulls.own)
+    found, _ = objective.tasks.map_reduce(
+        _of_block, objective.terms(model), objective.warm_starts.own
+    )
     return np.hstack(found.whole)
 
 
@@ -85,20 +87,20 @@ def integrated(
     centre = float(mean.mean())
     effects, doubts = np.zeros(len(labelled)), np.full(len(labelled), variance)
     effects[labelled], doubts[labelled] = mean - centre, doubt
-    return replace(items, effects=effects, doubt=doubts, variance=variance), centre
+    return replace(items, effects=effects, effect_variance=doubts, variance=variance), centre
 
 
 def points_of(items: ItemPosteriors) -> Float:
     """Return where L_j is computed, shape (m, number of points)."""
-    return np.asarray(items.effects[:, None] + np.sqrt(items.doubt)[:, None] * _POINTS)
+    return np.asarray(items.effects[:, None] + np.sqrt(items.effect_variance)[:, None] * _POINTS)
 
 
 def _moments(
     items: ItemPosteriors, b: Float, likely: Float, variance: float
 ) -> tuple[Float, Float]:
     """Return mean and variance of every b_j, given log L_j at some points, and tau^2."""
-    known = np.maximum(1.0 / items.doubt - 1.0 / items.variance, 0.0)
-    pull = items.effects / items.doubt
+    known = np.maximum(1.0 / items.effect_variance - 1.0 / items.variance, 0.0)
+    pull = items.effects / items.effect_variance
     normal = 1.0 / (known + 1.0 / variance)
     mean, doubt = _sums(likely - 0.5 * b**2 / variance, b)
     about, spread = _sums(pull[:, None] * b - 0.5 * b**2 / normal[:, None], b)
@@ -128,11 +130,11 @@ def _of_block(
     # Of what a score is known by, the least share that is not from its own label.
     told = np.where(h > ROUNDING, np.minimum(1.0 - left / h, 1.0 - 1e-6), 0.0)
     variance = told / h / (1.0 - told)
-    others = likelihood.row_scores(mode.eta, task) - variance * mode.derivatives.pull
-    unit = np.append(np.sqrt(tasks.items.doubt), 0.0)[of_block.item]
+    others = likelihood.row_scores(mode.eta, task) - variance * mode.derivatives.residuals
+    unit = np.append(np.sqrt(tasks.items.effect_variance), 0.0)[of_block.item]
     unit = tasks.row_items.signed(unit, places)
     sums = []
     for point in _POINTS:
         cost = likelihood.each(others + point * unit, task.response, task.users[:, None], variance)
         sums.append(of_block.sums(-task.weight * cost))
-    return SparseItemSums(of_block.items, sums, len(tasks.items.effects)), mode.kept
+    return SparseItemSums(of_block.items, sums, len(tasks.items.effects)), mode.warm_start

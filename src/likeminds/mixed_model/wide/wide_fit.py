@@ -172,7 +172,7 @@ def few_coordinates(learned: PriorFit, rows: KernelRows, coordinates: Design) ->
 def in_few(learned: PriorFit, wide: Design, few: Design) -> PriorFit:
     """Return what was learned, in a few coordinates."""
     if few.basis is None:
-        return replace(learned, pulls=WarmStarts())
+        return replace(learned, warm_starts=WarmStarts())
     model = learned.model
     prior, n_weights = model.prior, wide.n_weights
     B = prior.loadings * prior.residual[:, None]
@@ -182,7 +182,9 @@ def in_few(learned: PriorFit, wide: Design, few: Design) -> PriorFit:
     narrow = GaussianPrior(
         mean, directions / residual[:, None], residual, beyond=float(prior.residual[0]) ** 2
     )
-    return replace(learned, model=replace(model, prior=narrow, centre=0.0), pulls=WarmStarts())
+    return replace(
+        learned, model=replace(model, prior=narrow, centre=0.0), warm_starts=WarmStarts()
+    )
 
 
 def with_doubt(
@@ -198,7 +200,12 @@ def with_doubt(
     total = float(spectrum.counts @ (1.0 / (spectrum.values + model.ridge)))
     inside = float(unsure.diagonal()[: few.n_weights].sum())
     beyond = max(total - inside, 0.0) / n_beyond if n_beyond else 0.0
-    return replace(learned, unsure=unsure, unsure_beyond=beyond, pulls=objective.pulls)
+    return replace(
+        learned,
+        mean_covariance=unsure,
+        mean_variance_beyond=beyond,
+        warm_starts=objective.warm_starts,
+    )
 
 
 def _covariance(items: FloatArray) -> Float:
@@ -243,7 +250,7 @@ def learn_wide(
         n_groups, criterion = count_directions(at)
     if n_groups:
         at = settle(with_directions(at, n_groups), at.spectrum)
-    exact = replace(at.objective, enough=min(at.objective.enough, EXACTER * tol))
+    exact = replace(at.objective, mode_tol=min(at.objective.mode_tol, EXACTER * tol))
     found = descend(exact, tol=tol, max_iter=max_iter, callback=callback)
     found = replace(found, n_groups=n_groups, criterion=criterion, shape=LOW_RANK)
     return found, at.spectrum
@@ -314,7 +321,7 @@ def _with_ridges(
     objective: WideMarginalLikelihood, found: RowMoments, spectrum: InformationSpectrum
 ) -> WideMarginalLikelihood:
     model = objective.model
-    away = objective.away(model)
+    away = objective.mean_deviation(model)
     ridge = spectrum.ridge(model.ridge, float(away @ away))
     B = objective.directions(model)[: objective.n_weights]
     # Labels tell the less of a direction, the less is known of where users are along it.
@@ -334,8 +341,10 @@ def with_directions(at: FittedWideModel, n: int) -> WideMarginalLikelihood:
     B[: objective.n_weights] = first_directions(model, at.found, n)
     prior = replace(prior, loadings=B / prior.residual[:, None])
     ridges = np.full(n, model.ridge)
-    pulls = objective.pulls.copy()
-    return replace(objective, model=replace(model, prior=prior), ridges=ridges, pulls=pulls)
+    warm_starts = objective.warm_starts.copy()
+    return replace(
+        objective, model=replace(model, prior=prior), ridges=ridges, warm_starts=warm_starts
+    )
 
 
 def count_directions(at: FittedWideModel) -> tuple[int, list[float]]:
@@ -381,4 +390,4 @@ class _WideFold:
 
 def _only(objective: WideMarginalLikelihood, chosen: Bool) -> WideMarginalLikelihood:
     rows = objective.rows.of_users(chosen)
-    return replace(objective, tasks=rows, pulls=WarmStarts())
+    return replace(objective, tasks=rows, warm_starts=WarmStarts())

@@ -97,10 +97,10 @@ class WideMarginalLikelihood(MarginalLikelihood):
             block.take(pulls)[..., 0] = -pull
             block.take(pulls)[..., 1:] = missing @ seen[..., 1:]
             found = _BlockDerivatives(objectives, _by_variance(block, missing), told, missing)
-            return found, mode.derivatives.pull
+            return found, mode.derivatives.residuals
 
-        answers = ThreadExecutor(rows.blocks).map(visit, self.terms(model), self.pulls.own)
-        found, self.pulls.own = map(list, zip(*answers, strict=True))
+        answers = ThreadExecutor(rows.blocks).map(visit, self.terms(model), self.warm_starts.own)
+        found, self.warm_starts.own = map(list, zip(*answers, strict=True))
         slope = np.zeros_like(along)
         slope[features] = rows.back(pulls)
         for block in rows.blocks:
@@ -134,7 +134,7 @@ class WideMarginalLikelihood(MarginalLikelihood):
     def _slope_in_rows(self, model: PriorModel, found: RowMoments) -> Float:
         prior, unit, features = model.prior, self.unit, slice(0, self.n_weights)
         mean = found.by_mean.copy()
-        mean[features] += model.ridge * self.away(model)
+        mean[features] += model.ridge * self.mean_deviation(model)
         B = self.directions(model)
         directions = found.by_directions + B / (unit[:, None] * FAR) ** 2
         directions[features] += self.ridges * B[features]
