@@ -39,7 +39,7 @@ def test_a_step_that_is_too_long_is_not_taken_and_the_next_ones_are_shorter():
     np.testing.assert_allclose(
         new.model.prior.covariance, whole.model.prior.covariance, rtol=1e-9, atol=1e-12
     )
-    assert pace.is_even
+    assert pace.was_single
     assert pace.factor == 1.0
 
 

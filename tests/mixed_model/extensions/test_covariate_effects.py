@@ -70,7 +70,7 @@ def crossed_problem():
         said,
         1e-9,
         factors=rng.normal(size=(12, 2)),
-        unsure=np.repeat(0.3 * np.eye(2)[None], 12, axis=0),
+        factor_covariance=np.repeat(0.3 * np.eye(2)[None], 12, axis=0),
     )
 
 

@@ -151,7 +151,7 @@ def test_new_items_join_by_comparisons_with_known_ones():
 def test_uncertain_items_lower_the_weight_of_new_users_choices():
     said = Annotations.from_choices(["zoe"] * 2, [[0, 1, 2], [3, 4]], [0, 3])
     doubt = np.array([0.1, 0.2, 0.6, 0.5, 0.3])
-    items = replace(ItemPosteriors.unknown(np.arange(5)), doubt=doubt)
+    items = replace(ItemPosteriors.unknown(np.arange(5)), effect_variance=doubt)
     found = of_new_users(said, items, 0.25)
     for shown in (doubt[:3], doubt[3:]):
         variance = np.mean([one + other for one, other in combinations(shown, 2)])

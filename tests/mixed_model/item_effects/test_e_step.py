@@ -21,7 +21,7 @@ def make_tasks(said, n_factors=2, seed=0):
         0.25,
         effects=rng.normal(size=said.n_items),
         factors=rng.normal(size=(said.n_items, n_factors)),
-        unsure=root @ root.transpose(0, 2, 1) + 0.1 * np.eye(n_factors),
+        factor_covariance=root @ root.transpose(0, 2, 1) + 0.1 * np.eye(n_factors),
         share=0.4,
     )
     prior = first_model(coordinates.size, coordinates.n_weights, LogisticLikelihood()).prior

@@ -26,7 +26,7 @@ def test_what_all_want_of_a_learned_feature_is_the_items_own():
         said,
         1e-6,
         factors=quality[:, None],
-        unsure=np.full((n_items, 1, 1), 1e-3),
+        factor_covariance=np.full((n_items, 1, 1), 1e-3),
     )
     model = first_model(coordinates.size, coordinates.n_weights, LogisticLikelihood())
     model = replace(model, prior=model.prior.with_coordinate(0.0, 2.0))
@@ -61,7 +61,7 @@ def test_what_all_want_is_the_items_own_whichever_way_factors_are_turned(angle):
         said,
         1e-6,
         factors=factors @ turn.T,
-        unsure=np.repeat(1e-3 * np.eye(2)[None], n_items, axis=0),
+        factor_covariance=np.repeat(1e-3 * np.eye(2)[None], n_items, axis=0),
     )
     model = first_model(coordinates.size, coordinates.n_weights, LogisticLikelihood())
     covariance = np.eye(3)

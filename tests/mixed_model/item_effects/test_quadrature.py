@@ -55,7 +55,7 @@ def test_moments_and_tau_are_those_of_many_points():
     everywhere = log_likely(np.tile(GRID, (80, 1)))
     mean, doubt, _ = on_a_grid(everywhere, 1.0)
     items = replace(ItemPosteriors.unknown(np.arange(81), 1.0), effects=np.append(mean, 0.0))
-    items = replace(items, doubt=np.append(doubt, 1.0))
+    items = replace(items, effect_variance=np.append(doubt, 1.0))
     labelled = np.arange(81) < 80
     found = items
     for _ in range(3):  # points are chosen anew, as tau grows
@@ -81,7 +81,7 @@ def test_unanimous_labels_do_not_let_tau_grow_for_ever():
 def test_one_label_tells_little_however_small_tau_is():
     said, doubt = np.tile([1.0, -1.0], 20), np.full(40, 1.0 / (0.25 + 1.0 / 4e-4))
     items = ItemPosteriors.unknown(np.arange(40), 4e-4)
-    items = replace(items, effects=0.5 * said * doubt, doubt=doubt)  # by Laplace's method
+    items = replace(items, effects=0.5 * said * doubt, effect_variance=doubt)  # by Laplace's method
     likely = -np.logaddexp(0.0, -points_of(items) * said[:, None])
     found, _ = integrated(items, likely, np.ones(40, dtype=bool), (1e-4, 1e-4))
     np.testing.assert_allclose(1.0 / found.effect_variance - 1e4, 0.25, rtol=0.02)
@@ -93,7 +93,7 @@ def test_people_are_integrated_out_without_the_label_itself(graded):
     if graded:
         said = said._with(grades=said.labels + (np.arange(len(said)) % 2.0))
     tasks, coordinates = tasks_with_items(
-        said, 0.8, effects=0.5 * b[said.item_ids], doubt=np.full(6, 0.4)
+        said, 0.8, effects=0.5 * b[said.item_ids], effect_variance=np.full(6, 0.4)
     )
     items = tasks.items
     likelihood = (
@@ -102,7 +102,7 @@ def test_people_are_integrated_out_without_the_label_itself(graded):
         else LogisticLikelihood()
     )
     model = first_model(coordinates.size, coordinates.n_weights, likelihood)
-    objective = ItemMarginalLikelihood(tasks, 0, model, model.prior.residual, enough=1e-12)
+    objective = ItemMarginalLikelihood(tasks, 0, model, model.prior.residual, mode_tol=1e-12)
     naive, variance = np.zeros((6, 9)), model.prior.covariance[0, 0]
     said_of = (said.grades if graded else said.labels).astype(float)
     step = 1e-4
