@@ -270,7 +270,7 @@ def test_covariates_move_thresholds_if_features_describe_items_only(tmp_path):
     )
     # The fit is that without features: users do not weigh them.
     assert ranker.objective_ == pytest.approx(bare.objective_)
-    effects, without = ranker.prior_.traits, bare.prior_.traits
+    effects, without = ranker.prior_.covariate_effects, bare.prior_.covariate_effects
     np.testing.assert_array_equal(effects.slopes[:-1], 0.0)
     np.testing.assert_allclose(effects.slopes[-1:], without.slopes, rtol=1e-6)
     np.testing.assert_allclose(effects.unsure[-1:, -1:], without.unsure, rtol=1e-6)
