@@ -3,6 +3,7 @@
 import os
 import secrets
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -213,7 +214,7 @@ def _scratch_name(name: str) -> str:
 
 def _open_scratch(scratch: Path, mode: int) -> int:
     """Return the descriptor of a new file: an unnamed one (O_TMPFILE), else one of this name."""
-    if hasattr(os, "O_TMPFILE") and _OPEN_FILES.is_dir():
+    if sys.platform == "linux" and _OPEN_FILES.is_dir():
         with suppress(OSError):  # not every file system has them
             return os.open(scratch.parent, os.O_TMPFILE | os.O_WRONLY, mode)
     new = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
@@ -234,7 +235,7 @@ def _give_name(descriptor: int, scratch: Path) -> None:
 
 def _make_alike(scratch: Path, before: os.stat_result) -> None:
     """Set the mode of the file before, and its owner and group as far as allowed."""
-    if hasattr(os, "chown"):
+    if sys.platform != "win32":
         for owner in (before.st_uid, -1):
             with suppress(PermissionError):
                 os.chown(scratch, owner, before.st_gid)

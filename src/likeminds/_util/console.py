@@ -11,7 +11,15 @@ from time import perf_counter
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+)
 from rich.segment import Segment
 from rich.text import Text
 
@@ -74,7 +82,7 @@ class _Bar(Progress):
         super().__init__(*columns, **options)
         self._piped, self._last_line = piped, self.get_time()
 
-    def update(self, task_id: Any, *, share: float | None = None, **change: Any) -> None:
+    def update(self, task_id: TaskID, *, share: float | None = None, **change: Any) -> None:
         task = self._tasks[task_id]
         if change.get("completed", task.completed) < task.completed:  # the next phase of the job
             self.reset(task_id)

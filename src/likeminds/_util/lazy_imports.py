@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.util import LazyLoader, find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["LazyModule", "load_later", "nw", "pa", "require"]
+__all__ = ["LazyModule", "compute", "csv", "load_later", "nw", "pa", "parquet", "require"]
 
 
 class LazyModule:
@@ -28,8 +28,11 @@ class LazyModule:
 if TYPE_CHECKING:
     import narwhals as nw
     import pyarrow as pa
+    from pyarrow import compute, csv, parquet
 else:
     nw, pa = LazyModule("narwhals"), LazyModule("pyarrow")
+    compute, csv = LazyModule("pyarrow.compute"), LazyModule("pyarrow.csv")
+    parquet = LazyModule("pyarrow.parquet")
 
 
 def load_later(*names: str) -> None:

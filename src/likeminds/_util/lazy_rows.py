@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from likeminds._util.array_types import Index
 
@@ -66,11 +66,13 @@ class LazyRows(NDArrayOperatorsMixin, ABC):
         for start in range(0, len(self), _ROWS_AT_ONCE):
             yield from self.read(start, min(start + _ROWS_AT_ONCE, len(self)))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         found = self.read(0, len(self))
         return found if dtype is None else found.astype(dtype, copy=False)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: object, **named: object
+    ) -> Any:
         if "out" in named:
             return NotImplemented
         plain = [np.asarray(one) if isinstance(one, LazyRows) else one for one in inputs]

@@ -207,7 +207,7 @@ class SumTuple:
 
     parts: list[Any]
 
-    def __init__(self, *parts: Any) -> None:
+    def __init__(self, *parts: object) -> None:
         self.parts = list(parts)
 
     def __iadd__(self, other: "SumTuple") -> "SumTuple":

@@ -172,7 +172,9 @@ def put_together(state: S, arrays: list[Any]) -> S:
     return whole
 
 
-def _changed(value: Any, change: Callable[[object, bool], object], of_users: bool = False) -> Any:
+def _changed(
+    value: object, change: Callable[[object, bool], object], of_users: bool = False
+) -> Any:
     """Change the parts of a state; ``change`` gets each part and whether it is one of users."""
     new = change(value, of_users)
     if new is not value:

@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +24,15 @@ R = TypeVar("R")
 # do not pile up.
 _AHEAD = 8
 
-_own = threading.local()
+
+class _ThreadState(threading.local):
+    """Whether a thread is one of the pool, and its scratch array."""
+
+    is_of_pool = False
+    array: Float = np.empty(0)
+
+
+_own = _ThreadState()
 
 
 class _Limit:
@@ -81,7 +90,7 @@ def in_threads(work: Callable[[T], R], blocks: Iterable[T]) -> Iterator[R]:
         yield from map(work, first)
         return
     with one_blas_thread():
-        if n_cores() < 2 or getattr(_own, "is_of_pool", False):
+        if n_cores() < 2 or _own.is_of_pool:
             yield from map(work, chain(first, blocks))
         else:
             yield from _in_pool(_pool(), work, chain(first, blocks))
@@ -105,7 +114,7 @@ def _in_pool(pool: ThreadPoolExecutor, work: Callable[[T], R], blocks: Iterable[
 @contextmanager
 def in_this_thread() -> Iterator[None]:
     """Do all work in this thread: the others have blocks of their own."""
-    before = getattr(_own, "is_of_pool", False)
+    before = _own.is_of_pool
     _own.is_of_pool = True
     try:
         yield
@@ -119,15 +128,14 @@ def scratch(shape: tuple[int, ...]) -> Float:
     Allocating large temporaries costs more than filling them.
     """
     size = math.prod(shape)
-    if not hasattr(_own, "array") or _own.array.size < size:
+    if _own.array.size < size:
         _own.array = np.empty(size)
-    array: Float = _own.array[:size].reshape(shape)
-    return array
+    return _own.array[:size].reshape(shape)
 
 
 def n_cores() -> int:
     """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
+    if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
@@ -151,5 +159,5 @@ def _start_anew() -> None:
     _pool.cache_clear()
 
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(after_in_child=_start_anew)

@@ -323,16 +323,16 @@ class CodedLabels:
         return order[offsets[code] : offsets[code + 1]]
 
     @classmethod
-    def _of(cls, **columns: Any) -> Self:
+    def _of(cls, **columns: object) -> Self:
         """Return labels that are coded and checked already; what is left out is None."""
         made = object.__new__(cls)
         made._store(**(dict.fromkeys(field.name for field in fields(cls)) | columns))
         return made
 
-    def _with(self, **changes: Any) -> Self:
+    def _with(self, **changes: object) -> Self:
         return self._of(**(self.__getstate__() | changes))
 
-    def _store(self, **values: Any) -> None:
+    def _store(self, **values: object) -> None:
         self.__dict__.update({name: checks.read_only(value) for name, value in values.items()})
 
     # Without cached properties; arrays are read-only again once the state is set.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from likeminds._util.array_types import IdArray, Index
+from likeminds._util.array_types import IdArray, Index, SupportsArray
 from likeminds._util.checks import listing
 from likeminds._util.lazy_rows import LazyIds
 
@@ -147,7 +147,7 @@ def _to_array(ids: Iterable[Hashable], name: str) -> IdArray:
     # An array-like with its own conversion (a data frame's column) knows best. A plain
     # list is taken object by object when numpy would merge kinds ([1, "a"] -> text) or
     # read tuples as a second dimension.
-    if hasattr(ids, "__array__"):
+    if isinstance(ids, SupportsArray):
         return np.asarray(ids)
     values = list(ids)
     kinds = {type(value) for value in values}

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from likeminds.storage.user_files import (
 MAIN = "model.likeminds"
 _PEOPLE = "people-*.safetensors"
 _LOCK = ".lock"
+
+M = TypeVar("M", bound=ReadableModel)
 
 
 @dataclass
@@ -104,8 +106,8 @@ def _refuse_other_folder(path: Path) -> None:
         )
 
 
-def write_apart(model: Ranker, folder: UserFolder, users_per_file: int) -> Any:
-    """Write the people of a ranker to files; return a copy that reads them from there."""
+def write_apart(model: Ranker, folder: UserFolder, users_per_file: int) -> Ranker:
+    """Write the users of a ranker to files; return a copy that reads them from there."""
     users, arrays = model.users_, arrays_of_users(model)
     written = []
     for number, start in enumerate(range(0, len(users), users_per_file)):
@@ -115,8 +117,8 @@ def write_apart(model: Ranker, folder: UserFolder, users_per_file: int) -> Any:
     return with_users_in(model, folder.path, written)
 
 
-def with_users_in(model: Ranker, folder: Path, written: Sequence[WrittenFile]) -> Any:
-    """Return a copy of a ranker whose people are in files that were written."""
+def with_users_in(model: Ranker, folder: Path, written: Sequence[WrittenFile]) -> Ranker:
+    """Return a copy of a ranker whose users are in files that were written."""
     hashes, order = id_arrays.index_of(np.concatenate([one.hashes for one in written]))
     files = UserFiles(folder, [one.file for one in written], hashes, order)
     forms = joint_forms(written)
@@ -137,7 +139,7 @@ def joint_forms(written: Sequence[WrittenFile]) -> dict[str, tuple[str, tuple[in
     return first
 
 
-def _replaced(model: Any, stored: dict[str, LazyRows]) -> Any:
+def _replaced(model: M, stored: dict[str, LazyRows]) -> M:
     """Return a copy of a ranker with its people elsewhere; so are those of a search's best."""
     changed = copy(model)
     for name, rows in stored.items():

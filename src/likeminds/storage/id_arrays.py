@@ -89,12 +89,12 @@ def _mark(one: Hashable) -> str:
     return f"n{int(number)}" if isinstance(number, bool | int) else f"n{number!r}"
 
 
-def tag(value: Any) -> Any:
+def tag(value: object) -> object:
     """Return an id as JSON has it."""
     # JSON has no tuples; a list can only be one, because lists are no ids.
     return [tag(part) for part in value] if isinstance(value, tuple) else value
 
 
-def untag(value: Any) -> Any:
+def untag(value: object) -> object:
     """Return an id from what JSON has of it."""
     return tuple(untag(part) for part in value) if isinstance(value, list) else value

@@ -136,7 +136,7 @@ class Contents:
                 self._nodes = dict(islice(self._nodes.items(), n_nodes))
         return {"model": {"class": kind, "parameters": parameters, "fitted": fitted}}
 
-    def of(self, value: Any, name: str) -> Any:  # noqa: C901, PLR0911 - one for each kind of value
+    def of(self, value: object, name: str) -> Any:  # noqa: C901, PLR0911 - one for each kind of value
         """Return the node of a value; ``name`` is what its array would be called."""
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
             value = value.item()
@@ -182,7 +182,7 @@ class Contents:
         shape = [int(size) for size in value.shape[1:]]
         return {"people": {"name": value.name, "dtype": value.dtype.str, "shape": shape}}
 
-    def _of_data(self, value: Any, name: str) -> dict[str, Any]:
+    def _of_data(self, value: object, name: str) -> dict[str, Any]:
         parts = {
             stored: self.of(getattr(value, field), f"{name}/{stored}")
             for stored, field in _fields_by_stored_name(type(value)).items()
@@ -190,14 +190,14 @@ class Contents:
         return {"data": {"class": _STORED_NAMES[type(value)], "fields": parts}}
 
 
-def _fields_by_stored_name(kind: Any) -> dict[str, str]:
+def _fields_by_stored_name(kind: type[Any]) -> dict[str, str]:
     """Return the fields of a class by their names in files, which outlive those in Python."""
     names = {field.metadata.get("stored", field.name): field.name for field in fields(kind)}
     names.pop(False, None)
     return names
 
 
-def model_from(node: Any, file: ArrayFile) -> Ranker | AttributeModel:
+def model_from(node: dict[str, Any], file: ArrayFile) -> Ranker | AttributeModel:
     """Return a model; its arrays and data are read lazily."""
     described = node["model"]
     kind = STORED_CLASSES.get(described["class"])
@@ -231,7 +231,7 @@ def refuse_not_finite(fitted: Mapping[str, Any], file: ArrayFile, *, nested: boo
         raise file.not_finite(name)
 
 
-def _read_fitted(key: str, node: Any, file: ArrayFile) -> Any:
+def _read_fitted(key: str, node: object, file: ArrayFile) -> Any:
     with file.errors_of_content():
         if not file.is_whole:  # else everything was checked when the file was read
             refuse_not_finite({key: node}, file, nested=False)
@@ -248,7 +248,7 @@ def first_not_finite(
     return None
 
 
-def _is_finite(node: Any, array: Callable[[str], NDArray[Any]], nested: bool) -> bool:
+def _is_finite(node: object, array: Callable[[str], NDArray[Any]], nested: bool) -> bool:
     if not isinstance(node, dict):
         plain = not isinstance(node, float) or math.isfinite(node)
         parts = node if isinstance(node, list) else []
@@ -266,7 +266,7 @@ def _is_finite(node: Any, array: Callable[[str], NDArray[Any]], nested: bool) ->
     return kind != "float" and _is_finite(inside, array, nested)
 
 
-def value_from(node: Any, file: ArrayFile) -> Any:
+def value_from(node: object, file: ArrayFile) -> Any:
     """Return the value that a node stands for."""
     if isinstance(node, list):
         return [value_from(part, file) for part in node]
@@ -275,12 +275,12 @@ def value_from(node: Any, file: ArrayFile) -> Any:
     return _READERS[next(iter(node), "")](node, file)
 
 
-def _array_from(node: Any, file: ArrayFile) -> Any:
+def _array_from(node: dict[str, Any], file: ArrayFile) -> NDArray[Any]:
     array = file.array(node["array"])
     return array.view(node["as"]) if "as" in node else array
 
 
-def _users_from(node: Any, file: ArrayFile) -> Any:
+def _users_from(node: dict[str, Any], file: ArrayFile) -> StoredRows:
     if file.users is None:
         raise ValueError("it does not say where its people are")
     form = node["people"]
@@ -288,7 +288,7 @@ def _users_from(node: Any, file: ArrayFile) -> Any:
     return kind(file.users, form["name"], form["dtype"], form["shape"])
 
 
-def _data_from(node: Any, file: ArrayFile) -> Any:
+def _data_from(node: dict[str, Any], file: ArrayFile) -> Any:
     kind = STORED_CLASSES[node["data"]["class"]]
     names = _fields_by_stored_name(kind)
     parts = {names[key]: value_from(part, file) for key, part in node["data"]["fields"].items()}
@@ -299,7 +299,7 @@ def _data_from(node: Any, file: ArrayFile) -> Any:
     return annotations
 
 
-_READERS: dict[str, Callable[[Any, ArrayFile], Any]] = {
+_READERS: dict[str, Callable[[dict[str, Any], ArrayFile], Any]] = {
     "array": _array_from,
     "people": _users_from,
     "ids": lambda node, file: file.made(node["ids"], ids_from_bytes),

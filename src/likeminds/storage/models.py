@@ -23,7 +23,7 @@ from likeminds._util.atomic_files import FileChangedError, FileVersion, place_fo
 from likeminds._version import __version__
 from likeminds.data.annotations import Annotations
 from likeminds.data.fingerprints import fingerprint
-from likeminds.rankers.capabilities import Capability, ReadableModel
+from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.rankers.ranker import Ranker
 from likeminds.storage.folders import UserFolder, has_main, main_file, open_folder, write_apart
@@ -174,7 +174,7 @@ def _asked_per_file(asked: int | None, target: Path) -> int:
     return asked
 
 
-def refuse_apart(model: Any) -> None:
+def refuse_apart(model: object) -> None:
     """Refuse a model whose people cannot be in files of their own."""
     if not isinstance(model, Ranker):
         raise TypeError(
@@ -328,7 +328,7 @@ def _known_data(ranker: Ranker, data: Annotations | None) -> dict[str, str]:
     return {} if known is None else {"fingerprint_": known}
 
 
-def _make_card(model: ReadableModel, tree: dict[str, Any]) -> dict[str, Any]:
+def _make_card(model: Ranker | AttributeModel, tree: dict[str, Any]) -> dict[str, Any]:
     """Return the card of a model: see `read_card`."""
     card = {
         "format": FORMAT,
@@ -351,7 +351,7 @@ def _make_card(model: ReadableModel, tree: dict[str, Any]) -> dict[str, Any]:
     return card
 
 
-def _summary(ranker: Any, known: str | None, listed: int) -> dict[str, Any]:
+def _summary(ranker: Ranker, known: str | None, listed: int) -> dict[str, Any]:
     parameters, scale = ranker.get_params(), ranker.scale_
     reading = ranker.label_reading_
     standardize = parameters.get("standardize", parameters.get("ranker__standardize"))
@@ -370,7 +370,7 @@ def _summary(ranker: Any, known: str | None, listed: int) -> dict[str, Any]:
     }
 
 
-def _readable(value: Any) -> Any:
+def _readable(value: object) -> Any:
     """Return a value in strict JSON: NaN and infinity as texts; refuse objects of other types."""
     if isinstance(value, Mapping):
         if set(value) == {"model"}:

@@ -7,10 +7,10 @@ pickled. MLflow is optional (``pip install 'likeminds[mlflow]'``).
 import tempfile
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from likeminds._util.array_types import Float
 from likeminds._util.lazy_imports import require
 from likeminds._version import __version__
 from likeminds.data.column_roles import as_frame, find_column
@@ -21,7 +21,7 @@ from likeminds.storage.models import load, save
 _FILE = "model.likeminds"
 
 
-def save_pyfunc(ranker: Ranker, path: str | PathLike[str], **options: Any) -> Path:
+def save_pyfunc(ranker: Ranker, path: str | PathLike[str], **options: object) -> Path:
     """Write a ranker as a model of MLflow.
 
     Parameters
@@ -65,10 +65,10 @@ class PyfuncRanker:
         A fitted one.
     """
 
-    def __init__(self, ranker: Any) -> None:
+    def __init__(self, ranker: Ranker) -> None:
         self.ranker = ranker
 
-    def predict(self, model_input: Any, params: Any = None) -> Any:
+    def predict(self, model_input: object, params: object = None) -> Float:
         """Score each row of a data frame for its person."""
         del params
         frame = as_frame(model_input)

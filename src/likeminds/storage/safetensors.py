@@ -15,6 +15,7 @@ import json
 import math
 import mmap
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -147,7 +148,7 @@ class ArrayFile:
 
     def let_go(self) -> None:
         """Hold nothing of a mapped file in memory: what is asked for again is read again."""
-        if isinstance(self._content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        if sys.platform == "linux" and isinstance(self._content, mmap.mmap):
             self._content.madvise(mmap.MADV_DONTNEED)
 
     def check_unchanged(self) -> None:
@@ -248,7 +249,7 @@ def parse(text: str | bytes) -> Any:
     return value
 
 
-def _refuse_deep(value: Any, levels: int) -> None:
+def _refuse_deep(value: object, levels: int) -> None:
     if not isinstance(value, dict | list):
         return
     if not levels:

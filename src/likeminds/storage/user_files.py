@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from likeminds._util.array_types import IdArray, Index
 from likeminds._util.lazy_rows import LazyIds, LazyRows
+from likeminds.rankers.capabilities import ReadableModel
 from likeminds.storage import id_arrays as written_ids
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, all_finite, write_arrays
 
@@ -253,7 +254,7 @@ class PlacesById(Mapping[Hashable, int]):
         return len(self._ids)
 
 
-def people_of(model: Any) -> UserFiles | None:
+def people_of(model: ReadableModel) -> UserFiles | None:
     """Return the files that a ranker's people are in; None where it has them itself."""
     users = model.users_ if USERS in model._fitted_names() else None
     return users.files if isinstance(users, StoredIds) else None

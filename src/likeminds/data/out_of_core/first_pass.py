@@ -2,22 +2,20 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing
-from likeminds.data.column_roles import as_frame, default_verb, read_values
+from likeminds._util.lazy_imports import compute, pa
+from likeminds.data.column_roles import Frame, as_frame, default_verb, read_values
 from likeminds.data.feature_columns import LinkedFeatures, link_features
 from likeminds.data.grades import ParsedLabels, divide_evenly, read_answers
 from likeminds.data.identifiers import encode
 from likeminds.data.label_parsing import LabelReading, passes_among
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
 from likeminds.data.tables import find_roles, ordered_categories, read_items
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # More different labels than this are no labels but measurements.
 _MOST_LABELS = 1 << 20
@@ -40,8 +38,6 @@ class DistinctValues:
 
     def look_up(self, column: "pa.ChunkedArray") -> Index:
         """Return the code of each row of a column."""
-        from pyarrow import compute  # noqa: PLC0415 - keeps the import of likeminds light
-
         places = compute.index_in(_plain(column), value_set=self.values)
         if places.null_count:
             raise ValueError("The files were changed while they were read: start again.")
@@ -147,7 +143,7 @@ def _with_items(
 
 
 def _read_labels(
-    values: IdArray, counts: Index, name: str, options: Mapping[str, Any], head: Any
+    values: IdArray, counts: Index, name: str, options: Mapping[str, Any], head: Frame
 ) -> tuple[ParsedLabels, bool]:
     """Return how each of the distinct labels is read, and whether a user's median divides them."""
     how = {key: options.get(key) for key in ("positive", "threshold", "grades")}
@@ -174,9 +170,10 @@ def read_counted_labels(
     values: Sequence[Hashable] | IdArray,
     counts: Index,
     *,
+    positive: Hashable | None = None,
     threshold: float | str | None = None,
+    grades: bool | Sequence[Hashable] | None = None,
     known: LabelReading | None = None,
-    **how: Any,
 ) -> ParsedLabels:
     """Read distinct labels, given how often each occurs: see `read_answers`.
 
@@ -184,7 +181,9 @@ def read_counted_labels(
     threshold, each label stands for itself: users' labels have to be together for that.
     """
     within = [np.arange(len(values))] if threshold == "median" else ()
-    answers = read_answers(values, threshold=threshold, known=known, within=within, **how)
+    answers = read_answers(
+        values, positive=positive, threshold=threshold, grades=grades, known=known, within=within
+    )
     if answers.grades is None or known is not None or answers.reading is None:
         return answers
     cut = divide_evenly(answers.grades, counts)
@@ -216,8 +215,6 @@ class _ValueCounter:
 
     def add(self, piece: TablePart) -> None:
         """Count the values of a piece; refuse gaps."""
-        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
         column = _plain(piece.table.column(self.name))
         with piece.blamed():
             _refuse_gaps(column, self.name)
@@ -229,16 +226,12 @@ class _ValueCounter:
             self._settle()
 
     def _settle(self) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
         total = pa.concat_tables(self.waiting).group_by("value").aggregate([("count", "sum")])
         total = total.select(["value", "count_sum"]).rename_columns(["value", "count"])
         self.waiting, self.n_waiting = [total.combine_chunks()], len(total)
 
     def ids(self) -> tuple[IdArray, DistinctValues]:
         """Return each value once, as ids are read from any table, and as the files have it."""
-        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
         self._settle()
         # Threads count the values, in an order that depends on their timing.
         table = self.waiting[0].sort_by("value")
@@ -249,17 +242,12 @@ class _ValueCounter:
 
 def _plain(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
     """Return a column of categories as one of their values."""
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
     return column
 
 
 def _refuse_gaps(column: "pa.ChunkedArray", name: str) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-    from pyarrow import compute  # noqa: PLC0415
-
     gaps = compute.is_null(column, nan_is_null=True)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         gaps = compute.or_(gaps, compute.fill_null(compute.equal(column, ""), True))

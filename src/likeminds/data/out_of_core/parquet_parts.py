@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from likeminds._util.atomic_files import FileChangedError, readable
 from likeminds._util.checks import listing
+from likeminds._util.lazy_imports import pa, parquet
 from likeminds.data.sources.files import Texts, csv_batches, csv_shape, no_texts
 from likeminds.data.sources.table_reader import spread
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     Types = dict[str, pa.DataType]  # by column
 
 _CSV = (".csv", ".csv.gz")
@@ -129,8 +128,6 @@ class ParquetParts:
 
     def _as_typed(self, batch: "pa.RecordBatch") -> "pa.Table":
         """Return a batch as a table whose columns have the types of all files."""
-        import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
         table = pa.Table.from_batches([batch])
         for place, field in enumerate(table.schema):
             if field.type != self.types[field.name]:
@@ -180,8 +177,6 @@ def _batches(
     file: Path, types: "Types", columns: Sequence[str], n_rows: int
 ) -> "Iterator[Iterable[pa.RecordBatch]]":
     """Open a file that is read some rows at a time."""
-    from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
-
     if is_csv(file):
         with csv_batches(file, types) as found:
             yield (
@@ -200,8 +195,6 @@ def is_csv(file: str | PathLike[str]) -> bool:
 
 
 def _shape_of(file: Path, texts: Texts) -> "tuple[Types, int]":
-    from pyarrow import parquet  # noqa: PLC0415 - keeps the import of likeminds light
-
     if is_csv(file):
         with _readable(file):
             return csv_shape(file, texts)
@@ -230,8 +223,6 @@ def _difference(before: Stamp, now: Stamp) -> str:
 
 @contextmanager
 def _readable(file: Path) -> Iterator[None]:
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -259,8 +250,6 @@ def _common_type(first: "pa.DataType", second: "pa.DataType", is_id: bool) -> "p
     >>> _common_type(pa.int64(), pa.string(), True), _common_type(pa.int64(), pa.string(), False)
     (DataType(string), None)
     """
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     if first == second:
         return first
     plain = [_plain_type(kind) for kind in (first, second)]
@@ -275,8 +264,6 @@ def _common_type(first: "pa.DataType", second: "pa.DataType", is_id: bool) -> "p
 
 
 def _plain_type(kind: "pa.DataType") -> "pa.DataType":
-    import pyarrow as pa  # noqa: PLC0415 - keeps the import of likeminds light
-
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.string() if pa.types.is_large_string(kind) else kind
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
+from datetime import date, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -201,7 +202,7 @@ def _value(value: object) -> object:
     if isinstance(value, Decimal):
         return float(value)
     known = value is None or isinstance(value, bool | int | float | str | bytes | list | tuple)
-    return value if known or hasattr(value, "isoformat") else str(value)
+    return value if known or isinstance(value, date | time) else str(value)
 
 
 def _plain(table: "pa.Table") -> "pa.Table":

@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
 from likeminds._util.atomic_files import readable
-from likeminds._util.lazy_imports import LazyModule, pa
-
-compute: Any = LazyModule("pyarrow.compute")
-csv: Any = LazyModule("pyarrow.csv")
-parquet: Any = LazyModule("pyarrow.parquet")
+from likeminds._util.lazy_imports import compute, csv, pa, parquet
 
 # Says, by the names of all columns, which of them hold texts even where these look like numbers.
 Texts = Callable[[Sequence[str]], Collection[str]]

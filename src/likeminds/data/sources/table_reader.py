@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.atomic_files import readable
-from likeminds._util.lazy_imports import LazyModule, pa
+from likeminds._util.lazy_imports import compute, pa
 from likeminds.data.sources import databases, files
-
-compute: Any = LazyModule("pyarrow.compute")
 
 SOURCES = (
     "a .csv, .parquet, .arrow (.feather), .npy or .npz file, - for CSV on standard input, or a "

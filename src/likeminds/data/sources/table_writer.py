@@ -10,12 +10,13 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from likeminds._util.atomic_files import place_for, write_whole
-from likeminds._util.lazy_imports import LazyModule, pa
+from likeminds._util.lazy_imports import pa, parquet
+from likeminds._util.lazy_rows import LazyRows
 from likeminds._util.text_format import visible
 from likeminds.data.sources.files import MISSING
-
-parquet: Any = LazyModule("pyarrow.parquet")
 
 # What ends a field or a line, and spaces at the ends, which some readers take away.
 _TO_QUOTE = re.compile(r'[",\r\n]|^\s|\s$')
@@ -62,7 +63,7 @@ def plain(value: object) -> object:
     """Return what JSON can hold: no NaN, no infinity, nothing of NumPy's."""
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
-    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
+    if isinstance(value, np.ndarray | np.generic | LazyRows):
         return plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
