@@ -1,7 +1,6 @@
-"""Alternating Newton steps of a logistic matrix factorisation, many small problems at once."""
+"""Logistic matrix factorisation by Newton steps that alternate between users and items."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -10,256 +9,171 @@ from sklearn.utils.extmath import randomized_svd
 
 from likeminds._util.array_types import Float, Index
 from likeminds.data.annotations import Annotations
+from likeminds.mixed_model.numerics import damped_newton
 from likeminds.solvers.solver import Callback
 
-# People (or items) whose small problems are solved at once.
-_AT_ONCE = 8192
-# How often a Newton step that made things worse is halved before it is given up.
-_HALVINGS = 12
+# Users (or items) whose small problems are solved as one batch.
+_BATCH = 8192
 
 
 @dataclass(frozen=True)
-class SparseVotes:
-    """Labels in compressed rows by user and by item; ``order`` maps the latter to the former."""
+class SparseLabels:
+    """Labels and weights in compressed rows, by user or by item; repeated labels all count."""
 
-    by_user: csr_array
-    by_item: csr_array
-    order: Index
+    indices: Index
+    indptr: Index
+    shape: tuple[int, int]
     label: Float
     weight: Float
 
     @classmethod
-    def of(cls, said: Annotations, item: Index, n_items: int) -> "SparseVotes":
-        """Sort the labels both ways; several of one item by one person all count."""
-        weight = np.ones(len(said)) if said.weights is None else np.asarray(said.weights)
-        person = said.user_codes
-        ours = np.lexsort((item, person))
-        theirs = np.lexsort((person[ours], item[ours]))
-        return cls(
-            _pointers(person[ours], item[ours], (said.n_users, n_items)),
-            _pointers(item[ours][theirs], person[ours][theirs], (n_items, said.n_users)),
-            theirs,
-            said.labels[ours].astype(np.float64),
-            weight[ours].astype(np.float64),
-        )
+    def of(
+        cls, rows: Index, columns: Index, shape: tuple[int, int], label: Float, weight: Float
+    ) -> "SparseLabels":
+        """Sort the labels by row, then by column."""
+        order = np.lexsort((columns, rows))
+        indptr = np.append(0, np.cumsum(np.bincount(rows, minlength=shape[0])))
+        return cls(columns[order], indptr, shape, label[order], weight[order])
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """How many people and items there are."""
-        n_users, n_items = self.by_user.shape
-        return n_users, n_items
+    def rows(self) -> Index:
+        """The row of each label."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
+    def matrix(self, values: Float) -> csr_array:
+        """Return a sparse matrix with a value for each label."""
+        return csr_array((values, self.indices, self.indptr), shape=self.shape)
 
-def _pointers(rows: Index, columns: Index, shape: tuple[int, int]) -> csr_array:
-    begin = np.append(0, np.cumsum(np.bincount(rows, minlength=shape[0])))
-    return csr_array((np.ones(len(rows)), columns, begin), shape=shape)
+    def batch(self, start: int, stop: int) -> "SparseLabels":
+        """Return the labels of some rows."""
+        part = slice(self.indptr[start], self.indptr[stop])
+        indptr = self.indptr[start : stop + 1] - self.indptr[start]
+        shape = (stop - start, self.shape[1])
+        return SparseLabels(self.indices[part], indptr, shape, self.label[part], self.weight[part])
 
 
 @dataclass(frozen=True)
 class FactorState:
-    """Where people and items are, and what that costs."""
+    """Factors and biases of users and items (biases last), and the objective by round."""
 
-    data: SparseVotes
+    by_user: SparseLabels
+    by_item: SparseLabels
     table: Float
     penalty: Float
     users: Float
     items: Float
     weights: Float
     intercept: float
-    trace: tuple[float, ...]
+    trace: tuple[float, ...] = ()
 
     @classmethod
-    def start(cls, data: SparseVotes, table: Float, penalty: Float) -> "FactorState":
-        """Start with everybody in the middle."""
-        share = float(np.average(data.label, weights=data.weight))
-        share = min(max(share, 1e-6), 1.0 - 1e-6)
-        n_users, n_items = data.shape
-        size = len(penalty)
-        users, items = np.zeros((n_users, size)), np.zeros((n_items, size))
-        weights = np.zeros((table.shape[1], size))
-        odds = float(np.log(share / (1.0 - share)))
-        return cls(data, table, penalty, users, items, weights, odds, ())
+    def start(
+        cls, annotations: Annotations, item: Index, table: Float, penalty: Float
+    ) -> "FactorState":
+        """Start at zero factors, with the log-odds of all labels as the intercept."""
+        user, label = annotations.user_codes, annotations.labels.astype(np.float64)
+        weight = np.ones(len(label))
+        if annotations.weights is not None:
+            weight[:] = annotations.weights
+        n_users, n_items, size = annotations.n_users, len(table), len(penalty)
+        share = np.clip(np.average(label, weights=weight), 1e-6, 1.0 - 1e-6)
+        return cls(
+            SparseLabels.of(user, item, (n_users, n_items), label, weight),
+            SparseLabels.of(item, user, (n_items, n_users), label, weight),
+            table,
+            penalty,
+            *(np.zeros((n, size)) for n in (n_users, n_items, table.shape[1])),
+            intercept=float(np.log(share / (1.0 - share))),
+        )
 
-    def settle(self, tol: float, max_iter: int, callback: Callback | None = None) -> "FactorState":
-        """Alternate between people and items until little changes."""
-        model, values = self, [self._objective()]
+    def minimise(self, tol: float, max_iter: int, callback: Callback | None) -> "FactorState":
+        """Alternate between users, items and features until the objective hardly decreases."""
+        state, values = self, [self._objective()]
         for step in range(1, max_iter + 1):
-            model = model._step_users()._step_items()._step_features()
-            values.append(model._objective())
+            state = state._step_users()._step_items()._step_features()
+            values.append(state._objective())
             change = values[-2] - values[-1]
             stop = callback is not None and callback(step, values[-1], change)
             if stop or change <= tol * abs(values[-1]):
                 break
-        return _change(model, trace=tuple(values))
+        return replace(state, trace=tuple(values))
 
-    def with_directions(self) -> "FactorState":
-        """Spread people and items along the main directions of what the biases leave."""
-        votes = self.data
-        odds = expit(self._scores())
-        left = votes.weight * (votes.label - odds)
-        size = len(self.penalty) - 1
-        matrix = _fill(votes.by_user, left)
-        _, strength, right = randomized_svd(matrix, size, n_iter=8, random_state=0)
+    def with_spectral_start(self) -> "FactorState":
+        """Set the items' factors to the leading singular vectors of the biases' residuals."""
+        labels, size = self.by_user, len(self.penalty) - 1
+        residuals = labels.matrix(labels.weight * (labels.label - expit(self._scores())))
+        _, strength, right = randomized_svd(residuals, size, n_iter=8, random_state=0)
         items = self.items.copy()
-        # About as long as the penalty lets them be; only the directions matter at the start.
+        # About as long as the penalty permits; only the directions matter at the start.
         items[:, :size] = right.T * np.sqrt(len(items)) * 0.5
         items[:, :size] *= (strength / max(strength[0], 1e-300))[None]
-        return _change(self, items=items)
+        return replace(self, items=items)
 
     def _scores(self) -> Float:
-        """Return the log-odds of each label, by person."""
-        person, item = _owners(self.data.by_user), self.data.by_user.indices
-        dot = np.einsum("nk,nk->n", self.users[person, :-1], self.items[item, :-1])
-        return np.asarray(self.intercept + self.users[person, -1] + self.items[item, -1] + dot)
+        """Return the log-odds of each label, by user."""
+        user, item = self.by_user.rows, self.by_user.indices
+        dot = np.einsum("nk,nk->n", self.users[user, :-1], self.items[item, :-1])
+        return np.asarray(self.intercept + self.users[user, -1] + self.items[item, -1] + dot)
 
     def _objective(self) -> float:
         scores = self._scores()
-        loss = np.logaddexp(0.0, scores) - self.data.label * scores
-        own = self.items - self.table @ self.weights
-        squares = sum(((part**2) @ self.penalty).sum() for part in (self.users, own, self.weights))
-        return float(self.data.weight @ loss + 0.5 * squares)
+        loss = np.logaddexp(0.0, scores) - self.by_user.label * scores
+        deviation = self.items - self.table @ self.weights
+        parts = (self.users, deviation, self.weights)
+        squares = sum(((part**2) @ self.penalty).sum() for part in parts)
+        return float(self.by_user.weight @ loss + 0.5 * squares)
 
     def _step_users(self) -> "FactorState":
-        votes = self.data
-        moved = _newton(
-            votes.by_user,
-            (votes.label, votes.weight),
-            self.users,
-            self.items,
-            intercept=self.intercept,
-            centre=np.zeros_like(self.users),
-            penalty=self.penalty,
-        )
-        # A bias that all people share is the intercept's, at no price.
-        shift = float(moved[:, -1].mean())
-        moved[:, -1] -= shift
-        return _change(self, users=moved, intercept=self.intercept + shift)
+        users = self._newton_step(self.by_user, self.users, self.items, np.zeros_like(self.users))
+        # The mean bias of users moves into the intercept, which has no penalty.
+        shift = float(users[:, -1].mean())
+        users[:, -1] -= shift
+        return replace(self, users=users, intercept=self.intercept + shift)
 
     def _step_items(self) -> "FactorState":
-        votes = self.data
-        moved = _newton(
-            votes.by_item,
-            (votes.label[votes.order], votes.weight[votes.order]),
-            self.items,
-            self.users,
-            intercept=self.intercept,
-            centre=self.table @ self.weights,
-            penalty=self.penalty,
-        )
-        return _change(self, items=moved)
+        mean = self.table @ self.weights
+        return replace(self, items=self._newton_step(self.by_item, self.items, self.users, mean))
 
     def _step_features(self) -> "FactorState":
-        """Find what features say of items: ridge regression, in closed form."""
+        """Regress the items' factors on features: ridge regression, in closed form."""
         if not self.table.shape[1]:
             return self
         gram = self.table.T @ self.table + np.eye(self.table.shape[1])
-        return _change(self, weights=np.linalg.solve(gram, self.table.T @ self.items))
+        return replace(self, weights=np.linalg.solve(gram, self.table.T @ self.items))
 
+    def _newton_step(
+        self, labels: SparseLabels, points: Float, others: Float, mean: Float
+    ) -> Float:
+        """Return one side's points after a Newton step each, given those of the other side."""
+        moved = np.empty_like(points)
+        for start in range(0, len(points), _BATCH):
+            batch = slice(start, min(start + _BATCH, len(points)))
+            part = labels.batch(batch.start, batch.stop)
+            moved[batch] = self._newton_batch(part, points[batch], others, mean[batch])
+        return moved
 
-def _change(model: FactorState, **changes: Any) -> FactorState:
-    return FactorState(**{**vars(model), **changes})
+    def _newton_batch(
+        self, labels: SparseLabels, points: Float, others: Float, mean: Float
+    ) -> Float:
+        size, row, column = len(self.penalty), labels.rows, labels.indices
+        design = others.copy()
+        design[:, -1] = 1.0
+        offset = self.intercept + others[column, -1]
 
+        def evaluate(at: Float) -> tuple[tuple[Float, Float], Float]:
+            scores = offset + np.einsum("nk,nk->n", at[row], design[column])
+            loss = labels.weight * (np.logaddexp(0.0, scores) - labels.label * scores)
+            total = np.bincount(row, weights=loss, minlength=len(at))
+            return (at, scores), total + 0.5 * (at - mean) ** 2 @ self.penalty
 
-def _fill(where: csr_array, data: Float) -> csr_array:
-    return csr_array((data, where.indices, where.indptr), shape=where.shape)
+        def step(evaluated: tuple[Float, Float]) -> Float:
+            at, scores = evaluated
+            odds = expit(scores)
+            gradient = labels.matrix(labels.weight * (labels.label - odds)) @ design
+            gradient -= (at - mean) * self.penalty
+            squares = (design[:, :, None] * design[:, None, :]).reshape(len(design), -1)
+            hessian = labels.matrix(labels.weight * odds * (1.0 - odds)) @ squares
+            hessian = hessian.reshape(len(at), size, size) + np.diag(self.penalty)
+            return np.asarray(np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0])
 
-
-def _owners(where: csr_array) -> Index:
-    return np.repeat(np.arange(where.shape[0]), np.diff(where.indptr))
-
-
-def _newton(
-    where: csr_array,
-    votes: tuple[Float, Float],
-    points: Float,
-    others: Float,
-    *,
-    intercept: float,
-    centre: Float,
-    penalty: Float,
-) -> Float:
-    """Return one side's points after a Newton step each, the other side staying where it is.
-
-    Nobody moves to where it is worse: such a step is halved.
-    """
-    moved = points.copy()
-    for start in range(0, len(points), _AT_ONCE):
-        chosen = slice(start, min(start + _AT_ONCE, len(points)))
-        side = _Side.of(
-            where,
-            votes,
-            chosen,
-            others,
-            intercept=intercept,
-            centre=centre[chosen],
-            penalty=penalty,
-        )
-        moved[chosen] = side.step(points[chosen])
-    return moved
-
-
-@dataclass(frozen=True)
-class _Side:
-    """Some people with the items they labelled, or some items with the people who did."""
-
-    where: csr_array
-    owner: Index
-    label: Float
-    weight: Float
-    rows: Float
-    offset: Float
-    centre: Float
-    penalty: Float
-
-    @classmethod
-    def of(
-        cls,
-        where: csr_array,
-        votes: tuple[Float, Float],
-        chosen: slice,
-        others: Float,
-        *,
-        intercept: float,
-        centre: Float,
-        penalty: Float,
-    ) -> "_Side":
-        begin, end = where.indptr[chosen.start], where.indptr[chosen.stop]
-        columns = where.indices[begin:end]
-        pointers = where.indptr[chosen.start : chosen.stop + 1] - begin
-        shape = (chosen.stop - chosen.start, where.shape[1])
-        part = csr_array((np.ones(end - begin), columns, pointers), shape=shape)
-        rows = others.copy()
-        rows[:, -1] = 1.0
-        offset = intercept + others[columns, -1]
-        label, weight = (column[begin:end] for column in votes)
-        return cls(part, _owners(part), label, weight, rows, offset, centre, penalty)
-
-    def values(self, points: Float, scores: Float) -> Float:
-        """Return what each point costs, given the log-odds of the labels there."""
-        loss = self.weight * (np.logaddexp(0.0, scores) - self.label * scores)
-        summed = np.bincount(self.owner, weights=loss, minlength=len(points))
-        return np.asarray(summed + 0.5 * (points - self.centre) ** 2 @ self.penalty)
-
-    def step(self, points: Float) -> Float:
-        """Return the points after a Newton step, halved where it leads up."""
-        seen = self.rows[self.where.indices]
-        scores = self.offset + np.einsum("nk,nk->n", points[self.owner], seen)
-        odds = expit(scores)
-        slope = _fill(self.where, self.weight * (self.label - odds)) @ self.rows
-        slope -= (points - self.centre) * self.penalty
-        size = self.rows.shape[1]
-        squares = (self.rows[:, :, None] * self.rows[:, None, :]).reshape(len(self.rows), -1)
-        bend = _fill(self.where, self.weight * odds * (1.0 - odds)) @ squares
-        bend = bend.reshape(len(points), size, size) + np.diag(self.penalty)
-        way = np.linalg.solve(bend, slope[:, :, None])[:, :, 0]
-        before, share = self.values(points, scores), np.ones(len(points))
-        change = np.einsum("nk,nk->n", way[self.owner], seen)
-        for _ in range(_HALVINGS):
-            there = scores + share[self.owner] * change
-            worse = self.values(points + share[:, None] * way, there) > before
-            if not worse.any():
-                break
-            share[worse] *= 0.5
-        else:
-            share[worse] = 0.0
-        return np.asarray(points + share[:, None] * way)
+        return damped_newton(points, evaluate, step, n_steps=1)[0]
