@@ -15,7 +15,7 @@ from likeminds import (
 from likeminds.baselines import ConsensusOnly, Popularity, PopularityWithFeatures
 from likeminds.data.splits import folds_within_users
 from likeminds.rankers.baselines.popularity import labelled_items
-from likeminds.rankers.baselines.popularity_with_features import opinions
+from likeminds.rankers.baselines.popularity_with_features import popularities
 from likeminds.schools import Explanation
 
 PULL, RIDGE = 2.0, 1e-3
@@ -52,7 +52,7 @@ def log_odds(rows, crowd, shares, weights):
 
 
 def beyond_features(crowd, left_out):
-    """Return each item's opinion without a person, less its ridge regression on features."""
+    """Return each item's popularity without a person, less its ridge regression on features."""
     weights = np.ones(len(crowd)) if crowd.weights is None else crowd.weights
     shares = [
         (1 + (weights * crowd.labels)[mine].sum()) / (2 + weights[mine].sum())
@@ -80,9 +80,9 @@ def beyond_features(crowd, left_out):
 def test_column_is_the_opinion_of_all_others_by_a_double_loop(seed, weights):
     crowd = small(seed, weights)
     ids, item = labelled_items(crowd, "it")
-    opinion, column = opinions(crowd, item, len(ids))
+    popularity, column = popularities(crowd, item, len(ids))
     everybody = beyond_features(crowd, left_out=-1)
-    np.testing.assert_allclose(opinion, list(everybody.values()), atol=1e-9)
+    np.testing.assert_allclose(popularity, list(everybody.values()), atol=1e-9)
     without = [beyond_features(crowd, person) for person in range(crowd.n_users)]
     pairs = zip(crowd.user_codes.tolist(), crowd.item_codes.tolist(), strict=True)
     np.testing.assert_allclose(column, [without[i][j] for i, j in pairs], atol=1e-9)
@@ -97,8 +97,8 @@ def test_heavy_labels_leave_no_rounding_behind():
     weights[59] = 1e12
     told = Annotations(crowd.users, items, crowd.labels, features, weights=weights)
     ids, item = labelled_items(told, "it")
-    opinion, column = opinions(told, item, len(ids))
-    assert np.isfinite(opinion).all()
+    popularity, column = popularities(told, item, len(ids))
+    assert np.isfinite(popularity).all()
     assert np.isfinite(column).all()
     assert np.abs(column).max() < 100
     assert column[59] == 0.0
@@ -113,7 +113,7 @@ def test_ones_own_labels_never_matter():
     assert (flipped != crowd.labels).any()
     ids, item = labelled_items(crowd, "it")
     columns = [
-        opinions(crowd._with(labels=labels), item, len(ids))[1]
+        popularities(crowd._with(labels=labels), item, len(ids))[1]
         for labels in (crowd.labels, flipped)
     ]
     np.testing.assert_allclose(columns[0][mine], columns[1][mine], atol=1e-12)
@@ -127,18 +127,20 @@ def test_labels_at_random_teach_nothing():
     search = RankerCV(PopularityWithFeatures(), {"alpha": [1.0, 0.01]}).fit(train)
     assert abs(search.best_score_ - 0.5) < 0.03
     assert abs(search.score(test) - 0.5) < 0.03
-    # Not even labels that were learned from are told by the opinions of the others.
+    # Not even labels that were learned from are told by the popularities of the others.
     ids, item = labelled_items(train, "it")
-    column = opinions(train, item, len(ids))[1]
+    column = popularities(train, item, len(ids))[1]
     assert abs(np.corrcoef(column, train.labels)[0, 1]) < 0.05
 
 
 def test_known_items_are_scored_by_all_labels_and_named_by_ids():
     crowd = shared(4)
     ranker = PopularityWithFeatures().fit(crowd)
-    opinion = beyond_features_of(crowd)
+    popularity = beyond_features_of(crowd)
     effects = ranker.decision_function(crowd) - crowd.X @ ranker.consensus_
-    np.testing.assert_allclose(effects, ranker.item_weight_ * opinion[crowd.item_codes], atol=1e-9)
+    np.testing.assert_allclose(
+        effects, ranker.item_weight_ * popularity[crowd.item_codes], atol=1e-9
+    )
     scores = ranker.decision_function(crowd.X, crowd.users, items=crowd.items)
     np.testing.assert_array_equal(scores, ranker.decision_function(crowd))
     nameless = ranker.decision_function(crowd.X, crowd.users)
@@ -149,7 +151,7 @@ def test_known_items_are_scored_by_all_labels_and_named_by_ids():
 
 def beyond_features_of(crowd):
     ids, item = labelled_items(crowd, "it")
-    return opinions(crowd, item, len(ids))[0]
+    return popularities(crowd, item, len(ids))[0]
 
 
 def test_opinions_are_learned_anew_in_each_fold():

@@ -1,4 +1,4 @@
-"""Rankers to hold the others against, with the same verbs."""
+"""Baselines: rankers to compare others with, with the same methods."""
 
 from likeminds.rankers.baselines.factorisation import Factorisation
 from likeminds.rankers.baselines.logistic import LogisticPerUser, PooledLogistic

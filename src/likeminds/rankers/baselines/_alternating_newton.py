@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import solve
 from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.utils.extmath import randomized_svd
@@ -82,7 +83,9 @@ class FactorState:
             SparseLabels.of(item, user, (n_items, n_users), label, weight),
             table,
             penalty,
-            *(np.zeros((n, size)) for n in (n_users, n_items, table.shape[1])),
+            users=np.zeros((n_users, size)),
+            items=np.zeros((n_items, size)),
+            weights=np.zeros((table.shape[1], size)),
             intercept=float(np.log(share / (1.0 - share))),
         )
 
@@ -139,7 +142,7 @@ class FactorState:
         if not self.table.shape[1]:
             return self
         gram = self.table.T @ self.table + np.eye(self.table.shape[1])
-        return replace(self, weights=np.linalg.solve(gram, self.table.T @ self.items))
+        return replace(self, weights=solve(gram, self.table.T @ self.items))
 
     def _newton_step(
         self, labels: SparseLabels, points: Float, others: Float, mean: Float

@@ -1,7 +1,6 @@
-"""Logistic regression, alone or pooled: what most people would try first."""
+"""Logistic regression per user or pooled over users."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -12,26 +11,27 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds._util.lazy_imports import LazyModule
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
+from likeminds.rankers.baselines.ridge import grid
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_checks import warn_of_one_class
 
 linear_model: Any = LazyModule("sklearn.linear_model")
 
-# Input that was checked once need not be checked again for each person.
+# The input is checked once, not again for each user.
 _UNCHECKED = {"assume_finite": True, "skip_parameter_validation": True}
-# Blocks of people for each worker: enough of them that nobody waits long for the last.
+# Blocks of users for each worker: enough for an even load.
 _BLOCKS_EACH = 4
 
 
 # Parameters are the fields of a dataclass: see `ComponentsRanker`.
 @dataclass(eq=False, repr=False)
 class _LogisticRanker(Ranker):
-    """Base of both: features in units of their spread, weights back in those of the caller."""
+    """Base of both, with standardised features."""
 
     C: float = 1.0
     _: KW_ONLY
@@ -53,14 +53,14 @@ class _LogisticRanker(Ranker):
     }
 
     def _measure(self, annotations: Annotations) -> Statistics:
-        """Find the features' units; return statistics that cost no matrix per person."""
+        """Set the features' units; return statistics without a matrix per user."""
         statistics = Statistics.from_annotations(annotations, "factored")
         ones = np.ones(statistics.n_features)
         self.scale_ = statistics.feature_scale() if self.standardize else ones
         return statistics
 
     def _standardize(self, annotations: Annotations) -> FloatArray:
-        # The intercept takes up any shift, and near the origin the solver loses no digits.
+        # The intercept absorbs any shift, and the solver loses no digits near the origin.
         rows = annotations.X
         assert self.scale_ is not None
         return (rows - np.average(rows, axis=0, weights=annotations.weights)) / self.scale_
@@ -81,24 +81,24 @@ class _LogisticRanker(Ranker):
 
 @dataclass(eq=False, repr=False)
 class LogisticPerUser(_LogisticRanker):
-    """A logistic regression for each person alone (scikit-learn's, with an intercept).
+    """A logistic regression for each user (scikit-learn's, with an intercept).
 
     Parameters
     ----------
     C : float, default=1.0
-        Inverse of the ridge on each person's weights, as in
-        `sklearn.linear_model.LogisticRegression`: it weighs the sum over the person's rows.
+        Inverse of the ridge on each user's weights, as in
+        `sklearn.linear_model.LogisticRegression`: it multiplies the sum over the user's rows.
     standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
     tol, max_iter
-        When the search for a person's weights stops.
+        Stopping criteria of each regression.
     n_jobs : int, optional
-        How many blocks of people are fitted at the same time (joblib).
+        How many blocks of users are fitted at the same time (joblib).
 
     Attributes
     ----------
     coef_, consensus_, users_, scale_, classes_
-        As in `ThreeLevelRanker`; the consensus is the mean over people. People whose labels
+        As in `ThreeLevelRanker`; the consensus is the mean over users. Users whose labels
         are of one class get the consensus.
 
     Examples
@@ -117,8 +117,9 @@ class LogisticPerUser(_LogisticRanker):
     }
 
     def _fit_annotations(self, annotations: Annotations) -> None:
-        has_pairs = self._who_has_pairs(annotations)
-        able = np.flatnonzero(has_pairs)
+        statistics = self._measure(annotations)
+        warn_of_one_class(statistics.user_ids, statistics.has_pairs)
+        able = np.flatnonzero(statistics.has_pairs)
         n_blocks = min(len(able), _BLOCKS_EACH * effective_n_jobs(self.n_jobs))
         blocks = np.array_split(able, n_blocks)
         found = Parallel(n_jobs=self.n_jobs)(
@@ -128,48 +129,43 @@ class LogisticPerUser(_LogisticRanker):
         self._warn_of_early_stops(sum(stopped for _, stopped in found), len(able))
         self.users_ = annotations.user_ids
         self.consensus_ = weights.mean(axis=0)
-        self.coef_ = np.tile(self.consensus_, (len(has_pairs), 1))
+        self.coef_ = np.tile(self.consensus_, (statistics.n_users, 1))
         self.coef_[able] = weights
 
-    def _who_has_pairs(self, annotations: Annotations) -> Bool:
-        statistics = self._measure(annotations)
-        warn_of_one_class(statistics.user_ids, statistics.has_pairs)
-        return statistics.has_pairs
-
     def _fit_block(self, annotations: Annotations, users: Index) -> tuple[Float, int]:
-        """Return the weights of some people, and how many searches stopped early."""
+        """Return the weights of some users, and how many regressions stopped early."""
         order, offsets = annotations.user_index()
         weights, stopped = np.empty((len(users), annotations.n_features)), 0
         with warnings.catch_warnings(), config_context(**_UNCHECKED):
             warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
-            for row, person in zip(weights, users, strict=True):
-                mine = annotations[order[offsets[person] : offsets[person + 1]]]
-                model = self._model().fit(self._standardize(mine), mine.labels, mine.weights)
+            for row, user in zip(weights, users, strict=True):
+                rows = annotations[order[offsets[user] : offsets[user + 1]]]
+                model = self._model().fit(self._standardize(rows), rows.labels, rows.weights)
                 row[:] = model.coef_[0] / self.scale_
                 stopped += int(model.n_iter_[0] >= self.max_iter)
         return weights, stopped
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
-        return _grid((0.01, 0.1, 1.0, 10.0))
+        return grid(C=(0.01, 0.1, 1.0, 10.0))
 
 
 class PooledLogistic(_LogisticRanker):
-    """One logistic regression over everybody's rows (scikit-learn's, with an intercept).
+    """One logistic regression over all rows (scikit-learn's, with an intercept).
 
     Parameters
     ----------
     C : float, default=1.0
         Inverse of the ridge on the weights, as in
-        `sklearn.linear_model.LogisticRegression`: it weighs the sum over all rows.
+        `sklearn.linear_model.LogisticRegression`: it multiplies the sum over all rows.
     standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
     tol, max_iter
-        When the search for the weights stops.
+        Stopping criteria of the regression.
 
     Attributes
     ----------
     coef_, consensus_, users_, scale_, classes_
-        As in `ThreeLevelRanker`; everybody's row of ``coef_`` is the consensus.
+        As in `ThreeLevelRanker`; each row of ``coef_`` is the consensus.
 
     Examples
     --------
@@ -185,7 +181,7 @@ class PooledLogistic(_LogisticRanker):
                 "All labels are of one class: a ranker needs positive and negative ones."
             )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # said in our own words
+            warnings.simplefilter("ignore", ConvergenceWarning)  # reported below
             model = self._model().fit(
                 self._standardize(annotations), annotations.labels, annotations.weights
             )
@@ -195,9 +191,4 @@ class PooledLogistic(_LogisticRanker):
         self.coef_ = np.tile(self.consensus_, (annotations.n_users, 1))
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
-        return _grid((1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0))
-
-
-def _grid(values: Sequence[float]) -> list[dict[str, Any]]:
-    """Return the candidates, the strongest penalty (the smallest C) first."""
-    return [{"C": value} for value in values]
+        return grid(C=(1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0))

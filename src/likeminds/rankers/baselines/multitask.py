@@ -1,8 +1,7 @@
 """The multi-task baselines of the paper: each is a list of components with its penalties.
 
-A penalty that is left out is a multiple of a unit: the smallest penalty that leaves nothing of
-its part (trace norm, lengths), or the loss's mean curvature (squares). So it means about the same
-on any data; ``components_`` has the values used.
+The default of a penalty is a multiple of a unit: the smallest penalty at which its part is zero
+(norms), or the loss's mean curvature (squares). ``components_`` has the values used.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +32,7 @@ from likeminds.rankers.decomposed import ComponentsRanker
 # Candidates for tuning, as multiples of the unit.
 _SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
 _FEW_SHARES = (0.3, 0.1, 0.03, 0.01, 0.003)
-_PERSONAL_SHARES = (1.0, 0.3, 0.1, 0.03)  # with the whole, nothing personal is left
+_PERSONAL_SHARES = (1.0, 0.3, 0.1, 0.03)  # at 1, the personal part is zero
 
 _SHARED_DOC = """
     {parameters}
@@ -57,18 +56,18 @@ def mean_curvature(loss: QuadraticLoss) -> float:
 def silencing(
     kind: type[LowRank] | type[Personal] | type[SharedFeatures] | type[Sparse],
 ) -> Callable[[QuadraticLoss], float]:
-    """Return a function of the loss: the smallest penalty of a kind that leaves nothing."""
+    """Return a function of the loss: the smallest penalty at which a part of this kind is zero."""
     return lambda loss: kind(1.0).silencing_alpha(loss.linear)
 
 
 def _typical_weight(loss: QuadraticLoss) -> float:
-    """Return about how large a singular value of the weights gets: slope over curvature."""
+    """Return the order of magnitude of the weights' singular values: slope over curvature."""
     return silencing(LowRank)(loss) / mean_curvature(loss)
 
 
 @dataclass(frozen=True)
 class PenaltyParameter:
-    """A parameter: its unit for a loss, its default and its candidates in that unit, its range."""
+    """A penalty: its unit for a loss, default and candidates in that unit, and range."""
 
     unit: Callable[[QuadraticLoss], float]
     usual: float = 0.03
@@ -77,22 +76,22 @@ class PenaltyParameter:
 
     @property
     def constraint(self) -> list[Any]:
-        """What scikit-learn checks; None is the default."""
+        """The constraint for scikit-learn; None is the default."""
         return [Interval(Real, 0, None, closed=self.closed), None]
 
     def default(self, loss: QuadraticLoss) -> float:
-        """Return the value where the caller gives none."""
+        """Return the default value."""
         return self.usual * self.unit(loss)
 
     def candidates(self, loss: QuadraticLoss) -> list[float]:
-        """Return the values that a search tries."""
+        """Return the values of the grid."""
         unit = self.unit(loss)
         return [multiple * unit for multiple in self.tried]
 
 
 @dataclass(frozen=True)
 class CountParameter:
-    """A number of clusters or groups: its default and candidates, and their limits for a loss."""
+    """A number of clusters or groups: default, candidates, and their limits for a loss."""
 
     usual: int
     tried: tuple[int, ...]
@@ -102,23 +101,23 @@ class CountParameter:
 
     @property
     def constraint(self) -> list[Any]:
-        """What scikit-learn checks; None is the default."""
+        """The constraint for scikit-learn; None is the default."""
         return [Interval(Integral, self.least, None, closed="left"), None]
 
     def default(self, loss: QuadraticLoss) -> int:
-        """Return the value where the caller gives none."""
+        """Return the default value."""
         return min(self.usual, self.most_usual(loss))
 
     def candidates(self, loss: QuadraticLoss) -> list[int]:
-        """Return the values that a search tries."""
+        """Return the values of the grid."""
         return [number for number in self.tried if number <= self.most_tried(loss)]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The components with the parameters of their constructors, these, and those of the grid.
+    """The components with the names of their parameters, the parameters, and the axes of the grid.
 
-    Parameters of the grid that change last come first; names in a tuple go together.
+    The last axis of the grid changes fastest; the parameters of an axis change together.
     """
 
     parts: Mapping[type[Component], tuple[str, ...]]
@@ -170,15 +169,15 @@ class PaperBaseline(ComponentsRanker):
 
 @dataclass(eq=False, repr=False)
 class RMTL(PaperBaseline):
-    """Robust multi-task learning: few directions for all, and people who stand outside.
+    """Robust multi-task learning: a low-rank part, and outlying users.
 
     Minimises the loss at W = L + S plus alpha_low_rank times the trace norm of L plus
-    alpha_personal times the sum over people of |S_i| (Chen, Zhou and Ye, KDD 2011).
+    alpha_personal times the sum over users of |S_i| (Chen, Zhou and Ye, KDD 2011).
 
     Parameters
     ----------
     alpha_low_rank, alpha_personal : float, optional
-        The two penalties; by default 0.03 of those that leave nothing.
+        The two penalties; by default 0.03 of the smallest that leave nothing.
     """
 
     alpha_low_rank: float | None = None
@@ -196,16 +195,16 @@ class RMTL(PaperBaseline):
 
 @dataclass(eq=False, repr=False)
 class RMTFL(PaperBaseline):
-    """Robust multi-task feature learning: features for all or none, and people outside.
+    """Robust multi-task feature learning: features for all or none, and outlying users.
 
     Minimises the loss at W = P + Q plus alpha_shared times the sum over features of the length
-    of their column of P plus alpha_personal times the sum over people of |Q_i| (Gong, Ye and
+    of their column of P plus alpha_personal times the sum over users of |Q_i| (Gong, Ye and
     Zhang, KDD 2012).
 
     Parameters
     ----------
     alpha_shared, alpha_personal : float, optional
-        The two penalties; by default 0.03 of those that leave nothing.
+        The two penalties; by default 0.03 of the smallest that leave nothing.
     """
 
     alpha_shared: float | None = None
@@ -228,7 +227,7 @@ class LassoMTL(PaperBaseline):
     Parameters
     ----------
     alpha : float, optional
-        The penalty; by default 0.03 of the one that leaves nothing.
+        The penalty; by default 0.03 of the smallest that leaves nothing.
     """
 
     alpha: float | None = None
@@ -250,7 +249,7 @@ class JFL(PaperBaseline):
     Parameters
     ----------
     alpha : float, optional
-        The penalty; by default 0.03 of the one that leaves nothing.
+        The penalty; by default 0.03 of the smallest that leaves nothing.
     """
 
     alpha: float | None = None
@@ -264,7 +263,7 @@ class JFL(PaperBaseline):
 
 @dataclass(eq=False, repr=False)
 class RAMU(PaperBaseline):
-    """Few directions, none shrunk for being strong: the trace norm with a cap.
+    """The trace norm with capped singular values: strong directions are not shrunk.
 
     Minimises the loss plus alpha * sum_j min(sigma_j(W), threshold) in stages, in each of which
     the singular values above the threshold are free, until these no longer change (Han and
@@ -273,7 +272,7 @@ class RAMU(PaperBaseline):
     Parameters
     ----------
     alpha : float, optional
-        The penalty; by default 0.03 of the one that leaves nothing.
+        The penalty; by default 0.03 of the smallest that leaves nothing.
     threshold : float, optional
         The cap, in the units of standardised weights where ``standardize`` is true. By default
         0.3 of the largest singular value of the users' slopes over the mean curvature.
@@ -296,20 +295,20 @@ class RAMU(PaperBaseline):
 
 @dataclass(eq=False, repr=False)
 class CMTL(PaperBaseline):
-    """Clustered multi-task learning: people near a few centres.
+    """Clustered multi-task learning: users near a few centres.
 
     Minimises the loss plus rho1 eta (1 + eta) tr(W' (eta + M)^-1 W) over W and the matrix M of
-    people x people with eigenvalues between 0 and 1 that sum up to ``n_clusters``; eta is
+    users x users with eigenvalues between 0 and 1 that sum up to ``n_clusters``; eta is
     rho2 / rho1 (Zhou, Chen and Ye, NIPS 2011: the convex relaxation of k-means).
     ``components_[0].matrix(clustered_part_ * scale_)`` is M.
 
     Parameters
     ----------
     rho1, rho2 : float, optional
-        Penalty on the distance from the centres, and on everything; by default 1 and 0.1 times
+        Penalties on distances from the centres, and on all weights; by default 1 and 0.1 times
         the loss's mean curvature.
     n_clusters : int, optional
-        How many centres; by default 5, or as many as there are people.
+        How many centres; by default 5, or the number of users.
     """
 
     rho1: float | None = None
@@ -333,15 +332,14 @@ class CMTL(PaperBaseline):
 
 @dataclass(eq=False, repr=False)
 class COMT(PaperBaseline):
-    """Co-clustered multi-task learning: people near their mean, and schools of thought.
+    """Co-clustered multi-task learning: users near their mean, and a group level.
 
     Minimises the loss at W = P + Q plus alpha_mean * sum_i |P_i - mean of P|^2 plus alpha_group
     * sum_{j > n_groups} sigma_j(Q)^2 (L. Xu, A. Huang, J. Chen and E. Chen, AAAI 2015).
 
-    The two penalties act as one: what lies outside the mean and the strong directions is divided
-    between P and Q at the price alpha_mean alpha_group / (alpha_mean + alpha_group) for its
-    square. With that price as ``alpha_group``, no ridge on the consensus and no personal level,
-    `ThreeLevelRanker` is the same model.
+    Outside the mean and the strong directions, the two penalties act as one, with the factor
+    alpha_mean alpha_group / (alpha_mean + alpha_group). With that factor as ``alpha_group``, no
+    ridge on the consensus and no personal level, `ThreeLevelRanker` is the same model.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
-"""What others said of the same item: no features, no learning, hard to beat on shared items."""
+"""Popularity: the share of positive labels that others gave to the same item."""
 
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,34 +16,35 @@ from likeminds.losses.statistics import Statistics
 from likeminds.rankers.ranker import Ranker
 
 
+# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+@dataclass(eq=False, repr=False, kw_only=True)
 class Popularity(Ranker):
-    """An item's score is the share of positive labels it got from other people.
+    """An item's score is the share of positive labels that it got from other users.
 
-    A person's own labels never count in their own scores, so that rows seen in training are
-    scored as honestly as new ones. Items are known by their ids; where rows have none (plain
-    arrays), by their features: rows with the same features are the same item. Items that nobody
-    else labelled get the share of positive labels over all items.
+    A user's own labels never count in their own scores, so training rows are scored like new
+    ones. Items are identified by their ids or, in plain arrays, by their features. Items without
+    labels of other users get the share of positive labels over all items.
 
     Parameters
     ----------
     unknown : {"error", "consensus"}, default="error"
-        What users and items get that were not seen in training: an error, or, for users, the
-        share of all people and, for items, that over all items.
+        Users and items not seen in training raise an error, or get the share of positive labels
+        of all users, and over all items.
     user_column, verbose
         As in `ThreeLevelRanker`.
 
     Attributes
     ----------
     item_ids_ : array of shape (n_items,)
-        The items that somebody labelled, where rows had ids of items.
+        The labelled items, if rows had ids of items.
     items_ : array of shape (n_items, n_features)
-        The distinct items by their features, where rows had none.
+        The features of distinct items, if rows had no ids.
     item_counts_ : array of shape (n_items, 2)
         How many labels (or how much weight) an item got, and how many positive ones.
     own_pairs_ : array of shape (n_pairs,)
-        Who labelled what: person's position times number of items, plus item's position.
+        The labelled pairs: position of the user times number of items, plus that of the item.
     own_counts_ : array of shape (n_pairs, 2)
-        Labels, and positive labels, by that person of that item.
+        Labels, and positive labels, of each pair.
     overall_share_ : float
         The share of positive labels over all items.
     users_, classes_
@@ -61,11 +63,9 @@ class Popularity(Ranker):
     array([0.5, 0.5, 1. , 0.5])
     """
 
-    items_: Float
-    item_counts_: Float
-    own_pairs_: Index
-    own_counts_: Float
-    overall_share_: float
+    unknown: str = "error"
+    user_column: int | str | None = None
+    verbose: bool = False
 
     _needs_no_features = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -74,24 +74,13 @@ class Popularity(Ranker):
         "verbose": ["boolean"],
     }
 
-    def __init__(
-        self,
-        *,
-        unknown: str = "error",
-        user_column: int | str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.unknown = unknown
-        self.user_column = user_column
-        self.verbose = verbose
-
     @property
     def scores_by_weights(self) -> bool:
-        """No: they are shares of other people's labels."""
+        """False: scores are shares of other users' labels."""
         return False
 
     def scorable_ids(self) -> IdArray | None:
-        """Return the ids of the training items, where rows had ids."""
+        """Return the ids of the training items, if rows had ids."""
         return self.item_ids_
 
     def _item_ids(
@@ -109,23 +98,23 @@ class Popularity(Ranker):
         return None
 
     def _places_of_rows(self, rows: FloatArray) -> Index:
-        """Return which items rows are of, by their features; -1 for unknown ones."""
+        """Return the positions of items by their features; -1 for unknown ones."""
         position = {row: item for item, row in enumerate(_as_keys(self.items_))}
         return np.array([position.get(row, -1) for row in _as_keys(rows)], dtype=np.intp)
 
     def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
-        """Return the share of positive labels that each row's item got from other people."""
+        """Return the share of positive labels that each row's item got from other users."""
         by_id = self.scorable_ids() is not None
         item = places_of_items(self, items) if by_id else self._places_of_rows(rows)
         counts = np.where((item >= 0)[:, None], self.item_counts_[item], 0.0)
         counts -= self._own(users, item)
         total, positive = counts.T
-        # What is left after a subtraction of weights may be rounding, and no label at all.
+        # After the subtraction of weights, a small remainder is rounding.
         others = total > 1e-9 * self.item_counts_[item, 0]
         return np.where(others, positive / np.where(others, total, 1.0), self.overall_share_)
 
     def _own(self, users: Index, item: Index) -> Float:
-        """Return the labels, and the positive ones, that people gave to items themselves."""
+        """Return the labels, and the positive ones, that users gave to items themselves."""
         pair = np.where((users >= 0) & (item >= 0), users * len(self.item_counts_) + item, -1)
         place = np.searchsorted(self.own_pairs_, pair)
         place[place == len(self.own_pairs_)] = 0
@@ -160,7 +149,7 @@ class Popularity(Ranker):
 
 
 def labelled_items(annotations: Annotations, ranker: str) -> tuple[IdArray, Index]:
-    """Return the ids of the items that somebody labelled, and each row's item among them."""
+    """Return the ids of labelled items, and each row's position among them."""
     if not annotations.has_items:
         raise ValueError(
             f"{ranker} knows items by their ids, and these rows do not say which item they are "
@@ -171,7 +160,7 @@ def labelled_items(annotations: Annotations, ranker: str) -> tuple[IdArray, Inde
 
 
 def places_of_items(ranker: Any, items: IdArray | None) -> Index:
-    """Return each row's item among the ranker's ``item_ids_``; -1 for those new to it."""
+    """Return each row's position among the ranker's ``item_ids_``; -1 for new items."""
     if items is None:
         raise ValueError(
             f"{type(ranker).__name__} knows items by their ids, and these rows do not say which "
@@ -181,7 +170,7 @@ def places_of_items(ranker: Any, items: IdArray | None) -> Index:
 
 
 def features_of_items(annotations: Annotations, item: Index, n_items: int) -> Float:
-    """Return the features of each labelled item: of its rows the mean, where these differ."""
+    """Return the features of each labelled item: the mean of its rows."""
     if annotations.features_per == "item":
         used = np.unique(annotations.item_codes)
         return np.asarray(annotations.features[used], dtype=np.float64)
@@ -196,13 +185,13 @@ def sums_by(codes: Index, values: Float, n_codes: int) -> Float:
 
 
 def has_shared_items(annotations: Annotations) -> bool:
-    """Say whether any item (known by its id, or else its features) was labelled by two people."""
+    """Tell whether two users labelled the same item (by its id, or else its features)."""
     items, of_row = _items(annotations)
     return len(np.unique(annotations.user_codes * len(items) + of_row)) > len(items)
 
 
 def _items(annotations: Annotations) -> tuple[IdArray, Index]:
-    """Return the distinct items that were labelled, by id or else features; and each row's."""
+    """Return the labelled items, by id or else features, and each row's position among them."""
     if annotations.has_items:
         return labelled_items(annotations, "Popularity")
     place, used = compact(annotations.feature_rows, len(annotations.features))

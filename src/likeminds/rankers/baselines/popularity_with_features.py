@@ -1,6 +1,6 @@
-"""One ranking by features, and by what others said of the item beyond its features.
+"""One ranking for all users, by features and by popularity beyond features.
 
-The opinion of others about item j, for the rows of person i, is
+The popularity of item j among users other than i is
 
     c_ij = log((k + m q) / (n - k + m (1 - q))) - log(q / (1 - q)),
 
@@ -9,8 +9,8 @@ shrinks items with few labels to zero. The column of the design is its residual,
 
     o_ij = c_ij - n / (n + m) z_j'g_i,
 
-with g_i the ridge regression, over items, of the opinions without person i on the features z: no
-label of a person takes part in any of their rows. The column is zero for unlabelled items.
+with g_i the ridge regression, over items, of the popularities without user i on the features z:
+a user's labels do not affect their own rows. The column is zero for unlabelled items.
 """
 
 import warnings
@@ -33,12 +33,12 @@ from likeminds.rankers.baselines.ridge import grid
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_checks import refuse_too_wide, warn_of_one_class
 
-# How many labels as expected shrink every item's log-odds to zero: m above.
-_PULL = 2.0
+# Pseudo-labels that shrink the log-odds of each item to zero: m above.
+_SHRINKAGE = 2.0
 # The smallest share of labels that is expected to be positive, or to be negative.
 _RARE = 1e-9
-# Ridge of the regression of opinions on features of unit variance. It is small: what the column
-# takes from the weights of features is missing for new items.
+# Ridge of the regression on features of unit variance. It is small: the effect of features that
+# the column absorbs is missing for new items.
 _RIDGE = 1e-3
 
 
@@ -46,15 +46,15 @@ _RIDGE = 1e-3
 class PopularityWithFeatures(Ranker):
     """One ranking for everybody, by features and by what others said of the same item.
 
-    Labelled items are ranked by features and by the labels of others, beyond what features
-    predict. New items are ranked by features alone; without features, the labels alone count.
+    Labelled items are ranked by features and by the labels of others, beyond the prediction from
+    features. New items are ranked by features alone.
 
     Parameters
     ----------
     alpha : float, default=0.01
-        Ridge on the weights of features, per person.
+        Ridge on the weights of features, per user.
     alpha_item : float, default=0.001
-        Ridge on the weight of others' labels, per person.
+        Ridge on the weight of others' labels, per user.
     loss, standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
 
@@ -63,9 +63,9 @@ class PopularityWithFeatures(Ranker):
     item_weight_ : float
         The weight of others' labels.
     known_items_ : Items
-        What they add to the score of each item, by id.
+        The effect on the score of each item, by id.
     coef_, consensus_, users_, scale_, classes_
-        As in `ThreeLevelRanker`; everybody's row of ``coef_`` is the consensus.
+        As in `ThreeLevelRanker`; each row of ``coef_`` is the consensus.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class PopularityWithFeatures(Ranker):
         ids, item = labelled_items(annotations, type(self).__name__)
         if not are_shared(annotations):
             warnings.warn(NOT_SHARED, UserWarning, stacklevel=5)
-        opinion, column = opinions(annotations, item, len(ids))
+        popularity, column = popularities(annotations, item, len(ids))
         kind = as_loss(self.loss)
         statistics = Statistics.from_annotations(
             _with_column(annotations, column), graded=kind.takes_grades
@@ -120,8 +120,8 @@ class PopularityWithFeatures(Ranker):
         scale = statistics.feature_scale() if self.standardize else np.ones(width)
         loss = kind.of(statistics, scale)
         matrix, slope = loss.total_matrix(), loss.linear.sum(axis=0)
-        # The weight of the column is found alone: given features that tell items apart, others'
-        # labels of an item say the more, the less one's own label agrees with them.
+        # The weight of the column is estimated alone: given features that identify items, others'
+        # labels would predict one's own label with the wrong sign.
         curvature = float(matrix[-1, -1]) + 2.0 * self.alpha_item * n_users
         weight = float(slope[-1]) / curvature if curvature > 0 else 0.0
         ridge = 2.0 * self.alpha * n_users * np.eye(width - 1)
@@ -129,7 +129,7 @@ class PopularityWithFeatures(Ranker):
         self.users_, self.annotations_, self.scale_ = annotations.user_ids, annotations, scale[:-1]
         self.item_weight_ = weight / float(scale[-1])
         self.known_items_ = replace(
-            ItemPosteriors.unknown(ids, 0.0), effects=self.item_weight_ * opinion
+            ItemPosteriors.unknown(ids, 0.0), effects=self.item_weight_ * popularity
         )
         self.consensus_ = theta / self.scale_
         self.coef_ = np.repeat(self.consensus_[None], n_users, axis=0)
@@ -139,11 +139,11 @@ class PopularityWithFeatures(Ranker):
         return grid(alpha=(1.0, 0.1, 0.01, 0.001), alpha_item=(3.0, 1.0, 0.3, 0.001))
 
 
-def opinions(annotations: Annotations, item: Index, n_items: int) -> tuple[Float, Float]:
-    """Return the opinion of each item by everybody, and that of each row's by all others."""
-    everybody = sums_by(item, _said(annotations), n_items)
-    found = _Opinions(everybody, features_of_items(annotations, item, n_items))
-    return found.of_everybody(), found.of_others(annotations, item)
+def popularities(annotations: Annotations, item: Index, n_items: int) -> tuple[Float, Float]:
+    """Return the popularity of each item, and that of each row's item among other users."""
+    totals = sums_by(item, _label_counts(annotations), n_items)
+    popularity = _Popularities(totals, features_of_items(annotations, item, n_items))
+    return popularity.of_items(), popularity.among_others(annotations, item)
 
 
 def _with_column(annotations: Annotations, column: Float) -> Annotations:
@@ -156,75 +156,75 @@ def _with_column(annotations: Annotations, column: Float) -> Annotations:
 
 
 @dataclass(frozen=True)
-class _Opinions:
-    """Opinions of items: the sums of `_said` by item, and features of items."""
+class _Popularities:
+    """Popularities of items: the sums of `_label_counts` by item, and features of items."""
 
-    everybody: Float
+    totals: Float
     features: Float
 
     @cached_property
     def _whole(self) -> tuple[Float, Float]:
-        return _log_odds(self.everybody, self.everybody[:, 0])
+        return _log_odds(self.totals, self.totals[:, 0])
 
     @cached_property
     def _regression(self) -> tuple[Float, Float]:
         return _regression(self.features, self._whole[1])
 
-    def of_everybody(self) -> Float:
-        """Return the opinion of each item."""
+    def of_items(self) -> Float:
+        """Return the popularity of each item, beyond its features."""
         (whole, trust), (rows, fit) = self._whole, self._regression
         return np.asarray(whole - trust * (rows @ (fit @ whole)))
 
-    def of_others(self, annotations: Annotations, item: Index) -> Float:
-        """Return, for each row of some people, the opinion of its item by all others."""
-        everybody, (whole, _), (rows, fit) = self.everybody, self._whole, self._regression
-        n_items = len(everybody)
+    def among_others(self, annotations: Annotations, item: Index) -> Float:
+        """Return the popularity of each row's item among the other users."""
+        totals, (whole, _), (rows, fit) = self.totals, self._whole, self._regression
+        n_items = len(totals)
         pairs, of_row = np.unique(annotations.user_codes * n_items + item, return_inverse=True)
-        person, judged = np.divmod(pairs, n_items)
-        others = everybody[judged] - sums_by(of_row, _said(annotations), len(pairs))
-        without, theirs = _log_odds(others, everybody[judged, 0])
-        # Without a person, the opinions of the items they labelled are others, and so is the fit.
-        change = fit.T[judged] * (without - whole[judged])[:, None]
-        weights = fit @ whole + sums_by(person, change, annotations.n_users)
-        beyond = without - theirs * np.einsum("nd,nd->n", rows[judged], weights[person])
-        return np.asarray(beyond[of_row])
+        user, labelled = np.divmod(pairs, n_items)
+        others = totals[labelled] - sums_by(of_row, _label_counts(annotations), len(pairs))
+        without, theirs = _log_odds(others, totals[labelled, 0])
+        # Without a user, the popularities of the items they labelled differ, and so does the fit.
+        change = fit.T[labelled] * (without - whole[labelled])[:, None]
+        weights = fit @ whole + sums_by(user, change, annotations.n_users)
+        residual = without - theirs * np.einsum("nd,nd->n", rows[labelled], weights[user])
+        return np.asarray(residual[of_row])
 
 
-def _said(annotations: Annotations) -> Float:
-    """Return each row's weight, that if it is positive, and that times its person's usual share."""
+def _label_counts(annotations: Annotations) -> Float:
+    """Return each row's weight, times its label, and times its user's share of positive labels."""
     weight = np.ones(len(annotations))
     if annotations.weights is not None:
         weight[:] = annotations.weights
-    said = np.column_stack([weight, weight * annotations.labels])
-    by_user = sums_by(annotations.user_codes, said, annotations.n_users)
+    counts = np.column_stack([weight, weight * annotations.labels])
+    by_user = sums_by(annotations.user_codes, counts, annotations.n_users)
     share = (1.0 + by_user[:, 1]) / (2.0 + by_user[:, 0])
-    return np.column_stack([said, weight * share[annotations.user_codes]])
+    return np.column_stack([counts, weight * share[annotations.user_codes]])
 
 
-def _log_odds(said: Float, weight: Float) -> tuple[Float, Float]:
+def _log_odds(counts: Float, weight: Float) -> tuple[Float, Float]:
     """Return c and n / (n + m), given n, k and the expected k; zeros where there are no labels.
 
     ``weight`` is that of all labels of the item.
     """
-    total, positive, expected = np.maximum(said, 0.0).T
-    # What is left after a subtraction of weights may be rounding, and no label at all.
+    total, positive, expected = np.maximum(counts, 0.0).T
+    # After the subtraction of weights, a small remainder is rounding.
     some = total > 1e-9 * weight
     usual = np.where(some, expected, 0.5) / np.where(some, total, 1.0)
     usual = np.clip(usual, _RARE, 1.0 - _RARE)
     positive = np.minimum(positive, total)
-    above = (positive + _PULL * usual) / (total - positive + _PULL * (1.0 - usual))
+    above = (positive + _SHRINKAGE * usual) / (total - positive + _SHRINKAGE * (1.0 - usual))
     odds = np.where(some, np.log(above) - np.log(usual / (1.0 - usual)), 0.0)
-    return odds, np.where(some, total / (total + _PULL), 0.0)
+    return odds, np.where(some, total / (total + _SHRINKAGE), 0.0)
 
 
 def _regression(features: Float, trust: Float) -> tuple[Float, Float]:
-    """Return rows z, (n_items, d + 1), and the matrix that turns opinions into weights of them."""
+    """Return rows z, (n_items, d + 1), and the matrix that maps popularities to coefficients."""
     total = trust.sum()
     origin = trust @ features / total
     spread = np.sqrt(trust @ (features - origin) ** 2 / total)
     centred = (features - origin) / np.where(spread > 1e-12 * (1.0 + abs(origin)), spread, 1.0)
     matrix = centred.T @ (trust[:, None] * centred) / total + _RIDGE * np.eye(len(origin))
     slopes = np.linalg.solve(matrix, centred.T / total)
-    # Features are centred, so that the intercept is found by itself.
-    everywhere = np.ones(len(centred))
-    return np.column_stack([everywhere, centred]), np.vstack([everywhere / total, slopes])
+    # Features are centred, so the intercept separates.
+    ones = np.ones(len(centred))
+    return np.column_stack([ones, centred]), np.vstack([ones / total, slopes])

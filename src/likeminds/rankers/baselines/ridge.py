@@ -1,4 +1,4 @@
-"""Fewer levels, each in closed form: the least that a ranker should beat."""
+"""Ridge regressions in closed form: consensus only, one per user, and both."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -44,19 +44,19 @@ def grid(**values: Sequence[float]) -> list[dict[str, Any]]:
 
 
 class ConsensusOnly(_RidgeRanker):
-    """One ranking for everybody: minimises sum_i l_i(theta) + (number of people) alpha |theta|^2.
+    """One ranking for all users: minimises sum_i l_i(theta) + n_users alpha |theta|^2.
 
     Parameters
     ----------
     alpha : float, default=0.01
-        Ridge on the weights, per person.
+        Ridge on the weights, per user.
     loss, standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
 
     Attributes
     ----------
     coef_, consensus_, group_, personal_, users_, scale_, classes_
-        As in `ThreeLevelRanker`; everybody's row of ``coef_`` is the consensus.
+        As in `ThreeLevelRanker`; each row of ``coef_`` is the consensus.
 
     Examples
     --------
@@ -73,27 +73,27 @@ class ConsensusOnly(_RidgeRanker):
         n_users, n_features = loss.shape
         ridge = 2.0 * self.alpha * n_users * np.eye(n_features)
         theta = np.linalg.solve(loss.total_matrix() + ridge, loss.linear.sum(axis=0))
-        nothing = np.zeros(loss.shape)
-        return theta, nothing, nothing
+        zeros = np.zeros(loss.shape)
+        return theta, zeros, zeros
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
         return grid(alpha=(1.0, 0.1, 0.01, 0.001, 0.0001))
 
 
 class OnePerUser(_RidgeRanker):
-    """A ranking for each person alone: minimises l_i(w) + alpha |w|^2 for each person i.
+    """A separate ranking per user: minimises l_i(w) + alpha |w|^2 for each user i.
 
     Parameters
     ----------
     alpha : float, default=0.01
-        Ridge on each person's weights.
+        Ridge on each user's weights.
     loss, standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
 
     Attributes
     ----------
     coef_, consensus_, group_, personal_, users_, scale_, classes_
-        As in `ThreeLevelRanker`; the consensus is the mean over people.
+        As in `ThreeLevelRanker`; the consensus is the mean over users.
 
     Examples
     --------
@@ -118,24 +118,24 @@ class OnePerUser(_RidgeRanker):
 
 @dataclass(eq=False, repr=False)
 class RidgeToConsensus(_RidgeRanker):
-    """Everybody near one consensus: the three-level model without groups or personal level.
+    """Ridge deviations from a consensus: the three-level model without groups or personal level.
 
-    Minimises sum_i [l_i(theta + v_i) + alpha |v_i|^2] + (number of people) alpha_consensus
-    |theta|^2 over theta and the v_i, which is one linear system once the v_i are eliminated.
+    Minimises sum_i [l_i(theta + v_i) + alpha |v_i|^2] + n_users alpha_consensus |theta|^2 over
+    theta and the v_i: one linear system after the v_i are eliminated.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Ridge on each person's distance from the consensus.
+        Ridge on each user's deviation from the consensus.
     alpha_consensus : float, default=0.001
-        Ridge on the consensus, per person.
+        Ridge on the consensus, per user.
     loss, standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
 
     Attributes
     ----------
     coef_, consensus_, group_, personal_, users_, scale_, classes_
-        As in `ThreeLevelRanker`; the distances are in ``group_``.
+        As in `ThreeLevelRanker`; the deviations are in ``group_``.
 
     Examples
     --------
@@ -157,21 +157,21 @@ class RidgeToConsensus(_RidgeRanker):
         loss: QuadraticLoss,
         user_ids: IdArray,  # noqa: ARG002
     ) -> Parts:
-        # With v_i eliminated, person i costs 1/2 theta'M theta - theta'M A^-1 b with
+        # With v_i eliminated, the loss of user i is 1/2 theta'M theta - theta'M A^-1 b with
         # M = 2 alpha A (A + 2 alpha)^-1: in the eigenbasis, the divisions below.
         n_users, n_features = loss.shape
         matrix = 2.0 * self.alpha_consensus * n_users * np.eye(n_features)
         right = np.zeros(n_features)
-        everybody = list(spectra(loss))
-        for part in everybody:
+        blocks = list(spectra(loss))
+        for part in blocks:
             share = 2.0 * self.alpha / (part.curvature + 2.0 * self.alpha)
             matrix += part.weighted_sum(share * part.curvature)
             right += part.back(share * part.slope).sum(axis=0)
         theta: Float = np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
         deviation = np.zeros(loss.shape)
-        for part in everybody:
-            left = part.slope - part.curvature * part.into(theta)
-            deviation[part.users] = part.back(left / (part.curvature + 2.0 * self.alpha))
+        for part in blocks:
+            residual = part.slope - part.curvature * part.into(theta)
+            deviation[part.users] = part.back(residual / (part.curvature + 2.0 * self.alpha))
         return theta, deviation, np.zeros(loss.shape)
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
