@@ -1,4 +1,4 @@
-"""The ranker with nothing to tune: people are draws from a prior that is learned."""
+"""A mixed-effects ranking model without hyperparameters: users are draws from a learned prior."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -20,166 +20,149 @@ from likeminds.solvers.solver import Callback
 # Parameters are the fields of a dataclass: see `ComponentsRanker`.
 @dataclass(eq=False, repr=False)
 class HierarchicalRanker(PriorRanker):
-    """One ranking function per person, drawn from a prior that is learned from the crowd.
+    """A mixed-effects ranking model: one ranking function per user, with a learned prior.
 
-    Everybody's weights are W_i ~ N(theta, Omega). theta, Omega, how many of its directions lead,
-    and the ridge penalty of the consensus are learned by maximising the marginal likelihood of
-    the labels (Laplace approximation; exact for ``loss="auc"``): there is nothing to tune. Where
-    there are labels enough, Omega is any covariance, shrunk a little towards one that is alike
-    in all directions; else it has a few leading directions, and an equal residual in all others.
-    A person's weights are the mode of their posterior given this prior, and come with its
-    covariance. Where annotations have covariates of people z_i (``user_features=``), weights are
-    W_i ~ N(theta + Gamma z_i, Omega); Gamma is learned, and shrunk as much as it has to be. A
-    keyboard interrupt keeps the best prior found so far.
+    Users' weights are draws W_i ~ N(theta, Omega). theta, Omega, the number of its leading
+    directions and the ridge penalty of the consensus maximise the marginal likelihood of the
+    labels (Laplace approximation; exact for ``loss="auc"``), so there are no hyperparameters to
+    tune. With enough labels, Omega is a full covariance matrix, shrunk slightly towards a multiple
+    of the identity. With fewer, it has a few leading directions and an equal residual variance in
+    all others. A user's weights are the mode of their posterior, and come with its covariance.
+    With covariates z_i of users (``user_features=`` of `Annotations`), W_i ~ N(theta + Gamma z_i,
+    Omega), and the ridge penalty of Gamma is learned, too. A keyboard interrupt keeps the best
+    prior found so far.
 
-    Where several people judge the same items (`Annotations` say which), an item is more than its
-    features: a person's score of it is x_j'W_i + b_j + f_j'v_i, with b_j what all see in it beyond
-    its features, and f_j a few features that are learned, weighed by people like any others. b_j
-    and f_j are learned like people's weights, as draws from distributions that are learned
-    themselves; where features explain everything, they shrink to nothing. Then features may be
-    left out altogether.
+    If several users label the same items, items have effects of their own: the score of item j
+    for user i is x_j'W_i + b_j + f_j'v_i, with the item effect b_j and a few learned factors f_j.
+    b_j, f_j and v_i are random effects with learned variances; they shrink to zero where features
+    explain all. Then features may be left out altogether.
 
     Parameters
     ----------
     n_groups : int or "auto", default="auto"
-        How many leading directions Omega has. "auto" leaves it to the data: as many as pay by
-        Akaike's criterion; see ``covariance``.
+        The number of leading directions of Omega. "auto" selects it by Akaike's criterion; see
+        ``covariance``.
     loss : str or PriorLoss, default="auto"
-        "logistic": each label is a logistic regression with an intercept per person; people
-        with labels of one class count, too. "choice": each positive label is a choice among it
-        and the negatives shown with it (its group; without groups, all of the person's): a
-        conditional logit, which needs no intercept. "mixed": groups of rows are choices, and
-        rows that are alone are labels. "auc": the squared AUC loss of `ThreeLevelRanker`, as a
-        regression whose precision is learned. "auto" is "choice" where labels came in groups
-        with one positive each, "mixed" where some did, and others alone, else "logistic".
-        Of grades, "cumulative" (a cumulative logit), "gaussian" (standardised by person),
-        "logistic" (those above the one that divides all evenly) or "median" (those above the
-        person's own): "auto" is the one that ranks best for held-out people.
+        "logistic": logistic regression of each label, with an intercept per user; users with
+        labels of one class count, too. "choice": conditional logit; each positive label is a
+        choice among the negatives of its choice set (without choice sets, of all the user's
+        labels). "mixed": choice sets of several rows are choices, other rows are labels. "auc":
+        the squared AUC loss of `ThreeLevelRanker`, as a regression with learned precision. "auto"
+        is "choice" if all labels are in choice sets with one positive each, "mixed" if some are,
+        else "logistic". For grades: "cumulative" (a cumulative logit), "gaussian" (standardised
+        by user), "logistic" (grades above the one that divides all evenly) or "median" (grades
+        above the user's own median); "auto" is the one that ranks best for held-out users.
     item_effects : bool or "auto", default="auto"
-        Whether items have effects of their own. "auto": where two users judge one item, or
-        choices have no features, the loss is not "auc" (which is about pairs of labels), and
-        nothing is simulated (see ``draws``).
+        Whether items have effects of their own. "auto": if two users label one item, or choices
+        have no features, unless the loss is "auc" (which is about pairs of labels) or the
+        likelihood is simulated (see ``draws``).
     n_item_factors : int or "auto", default="auto"
-        How many features of items are learned, where items have effects of their own.
-        "auto": labels that are held out say whether any, and people's learned weights how many:
-        those of features that are not needed shrink to nothing.
-    covariance : {"auto", "full", "diagonal", "low_rank"}, default="auto"
-        What is learned of Omega: all of it; variances alone, as if people's weights were
-        independent; or a few leading directions and a residual. "auto" takes "full" or
-        "low_rank", whichever makes the labels of held-out people likelier; "low_rank" where
-        ``n_groups`` is a number. With "full" and "diagonal", the
-        leading directions are a way to read Omega, not a limit to it.
-    fixed : list of features, optional
-        Features, by name or position, whose weights are the same for everybody.
-    signs : dict, optional
-        Features, by name or position, whose weights have a known sign, 1 or -1. Such a weight is
-        normally distributed where it has this sign, and else zero (a censored normal
-        distribution): some people do not care, nobody cares the other way round.
-    distributions : dict, optional
-        How the weights of features are distributed over people, where that is not to be the
-        normal distribution (of features in ``signs``, the censored one): "lognormal" for a weight
-        in ``signs`` that nobody has at zero. "normal" and "censored" say what holds anyway.
-    draws : int or "auto", default="auto"
-        With so many draws for each person, theta, Omega and the weights in ``fixed`` are taken
-        from where the steps above lead to the maximum of the simulated likelihood, without any
-        penalty: what choice modellers call maximum simulated likelihood. "auto" is 200 with
-        ``fixed`` or ``signs``, else 0: nothing is simulated.
-    consensus : array of shape (n_features,), optional
-        Weights of the features that are thought to be the consensus: a reward head, or a model of
-        everybody, that is there already. The consensus is shrunk towards them instead of zero, as
-        much as makes it most likely. They are in units of the scores: log-odds of a label or a
-        choice for each unit of a feature.
-    wide : bool or "auto", default="auto"
-        Whether to learn without any matrix of features x features, in the space of the labels'
-        rows: Omega has a few leading directions then. "auto": with more than 256 features, and as
-        many items. Models that need such matrices keep 256 leading directions of the items. See
-        `docs/wide.md`.
-    standardize : bool, default=True
-        Give all features unit variance first (undone in the coefficients).
-    covariance_rank : int, default=16
-        How many directions of each person's posterior covariance are kept: those the labels
-        say most about. In the others, the prior's variance stands.
-    tol : float, default=1e-5
-        Stop when a step lowers the objective by less than this share.
-    max_iter : int, default=500
-        Stop after this many steps in any case (with a warning).
+        The number of learned factors of items. "auto": held-out labels decide whether there are
+        any, and the weights of factors that are not needed shrink to zero.
     unknown : {"error", "consensus"}, default="error"
-        What users get who were not seen in training: an error, or the scores of the consensus.
-        Without features, the same holds for items: an error, or the score of an average item.
+        How to score users not seen in training: raise an error, or use the consensus. Without
+        features, the same holds for items: raise an error, or score them as an average item.
     user_column : int or str, optional
-        The column of X that says who gave the label, as in `ThreeLevelRanker`.
-    callback : callable, optional
-        Called as ``callback(step, objective, residual)`` after each step of the last descent;
-        to return True is to stop.
+        The column of X with the ids of users, as in `ThreeLevelRanker`.
     verbose : bool, default=False
         Whether to report progress on stderr: the steps and the objective.
+
+    Other Parameters
+    ----------------
+    fixed : list of features, optional
+        Choice modelling: features, by name or position, whose weights are the same for all users.
+    signs : dict, optional
+        Choice modelling: features, by name or position, whose weights have a known sign, 1 or -1.
+        Their distribution is a normal distribution censored at zero.
+    distributions : dict, optional
+        Choice modelling: distributions of weights over users, by feature: "lognormal" for a weight
+        in ``signs``; "normal" and "censored" are the defaults without and with a sign.
+    draws : int or "auto", default="auto"
+        Choice modelling: draws per user for maximum simulated likelihood, without any penalty, of
+        theta, Omega and the weights in ``fixed``. It starts from the Laplace estimate. "auto" is
+        200 with ``fixed`` or ``signs``, else 0: nothing is simulated.
+    consensus : array of shape (n_features,), optional
+        Choice modelling and reward models: weights towards which the consensus is shrunk instead of
+        zero, such as those of an earlier model. Their unit is log-odds per unit of a feature.
+    covariance : {"auto", "full", "diagonal", "low_rank"}, default="auto"
+        Advanced: the structure of Omega: unrestricted, independent weights, or a few leading
+        directions and a residual. "auto" takes "full" or "low_rank", by the likelihood of held-out
+        users; "low_rank" if ``n_groups`` is a number. With "full" and "diagonal", the leading
+        directions describe Omega and do not restrict it.
+    wide : bool or "auto", default="auto"
+        Advanced: whether to learn in the space of rows, without matrices of features x features;
+        Omega then has a few leading directions. "auto": with more than 256 features and as many
+        items. Models that need such matrices keep 256 leading directions of the items. See
+        `docs/wide.md`.
+    standardize : bool, default=True
+        Advanced: whether to scale features to unit variance first (undone in the coefficients).
+    covariance_rank : int, default=16
+        Advanced: the number of directions of each user's posterior covariance that are stored, the
+        most informed first. In the others, the variance is that of the prior.
+    tol : float, default=1e-5
+        Advanced: stop when a step lowers the objective by less than this share.
+    max_iter : int, default=500
+        Advanced: stop after this many steps in any case (with a warning).
+    callback : callable, optional
+        Advanced: called as ``callback(step, objective, residual)`` after each step of the last
+        descent; return True to stop.
 
     Attributes
     ----------
     users_, coef_, consensus_, group_, personal_, scale_, classes_, feature_names_
         As in `ThreeLevelRanker`: ``coef_ = consensus_ + group_ + personal_``. The group level
-        is the part of a person's deviation in the leading directions, the personal level is
-        the rest.
+        is a user's deviation in the leading directions, the personal level the rest.
     loss_, positive_share_ : str, float
         The loss that was used, and the share of positive labels.
-    prior_ : Crowd
-        What people are drawn from: ``prior`` (theta and Omega), the ``coordinates`` it is in, the
-        ``likelihood`` of labels, and ``predictive``, the prior with its parameters' uncertainty;
-        ``traits`` (Gamma) where there are covariates of people.
+    prior_ : FittedPrior
+        The distribution of users: ``prior`` (theta and Omega), the ``coordinates`` it is in, the
+        ``likelihood`` of labels, ``predictive`` (the prior with its parameters' uncertainty), and
+        ``traits`` (Gamma) if there are covariates of users.
     information_ : array of shape (n_users, covariance_rank, p)
-        The matrices K of `Posterior`: a person's posterior covariance is the prior's less K'K.
+        The matrices K of `Posterior`: a user's posterior covariance is the prior's less K'K.
     intercept_ : array of shape (n_users,)
-        What to add to scores to get log-odds of a positive label (zeros but for the logistic loss).
+        The log-odds of a positive label at a score of zero (zeros but for the logistic loss).
     item_effects_, n_item_factors_ : bool, int
-        Whether items have effects of their own, and how many of their features were learned.
-        Where no item was judged by two people, they have none: `fit` says so once, a message of
-        level INFO of the logger ``likeminds``, or a warning if they were asked for.
-    variance_scale_ : float or None
-        Of the logistic loss: how much of the variance of scores counts in `predict_proba`, of
-        people and items that are known.
+        Whether items have effects of their own, and the number of learned factors. If no item was
+        labelled by two users, there are none: `fit` logs that (level INFO, logger
+        ``likeminds``), or warns if ``item_effects=True``.
     items_, item_effect_, item_effect_error_, item_factors_ : arrays
-        Which items they are, b_j and its standard deviation, and f_j, shape (n_items, r).
+        The items, b_j and its posterior standard deviation, and f_j, shape (n_items, r).
     factor_weights_ : array of shape (n_users, r)
-        v_i, people's weights of the features that were learned.
-    wide_ : bool
-        Whether the prior was learned in the space of rows; see ``wide``.
-    points_ : array of shape (n_users, p)
-        Of wide features, people in the coordinates of ``prior_``; ``coef_``, ``group_`` and
-        ``personal_`` are made of them when they are first asked for.
-    covariance_ : str
-        Which form of Omega was learned: "full", "diagonal" or "low_rank".
+        v_i, users' weights of the learned factors.
+    variance_scale_ : float or None
+        The scale of the variance of scores in `predict_proba`, for users and items in training.
     grade_scores_, grading_ : dict, CumulativeLogit or None
-        What each loss of grades reached; how grades follow from scores (`predict_grades`).
-    n_groups_ : int
-        The number of leading directions.
+        The held-out concordance of each loss of grades; the model of grades given scores
+        (`predict_grades`).
+    wide_, points_ : bool, array of shape (n_users, p)
+        Whether the prior was learned in the space of rows (``wide``), and users in the coordinates
+        of ``prior_`` then; ``coef_``, ``group_`` and ``personal_`` are computed when first used.
+    covariance_, n_groups_ : str, int
+        The structure of Omega ("full", "diagonal" or "low_rank"); the number of leading directions.
     directions_ : array of shape (n_groups_, n_features)
-        These directions, as weights of the features; strongest first.
-    explained_ : dict
-        The share of the disagreement about items (the variance of scores between people) that
-        the "group" and the "personal" level explain.
-    explained_by_users_ : dict
-        The share of it that goes with each covariate of people alone; empty without covariates.
+        The leading directions, as weights of the features; strongest first.
+    explained_, explained_by_users_ : dict
+        The shares of the variance of scores between users that the "group" and the "personal"
+        level explain, and that each covariate of users explains alone.
     criterion_ : array
-        What was compared, by number of directions tried, from none ("auto" only): the
-        objective and what the directions' numbers count.
+        Akaike's criterion by number of directions tried, from none (``n_groups="auto"`` only).
     objective_, objective_trace_ : float, array
-        What was minimised, at the end and by step of the last descent: minus the log marginal
-        likelihood of the labels, approximated (Laplace's method), plus the penalties of theta
-        and Omega (a ridge, pseudo-people). It compares fits of one kind, not models;
-        `log_likelihood` has neither penalty nor approximation. With ``draws``: minus the
-        simulated log-likelihood, by round of draws.
+        The objective at the end, and by step of the last descent: minus the log marginal likelihood
+        (Laplace approximation), plus the penalties of theta and Omega (a ridge, pseudo-users). It
+        compares fits of one kind, not models; `log_likelihood` has neither penalty nor
+        approximation. With ``draws``: minus the simulated log-likelihood, by round of draws.
     final_steps_ : list of str
-        What was rewritten after the optimum: "regress_items_on_features" (item effects and factors,
-        on the items' features), "calibrate_grades" (how grades follow from scores) or
-        "calibrate_variance" (``variance_scale_``). ``objective_`` is that before these steps.
+        The steps after the optimum: "regress_items_on_features" (item effects and factors, on the
+        items' features), "calibrate_grades" (``grading_``) or "calibrate_variance"
+        (``variance_scale_``). ``objective_`` is that before these steps.
     n_iter_, converged_ : int, bool
         Steps of the last descent, and whether it ended by ``tol``.
     sampling_ : SubsampleRecord or None
-        How the prior of a large crowd was learned from some of its people: how many learned
-        (``n_learned``) and corrected (``n_asked``), by how much each corrected step promised to
-        lower the objective and lowered it (``promised``, ``gained``), and how far it is expected
-        to be above its least value (``excess``), all in nats per label. None where everybody
-        learned: crowds of fewer than 8,000, items with effects of their own, covariates of people.
+        The record of learning from a subsample (8,000 users or more, without item effects and
+        covariates; else None): how many users learned (``n_learned``) and corrected (``n_asked``),
+        by how much each correction promised to lower the objective and lowered it (``promised``,
+        ``gained``), and the expected distance from its minimum (``excess``), in nats per label.
 
     Examples
     --------
