@@ -605,7 +605,7 @@ RANKERS = [
     (lambda: ThreeLevelRanker().sorted, "AttributeError: .*sorted"),
     (
         lambda: AttributeModel().fit({"odd": said(labels=[1] * 5)}),
-        "odd: Everybody's labels are of one class",
+        "odd: All labels are of one class",
     ),
     (
         lambda: HierarchicalRanker().fit(

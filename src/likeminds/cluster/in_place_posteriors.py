@@ -26,10 +26,9 @@ from likeminds.mixed_model.responses import Responses
 from likeminds.mixed_model.user_posteriors import PosteriorFinder, find_user_posteriors
 from likeminds.rankers.capabilities import arrays_of_users
 from likeminds.rankers.hierarchical import HierarchicalRanker
-from likeminds.rankers.label_counts import SharedTable
 from likeminds.rankers.probabilities import scored_share, scores_and_variances
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.training_data import ScoredLabels, sample_rows
+from likeminds.rankers.training_data import ScoredLabels, SharedTable, sample_rows
 from likeminds.storage.folders import UserFolder, with_users_in, write_apart
 from likeminds.storage.models import write_model
 from likeminds.storage.user_files import WrittenFile, people_of, write_users

@@ -26,13 +26,12 @@ from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.responses import Responses
 from likeminds.rankers.candidates import FromStatistics
 from likeminds.rankers.hierarchical import HierarchicalRanker
-from likeminds.rankers.label_counts import SharedTable
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.training_checks import warn_of_one_class
-from likeminds.rankers.training_data import ScoredLabels, TrainingData
+from likeminds.rankers.training_data import ScoredLabels, SharedTable, TrainingData
 from likeminds.rankers.validation import as_annotations
 from likeminds.solvers.newton_three_level import FastSolver
 
@@ -253,7 +252,7 @@ def _begin(shards: "Shards", ranker: Ranker) -> None:
     counts = shards.counts
     if not counts.class_weight.all():
         raise ValueError(
-            "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
+            "All labels are of one class, so there is nothing to rank by: a ranker "
             "needs positive and negative labels."
         )
     as_annotations(ranker, one_row(shards.catalogue, shards.labels), None, None, None)

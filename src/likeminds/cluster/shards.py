@@ -28,10 +28,10 @@ from likeminds.data.out_of_core.parquet_parts import files_in
 from likeminds.mixed_model.losses import ChoiceLoss
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.hierarchical import HierarchicalRanker
-from likeminds.rankers.label_counts import LabelCounts, SharedTable
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.statistics_rankers import StatisticsRanker
+from likeminds.rankers.training_data import LabelCounts, SharedTable
 from likeminds.rankers.validation import RemoteAnnotations
 from likeminds.storage.folders import UserFolder
 from likeminds.storage.models import folder_of_users

@@ -38,7 +38,7 @@ from likeminds.cluster.partitions import (
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
 from likeminds.mixed_model.losses import LogisticLoss
-from likeminds.rankers.label_counts import LabelCounts, PartCounts
+from likeminds.rankers.training_data import LabelCounts
 
 # Called as tell(what, done, total) while something goes on.
 Tell = Callable[[str, int, int], None]
@@ -107,7 +107,7 @@ class Shuffle:
             self._release()
         release_memory_of_workers(self.client)
         there = [number for number, one in enumerate(counted) if one is not None]
-        counts = LabelCounts.of([counted[number] for number in there])
+        counts = LabelCounts.joined([counted[number] for number in there])
         if self.statistics:
             counts = replace(counts, n_labels=labels.n_labels, n_positive=labels.n_positive)
         full = [shards[number] for number in there]
@@ -173,13 +173,13 @@ def _size_of(pieces: Sequence[Any]) -> int:
     return sum(one.nbytes for one in pieces if one is not None)
 
 
-def _count(shard: Annotations | Statistics | None, labels: LabelTable) -> PartCounts | None:
+def _count(shard: Annotations | Statistics | None, labels: LabelTable) -> LabelCounts | None:
     """Count a shard; statistics do not know how many labels and items there are."""
     if not isinstance(shard, Statistics):
-        return None if shard is None else PartCounts.of(shard)
+        return None if shard is None else LabelCounts.of(shard)
     weight, nothing = shard.class_weight.sum(axis=0), np.zeros(0)
     if shard.grades is not None:
         yes = labels.are_positive(shard.grades)
         weight = np.array([weight[~yes].sum(), weight[yes].sum()])
-    rest = (0, 0, weight, nothing, nothing.astype(np.intp), LogisticLoss.name, None)
-    return PartCounts(shard.user_ids, shard.has_pairs, *rest)
+    rest = (0, 0, weight, nothing, nothing.astype(np.intp), frozenset({LogisticLoss.name}), None)
+    return LabelCounts(shard.user_ids, shard.has_pairs, *rest)

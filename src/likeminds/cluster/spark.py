@@ -128,7 +128,7 @@ def fit_statistics(
     labels, catalogue = reading.labels, reading.catalogue
     if labels.binary is not None and len(set(labels.binary.tolist())) < 2:
         raise ValueError(
-            "Everybody's labels are of one class, so there is nothing to rank by: a ranker needs "
+            "All labels are of one class, so there is nothing to rank by: a ranker needs "
             "positive and negative labels."
         )
     statistics = merged_statistics(found, catalogue)

@@ -53,8 +53,8 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
     """
     # Validate: which loss the labels have, and that there is something to learn.
     loss = _choose_loss(ranker, data, chosen)
-    data.refuse_one_class(teaches=loss.one_class_informs)
-    ranker.loss_, ranker.positive_share_ = loss.name, data.about.positive_share
+    data.refuse_one_class(informs=loss.one_class_informs)
+    ranker.loss_, ranker.positive_share_ = loss.name, data.counts.n_positive / data.counts.n_labels
     ranker.wide_, most = _choose_width(ranker, loss, data)
     _report_unshared(ranker, loss, data)
     # Design: coordinates of rows, which users weigh, or which describe items alone.
@@ -121,7 +121,7 @@ def finalise(
     learned = learned if n_groups is None else replace(learned, n_groups=n_groups)
     assert learned.items is not None
     ranker.final_steps_.append("regress_items_on_features")
-    return learned, responses.with_items(learned.items.of(data.about.item_ids))
+    return learned, responses.with_items(learned.items.of(data.table.item_ids))
 
 
 def _calibrate(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None:
@@ -129,7 +129,7 @@ def _calibrate(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None
     ranker.grading_, ranker.variance_scale_ = None, None
     if ranker._is_trial:
         return
-    if data.about.has_grades and loss.has_intercept:
+    if data.counts.grades is not None and loss.has_intercept:
         ranker.grading_ = learn_grading(ranker, data)
         ranker.final_steps_.append("calibrate_grades")
     elif ranker.loss_ in {"logistic", "choice", "mixed"}:
@@ -141,7 +141,7 @@ def _posteriors(
     ranker: PriorRanker, data: TrainingData, responses: Responses, learned: PriorFit
 ) -> Float | None:
     """Find the users' posteriors; return their modes, unless they stay where the labels are."""
-    ranker.users_ = data.about.user_ids
+    ranker.users_ = data.counts.user_ids
     ranker.prior_ = ranker._specification().told(ranker.prior_)
     if data.fit_in_place(ranker, responses, learned):
         return None
@@ -151,7 +151,7 @@ def _posteriors(
         ranker.prior_,
         warm_starts=learned.warm_starts,
         rank=ranker.covariance_rank,
-        shifts=ranker.prior_.shifts(data.about.user_features, ranker.users_),
+        shifts=ranker.prior_.shifts(data.table.user_features, ranker.users_),
         quick=learned.sampling is not None,
     )
     return points
@@ -161,7 +161,7 @@ def _choose_loss(ranker: PriorRanker, data: TrainingData, chosen: str | None) ->
     """Return the loss; for grades, unless one was ``chosen``, the best one for held-out users."""
     loss = data.loss(ranker.loss)
     ranker.grade_scores_ = {}
-    if ranker.loss != "auto" or not data.about.has_grades or not loss.takes_items:
+    if ranker.loss != "auto" or data.counts.grades is None or not loss.takes_items:
         return loss
     if chosen is None:
         chosen, ranker.grade_scores_ = choose_grade_loss(ranker, data)
@@ -179,7 +179,7 @@ def _likelihood(
         if learned.interrupted:
             raise KeyboardInterrupt
         shifts = _shifts(effects, data)
-        likelihood = refine_likelihood(responses, learned, data.about.n_labels, shifts)
+        likelihood = refine_likelihood(responses, learned, data.counts.n_labels, shifts)
     return likelihood
 
 
@@ -192,7 +192,7 @@ def _responses(
 ) -> Responses:
     """Return all labels, with their items where those have effects of their own."""
     has_items = _has_items(ranker, loss, data)
-    if not (has_items or data.about.n_features):
+    if not (has_items or data.table.n_features):
         raise ValueError(
             "These annotations have no features, so items are known by their effects alone: "
             "that takes items that several users judge, item_effects not False, and another "
@@ -211,10 +211,10 @@ def _describe_items_only(
     better. Then users differ by thresholds and learned factors, and item effects and factors are
     regressed on features: see `feature_regression`.
     """
-    n_weights, about = design.n_weights, data.about
+    n_weights = design.n_weights
     return (
         not ranker.wide_
-        and about.n_labels < n_weights * (n_weights + 1) // 2
+        and data.counts.n_labels < n_weights * (n_weights + 1) // 2
         and n_weights <= MOST_FEATURES
         and ranker.covariance == "auto"
         and ranker.n_groups in {"auto", 0}
@@ -268,13 +268,13 @@ def _optimise(
     rough: bool = False,
 ) -> tuple[PriorFit, CovariateEffects | None]:
     """Maximise the marginal likelihood over the prior, items and effects of covariates."""
-    n_weights, about = design.n_weights, data.about
+    n_weights, covariates = design.n_weights, data.table.user_features
     learn_prior: Callable[..., PriorFit] = learn
     if isinstance(responses, ItemEffects):
         asked = 0 if rough else ranker.n_item_factors
         n_factors = None if isinstance(asked, str) else int(asked)
         learn_prior = partial(learn_crossed, n_factors=n_factors)
-    elif about.user_features is None:
+    elif covariates is None:
         learn_prior = partial(learn, may_sample=True)
     with both_callbacks(ranker, ranker.callback) as callback:
         learning = partial(
@@ -290,8 +290,10 @@ def _optimise(
             max_iter=ranker.max_iter,
             callback=callback,
         )
+        if covariates is None:
+            return learning(), None
         return learn_with_covariates(
-            about.user_features, about.user_ids, design, responses, learning, ranker.tol
+            covariates, data.counts.user_ids, design, responses, learning, ranker.tol
         )
 
 
@@ -325,7 +327,7 @@ def _choose_width(
         data.n_directions,
         each_feature=not ranker._specification().is_plain,
         matrices=ranker.covariance in {"full", "diagonal"}
-        or data.about.user_features is not None
+        or data.table.user_features is not None
         or not loss.rows_are_items
         or ranker.item_effects is True,
         shared=ranker.item_effects == "auto" and loss.takes_items and data.is_shared,
@@ -393,5 +395,6 @@ def _warn_if_unfinished(ranker: PriorRanker, learned: PriorFit) -> None:
 
 def _shifts(effects: CovariateEffects | None, data: TrainingData) -> Float | None:
     """Return how far each user's mean is from that of all, by their covariates."""
-    about = data.about
-    return None if effects is None else effects.shifts(about.user_features, about.user_ids)
+    if effects is None:
+        return None
+    return effects.shifts(data.table.user_features, data.counts.user_ids)

@@ -41,14 +41,14 @@ def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, d
     Then the halves change places, for all but those that were clearly behind; their score is as
     far behind the best as it was then.
     """
-    n_users = len(data.about.user_ids)
+    n_users = len(data.counts.user_ids)
     if n_users < _FEWEST_USERS:
         return CANDIDATES[0], {}
-    grades_each = data.about.n_labels / n_users
+    grades_each = data.counts.n_labels / n_users
     most = int(min(max(_MOST_GRADES / grades_each, _ENOUGH_USERS), _MOST_USERS))
     some = np.unique(np.linspace(0, n_users - 1, most).astype(np.intp))
     halves = [_sorted(data.rows_of(some[first::2])) for first in (0, 1)]
-    if ranker.n_groups == "auto" and data.about.n_features > grades_each:
+    if ranker.n_groups == "auto" and data.table.n_features > grades_each:
         ranker = clone(ranker).set_params(n_groups=0)
     first = _try(ranker, CANDIDATES, *halves)
     second = _try(ranker, _not_behind(first), *halves[::-1])
@@ -65,8 +65,8 @@ def users_weigh_features(ranker: "PriorRanker", data: TrainingData) -> bool:
     with: of features as they are or, if ``ranker.standardize``, standardised. The other candidate
     regresses item effects and factors on all features. Users are a sample.
     """
-    n_users = len(data.about.user_ids)
-    most = int(min(max(_MOST_GRADES * n_users / data.about.n_labels, _ENOUGH_USERS), n_users))
+    n_users = len(data.counts.user_ids)
+    most = int(min(max(_MOST_GRADES * n_users / data.counts.n_labels, _ENOUGH_USERS), n_users))
     some = np.unique(np.linspace(0, n_users - 1, most).astype(np.intp))
     annotations = _sorted(data.rows_of(some))
     if not are_shared(split_within_users(annotations, test_size=_HELD_OUT, random_state=0)[0]):

@@ -219,7 +219,7 @@ def calibrate_variance_scale(ranker: "PriorRanker", data: TrainingData) -> float
 
 def _calibrate_choices(ranker: "PriorRanker", data: TrainingData) -> float:
     """Return the same of choices, from those of some users."""
-    n_users, n_rows = len(data.about.user_ids), data.about.n_labels
+    n_users, n_rows = len(data.counts.user_ids), data.counts.n_labels
     most = int(np.ceil(n_users * min(1.0, _MOST_ROWS / n_rows)))
     annotations = data.rows_of(np.unique(np.linspace(0, n_users - 1, most).astype(np.intp)))
     sets = annotations.choice_set_codes
@@ -351,7 +351,8 @@ def grade_chances(
 
 def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
     """Learn how grades follow from the scores of a ranker that is fitted."""
-    found = CumulativeLogit.given(data.grades_given())
+    assert data.counts.grades is not None
+    found = CumulativeLogit.given(data.counts.grades)
     some = scored_sample(ranker, data)
     assert some.annotations.grades is not None
     codes = found.scale.codes(some.annotations.grades)
@@ -364,10 +365,9 @@ def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
 
 def scored_sample(ranker: "PriorRanker", data: TrainingData) -> ScoredLabels:
     """Return some labels with the scores of a ranker that is fitted."""
-    found = data.scored_there()
+    found = data.scored
     if found is None:
-        about = data.about
-        annotations = data.sample_rows(scored_share(about.n_features, about.n_labels))
+        annotations = data.sample_rows(scored_share(data.table.n_features, data.counts.n_labels))
         found = ScoredLabels(annotations, *scores_and_variances(ranker, annotations, None))
     return found
 

@@ -153,7 +153,7 @@ def warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
     """Name the people who have no pair to rank; refuse where nobody has one."""
     if not has_pairs.any():
         raise ValueError(
-            "Everybody's labels are of one class, so there is no pair to rank: a ranker "
+            "All labels are of one class, so there is no pair to rank: a ranker "
             "needs at least one person with a positive and a negative label."
         )
     if not has_pairs.all():

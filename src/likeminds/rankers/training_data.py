@@ -1,32 +1,37 @@
-"""What a prior is learned from: rows of users in blocks, and what these add up to.
+"""Training data of a prior: rows of users in blocks, their counts, and the items they share.
 
-A fit asks for counts, for the rows of some users, and for responses in blocks. Each is a map over
-the blocks of an executor, whether the only block is in this process or many are on a cluster.
+Counts, rows of some users and responses are maps over the blocks of an executor: one block in
+this process, or many on a cluster.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import cast
 
 import numpy as np
 
-from likeminds._util.array_types import Float, FloatArray, IdArray, Index
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.map_reduce import Executor, UserBlock
 from likeminds._util.per_user_arrays import drawn, of_users
 from likeminds.data.annotations import Annotations
+from likeminds.data.coded_labels import are_choices
 from likeminds.data.covariates import Covariates
-from likeminds.data.identifiers import lookup
-from likeminds.losses.rows import Rows
-from likeminds.mixed_model.choice_responses import ChoiceBlocks
-from likeminds.mixed_model.design import Design
+from likeminds.data.identifiers import encode, lookup
+from likeminds.data.label_parsing import LabelReading
+from likeminds.losses.rows import class_weight_of, has_both_classes
+from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed
+from likeminds.mixed_model.design import Design, labels_of_rows
 from likeminds.mixed_model.item_effects.feature_regression import features_of_items
-from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows, labelled_by
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import (
     ALL_LOSSES,
+    ChoiceLoss,
     GradedLoss,
+    LogisticLoss,
+    MixedLoss,
     PriorLoss,
 )
 from likeminds.mixed_model.optimisers import PriorFit
@@ -37,17 +42,154 @@ from likeminds.mixed_model.responses import (
     LabelResponses,
     Responses,
 )
-from likeminds.rankers.label_counts import LabelCounts, PartCounts, SharedTable
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_checks import warn_of_one_class
+
+# Kinds of choice sets, besides those of losses: sets of one row, and sets that are not choices.
+_SINGLE, _OTHER = "single", "other"
+
+
+@dataclass(frozen=True)
+class LabelCounts:
+    """Counts of the labels of all users, or of those of one part of the data."""
+
+    user_ids: IdArray
+    has_pairs: Bool  # whether users have labels of both classes
+    n_labels: int
+    n_positive: int
+    class_weight: Float  # of negative and positive labels, (2,)
+    row_weight: Float  # of the labels of each row of the table of features
+    labelled_by: Index  # how many users labelled each item, two standing for more
+    kinds: frozenset[str]  # of choice sets, or that of the loss of single labels
+    grades: GradeCounts | None
+    places: Sequence[Index] = ()  # of each part's users among all users
+
+    @classmethod
+    def of(cls, annotations: Annotations) -> "LabelCounts":
+        """Count labels."""
+        weight, grades = class_weight_of(annotations), annotations.grades
+        return cls(
+            annotations.user_ids,
+            has_both_classes(weight),
+            len(annotations),
+            int(annotations.labels.sum()),
+            weight.sum(axis=0),
+            labels_of_rows(annotations),
+            labelled_by(annotations),
+            frozenset({_kind(annotations)}),
+            None if grades is None else GradeCounts.of(grades, annotations.user_codes),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence["LabelCounts"]) -> "LabelCounts":
+        """Add up the counts of parts; ids of users are in the order of `Annotations`."""
+        codes, user_ids = encode(np.concatenate([one.user_ids for one in parts]), "users")
+        has_pairs = np.zeros(len(user_ids), dtype=np.bool_)
+        has_pairs[codes] = np.concatenate([one.has_pairs for one in parts])
+        places = np.split(codes, np.cumsum([len(one.user_ids) for one in parts])[:-1])
+        grades = [one.grades for one in parts if one.grades is not None]
+        return cls(
+            user_ids,
+            has_pairs,
+            sum(one.n_labels for one in parts),
+            sum(one.n_positive for one in parts),
+            np.sum([one.class_weight for one in parts], axis=0),
+            np.sum([one.row_weight for one in parts], axis=0),
+            np.sum([one.labelled_by for one in parts], axis=0),
+            frozenset().union(*(one.kinds for one in parts)),
+            GradeCounts.joined(grades, places) if grades else None,
+            places,
+        )
+
+    @property
+    def has_choice_sets(self) -> bool:
+        """Whether labels are in choice sets."""
+        return self.kinds != {LogisticLoss.name}
+
+    @property
+    def loss(self) -> str:
+        """The name of the loss that suits all labels."""
+        if self.kinds == {ChoiceLoss.name}:
+            return ChoiceLoss.name
+        some_are_sets = self.kinds & {ChoiceLoss.name, MixedLoss.name}
+        if some_are_sets and self.kinds <= {ChoiceLoss.name, MixedLoss.name, _SINGLE}:
+            return MixedLoss.name
+        return LogisticLoss.name
+
+
+def _kind(annotations: Annotations) -> str:
+    if annotations.choice_set_codes is None:
+        return LogisticLoss.name
+    if are_choices(annotations):
+        return ChoiceLoss.name
+    if are_mixed(annotations):
+        return MixedLoss.name
+    return _SINGLE if np.bincount(annotations.choice_set_codes).max() == 1 else _OTHER
+
+
+@dataclass(frozen=True)
+class SharedTable:
+    """The items, features and covariates of all parts, which are not sent with their rows."""
+
+    features: FloatArray
+    item_ids: IdArray
+    feature_names: tuple[str, ...]
+    has_items: bool
+    per_item: bool
+    reading: LabelReading | None
+    user_features: Covariates | None
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return len(self.feature_names)
+
+    @classmethod
+    def of(cls, rows: Annotations) -> "SharedTable":
+        """Return the table of annotations."""
+        return cls(
+            rows.features,
+            rows.item_ids,
+            rows.feature_names,
+            rows.has_items,
+            rows.features_per == "item",
+            rows.reading,
+            rows.user_features,
+        )
+
+    @staticmethod
+    def without(rows: Annotations) -> Annotations:
+        """Return rows without the table, to be sent."""
+        return rows._with(
+            features=rows.features[:0], item_ids=rows.item_ids[:0], user_features=None
+        )
+
+    def joined(self, pieces: Sequence[Annotations]) -> Annotations:
+        """Join rows of several parts, with the table."""
+        first = pieces[0]
+        changes: dict[str, object] = {
+            "features": self.features,
+            "item_ids": self.item_ids,
+            "reading": self.reading,
+            "user_features": self.user_features,
+        }
+        if len(pieces) > 1:
+            codes, user_ids = encode(np.concatenate([one.users for one in pieces]), "users")
+            changes |= {"user_codes": codes, "user_ids": user_ids}
+            for name in ("item_codes", "feature_rows", "labels", "weights", "grades"):
+                if getattr(first, name) is not None:
+                    changes[name] = np.concatenate([getattr(one, name) for one in pieces])
+            sets = [one.choice_set_codes for one in pieces if one.choice_set_codes is not None]
+            if sets:
+                starts = np.cumsum([0, *(int(one.max()) + 1 for one in sets)])
+                moved = [one + start for one, start in zip(sets, starts, strict=False)]
+                changes |= {"choice_set_codes": np.concatenate(moved), "choice_set_ids": None}
+        return first._with(**changes)
 
 
 @dataclass(frozen=True)
 class ScoredLabels:
-    """Some labels, with the scores of a ranker from the common zero of all users.
-
-    ``people`` are the positions of their users among all users.
-    """
+    """Some labels, with the scores of a ranker, their variances, and the positions of users."""
 
     annotations: Annotations
     scores: Float
@@ -56,21 +198,8 @@ class ScoredLabels:
 
 
 @dataclass(frozen=True)
-class DataSummary:
-    """What is known of everybody's labels before anything is learned."""
-
-    user_ids: IdArray
-    item_ids: IdArray
-    user_features: Covariates | None
-    n_features: int
-    n_labels: int
-    positive_share: float
-    has_grades: bool
-
-
-@dataclass(frozen=True)
 class ResponseSettings:
-    """How responses are made of rows: see `TrainingData.tasks`."""
+    """Settings of `TrainingData.tasks`."""
 
     loss: PriorLoss
     likelihood: Likelihood
@@ -78,76 +207,49 @@ class ResponseSettings:
     items: bool
 
 
-# Finds posteriors where users are: see `TrainingData.fit_in_place`.
+# Computes posteriors where the labels of users are: see `TrainingData.fit_in_place`.
 PosteriorsInPlace = Callable[[Ranker, Responses, PriorFit], ScoredLabels | None]
 
 
+@dataclass(eq=False)
 class TrainingData:
-    """Everybody's labels in blocks of users, as a fit asks for them.
+    """All labels in blocks of users, and scores of some whose posteriors stay where they are."""
 
-    Parameters
-    ----------
-    rows : Executor of UserBlock of Annotations
-        The labels.
-    table : SharedTable
-        What they have in common.
-    counts : LabelCounts
-        Their counts.
-    posteriors_in_place : callable, optional
-        Finds posteriors that stay where users are.
-    can_collect : bool
-        Whether all rows may be brought into this process.
-    """
-
-    def __init__(
-        self,
-        rows: Executor[UserBlock[Annotations]],
-        table: SharedTable,
-        counts: LabelCounts,
-        *,
-        posteriors_in_place: PosteriorsInPlace | None = None,
-        can_collect: bool = True,
-    ) -> None:
-        self.rows, self.table, self.counts = rows, table, counts
-        self._posteriors_in_place, self._can_collect = posteriors_in_place, can_collect
-        self._scored: ScoredLabels | None = None
-        self.about = DataSummary(
-            counts.user_ids,
-            table.item_ids,
-            table.user_features,
-            len(table.feature_names),
-            counts.n_labels,
-            counts.n_positive / counts.n_labels,
-            counts.grades is not None,
-        )
+    rows: Executor[UserBlock[Annotations]]
+    table: SharedTable
+    counts: LabelCounts
+    _: KW_ONLY
+    posteriors_in_place: PosteriorsInPlace | None = None  # where the labels of users are
+    can_collect: bool = True  # whether all rows may be brought into this process
+    scored: ScoredLabels | None = None
 
     @classmethod
     def of(cls, annotations: Annotations) -> "TrainingData":
         """Take labels in this process, as one block."""
-        counts = LabelCounts.of([PartCounts.of(annotations)])
-        return cls(UserBlock.of_all(annotations), SharedTable.of(annotations), counts)
+        table, counts = SharedTable.of(annotations), LabelCounts.of(annotations)
+        return cls(UserBlock.of_all(annotations), table, counts)
 
     @property
     def is_shared(self) -> bool:
         """Whether items can have effects: two users labelled one, or choices have no features."""
         if not self.table.has_items:
             return False
-        if self.counts.has_sets and not self.about.n_features:
+        if self.counts.has_choice_sets and not self.table.n_features:
             return True
         return bool((self.counts.labelled_by > 1).any())
 
     @property
     def n_directions(self) -> int:
-        """In how many directions labelled items can differ."""
-        return min(self.about.n_features, int((self.counts.row_weight > 0).sum()))
+        """The largest number of directions in which labelled items can differ."""
+        return min(self.table.n_features, int((self.counts.row_weight > 0).sum()))
 
-    def loss(self, asked: str | PriorLoss) -> PriorLoss:
-        """Return the loss that is asked for, or that suits how labels were asked for."""
-        name = self.counts.loss if asked == "auto" else asked
+    def loss(self, requested: str | PriorLoss) -> PriorLoss:
+        """Return the requested loss; for "auto", the one that suits the labels."""
+        name = self.counts.loss if requested == "auto" else requested
         return ALL_LOSSES[name] if isinstance(name, str) else name
 
-    def refuse_one_class(self, *, teaches: bool) -> None:
-        """Refuse labels that are all alike; name the users whose are, unless that ``teaches``."""
+    def refuse_one_class(self, *, informs: bool) -> None:
+        """Refuse labels of one class; warn of users with one class, unless that ``informs``."""
         counts = self.counts
         if not counts.class_weight.all():
             if counts.grades is not None and len(counts.grades.values) == 1:
@@ -156,10 +258,10 @@ class TrainingData:
                     "least two different ones."
                 )
             raise ValueError(
-                "Everybody's labels are of one class, so there is nothing to rank by: a ranker "
+                "All labels are of one class, so there is nothing to rank by: a ranker "
                 "needs positive and negative labels."
             )
-        if not teaches:
+        if not informs:
             warn_of_one_class(counts.user_ids, counts.has_pairs)
 
     def coordinates(
@@ -179,9 +281,14 @@ class TrainingData:
 
     def first_likelihood(self, loss: PriorLoss) -> Likelihood:
         """Return the likelihood that learning starts from."""
-        if isinstance(loss, GradedLoss):
-            return loss.first_given(self.grades_given(loss.name))
-        return loss.likelihood
+        if not isinstance(loss, GradedLoss):
+            return loss.likelihood
+        if self.counts.grades is None:
+            raise ValueError(
+                f'loss="{loss.name}" learns from grades, but these labels are yes or no: pass '
+                "grades=True where they are read, if they are grades."
+            )
+        return loss.first_given(self.counts.grades)
 
     def tasks(
         self, loss: PriorLoss, likelihood: Likelihood, coordinates: Design, *, items: bool
@@ -196,7 +303,7 @@ class TrainingData:
 
     def _responses_here(self, how: ResponseSettings, users: Index) -> InMemoryResponses:
         rows = self.rows_of(users)
-        positions = lookup(rows.user_ids, self.about.user_ids, "users")
+        positions = lookup(rows.user_ids, self.counts.user_ids, "users")
         return make_responses(UserBlock(positions, rows), how)
 
     def rows_of(self, users: Index) -> Annotations:
@@ -208,55 +315,42 @@ class TrainingData:
         return self._joined(self.rows.map(_sample_rows, share))
 
     def all_rows(self) -> Annotations:
-        """Return everybody's labels, in this process."""
+        """Return all labels, in this process."""
         self._refuse_to_collect()
-        return self.rows_of(np.arange(len(self.about.user_ids)))
+        return self.rows_of(np.arange(len(self.counts.user_ids)))
 
     def _joined(self, pieces: Iterable[Annotations | None]) -> Annotations:
         some = [one for one in pieces if one is not None]
         return self.table.joined(some) if some else self.all_rows()
 
     def _refuse_to_collect(self) -> None:
-        if not self._can_collect:
+        if not self.can_collect:
             raise ValueError(
                 f"With {self.n_directions} features, the prior is learned in the space of rows, "
                 "which is not done on a cluster: reduce the features (likeminds.features.Reduce), "
                 "or ask for wide=False."
             )
 
-    def grades_given(self, loss: str = "auto") -> GradeCounts:
-        """Return how often grades were given, and how everybody spreads theirs."""
-        if self.counts.grades is None:
-            raise ValueError(
-                f'loss="{loss}" learns from grades, but these labels are yes or no: pass '
-                "grades=True where they are read, if they are grades."
-            )
-        return self.counts.grades
-
     def item_features(self) -> FloatArray | None:
-        """Return the features of all items with labels, if these are the items' own."""
+        """Return the features of all labelled items; None if rows of an item differ."""
         if self.table.per_item:
             return np.asarray(self.table.features[self.counts.labelled_by > 0])
         return features_of_items(self.all_rows())
 
     def fit_in_place(self, ranker: Ranker, tasks: Responses, learned: PriorFit) -> bool:
-        """Give a ranker posteriors that stay where users are; return whether that was asked for."""
-        if self._posteriors_in_place is None:
+        """Compute posteriors that stay where labels are, if configured; return whether they did."""
+        if self.posteriors_in_place is None:
             return False
-        self._scored = self._posteriors_in_place(ranker, tasks, learned)
+        self.scored = self.posteriors_in_place(ranker, tasks, learned)
         return True
-
-    def scored_there(self) -> ScoredLabels | None:
-        """Return the scores of some labels, of users whose posteriors stay where they are."""
-        return self._scored
 
 
 def _positions(block: UserBlock[Annotations]) -> Index:
     return np.arange(block.data.n_users) if isinstance(block.users, slice) else block.users
 
 
-def _rows_of(block: UserBlock[Annotations], wanted: Index, own: None) -> Annotations | None:  # noqa: ARG001
-    chosen = np.isin(_positions(block), wanted)
+def _rows_of(block: UserBlock[Annotations], users: Index, own: None) -> Annotations | None:  # noqa: ARG001
+    chosen = np.isin(_positions(block), users)
     return SharedTable.without(block.data[chosen[block.data.user_codes]]) if chosen.any() else None
 
 
@@ -296,5 +390,5 @@ def _renumbered(responses: InMemoryResponses, positions: Index) -> InMemoryRespo
         sets = responses.sets
         return replace(responses, sets=replace(sets, users=positions[sets.users]))
     assert isinstance(responses, LabelResponses)
-    rows: Rows = responses.rows
-    return replace(responses, rows=replace(rows, users=positions[rows.users]))
+    rows = replace(responses.rows, users=positions[responses.rows.users])
+    return replace(responses, rows=rows)

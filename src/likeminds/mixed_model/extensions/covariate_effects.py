@@ -268,16 +268,14 @@ def learn_traits(
 
 
 def learn_with_covariates(  # noqa: PLR0917 - what is learned from, and how
-    covariates: Covariates | None,
+    covariates: Covariates,
     user_ids: IdArray,
     coordinates: Design,
     tasks: Responses,
     learn: Callable[..., PriorFit],
     tol: float,
 ) -> tuple[PriorFit, CovariateEffects | None]:
-    """Learn the prior, and Gamma if there are covariates of users."""
-    if covariates is None:
-        return learn(), None
+    """Learn the prior, and Gamma unless the covariates are constant."""
     users = covariates.of(user_ids.tolist())
     encoder = CovariateEncoder.of(users)
     z = encoder(users)
