@@ -33,8 +33,8 @@ def test_seen_unseen_and_a_few_shots(homes, ranker):
     assert [(one.seen, one.shots) for one in found] == [
         *[(True, 0), (False, 0), (False, 4), (False, 8)]
     ]
-    assert found[0].n_said == len(test.of_users(ranker.users_)) / 4
-    assert len({one.n_said for one in found[1:]}) == 1
+    assert found[0].n_scored == len(test.of_users(ranker.users_)) / 4
+    assert len({one.n_scored for one in found[1:]}) == 1
     accuracy = [one.measures["accuracy"].mean for one in found]
     assert accuracy[0] > accuracy[1]
     assert accuracy[3] > accuracy[1]

@@ -327,7 +327,7 @@ def test_large_crowds_keep_their_prior(monkeypatch):
     said = Annotations(users, items, label)
     ranker = HierarchicalRanker().fit(said)
     refitted = diagnose(ranker, said)
-    monkeypatch.setattr("likeminds.diagnostics.annotators._MANY_PEOPLE", 20)
+    monkeypatch.setattr("likeminds.diagnostics.annotators._MANY_USERS", 20)
     monkeypatch.setattr("likeminds.diagnostics.annotators._MANY_LABELS", 500)
     kept = diagnose(ranker, said)
     assert abs(np.nanmean(kept.own_auc) - np.nanmean(refitted.own_auc)) < 0.02

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,9 @@ from likeminds.rankers.registry import (
     that_apply,
     without_long_searches,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ALL = "all"  # of the default rankers
 
@@ -105,7 +108,7 @@ class Comparison(ResultTable):
         Parameters
         ----------
         against : str, optional
-            The ranker to hold the others against; by default the best.
+            The reference; by default the best ranker.
 
         Returns
         -------
@@ -134,7 +137,7 @@ class Comparison(ResultTable):
             rows.append(row)
         return pa.Table.from_pylist(rows, schema=_PAIRED)
 
-    def boxplot(self, ax: Any = None) -> Any:
+    def boxplot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the mean score of every repeat, a box per ranker, in Axes of matplotlib."""
         values = dict(zip(self.rankers, self._by_repeat, strict=True))
         best = max(values, key=lambda name: float(np.median(values[name])))
@@ -209,7 +212,7 @@ class Comparison(ResultTable):
 
     @cached_property
     def _by_user(self) -> Float:
-        """Scores averaged over repeats, rankers x people; NaN where it never was defined."""
+        """Scores averaged over repeats, rankers x users; NaN where it never was defined."""
         flat = np.array(self.cells["score_by_user"].to_pylist(), dtype=np.float64)
         scores = flat.reshape(len(self.rankers), self._n_repeats, len(self.users))
         return nan_mean(scores.transpose(0, 2, 1))
@@ -248,7 +251,7 @@ def compare(
         How many splits. By default 15; with more than 20,000 labels, 2. Repeat r is
         ``split_within_users(annotations, test_size, random_state + r)``.
     test_size : float, default=0.15
-        The share of everybody's labels to hold out.
+        The share of each user's labels to hold out.
     n_folds : int, default=5
         Folds of the searches that are set up here.
     n_jobs : int, optional
@@ -270,8 +273,8 @@ def compare(
     Examples
     --------
     >>> from likeminds import compare, make_schools
-    >>> crowd = make_schools(20, 30, 60, 6, 2, random_state=0).annotations
-    >>> found = compare(crowd, ["ConsensusOnly", "Popularity"], repeats=2, progress=False)
+    >>> annotations = make_schools(20, 30, 60, 6, 2, random_state=0).annotations
+    >>> found = compare(annotations, ["ConsensusOnly", "Popularity"], repeats=2, progress=False)
     >>> found.table().num_rows
     4
     >>> found.summary().column_names[:2]
@@ -315,14 +318,14 @@ def compare_each(
     work = []
     for part, annotations in parts.items():
         cells = all_cells(annotations, named[part], test_size, seeds, path)
-        kept = {cell.key: cell.read(annotations.n_users) for cell in cells}
-        results[part] = {key: result for key, result in kept.items() if result is not None}
-        work += [(part, cell) for cell in cells if kept[cell.key] is None]
+        stored = {cell.key: cell.read(annotations.n_users) for cell in cells}
+        results[part] = {key: result for key, result in stored.items() if result is not None}
+        work += [(part, cell) for cell in cells if stored[cell.key] is None]
     for part, (key, result) in run_all(parts, work, n_jobs, progress):
         results[part][key] = result
     found = {}
     for part, annotations in parts.items():
-        _tell_warnings(results[part], repeats)
+        _raise_warnings(results[part], repeats)
         found[part] = Comparison(
             _as_table(results[part], named[part]),
             annotations.user_ids,
@@ -345,7 +348,7 @@ def _refuse_bad_protocol(
             f"A comparison is about one attribute, but there are {annotations.n_attributes}. "
             "Choose one with annotations.of_attribute(...)."
         )
-    split_within_users(annotations, test_size, random_state)  # says what is wrong with it
+    split_within_users(annotations, test_size, random_state)  # raises if it cannot be split
 
 
 def _rankers_for(
@@ -367,7 +370,7 @@ def _rankers_for(
     return quick
 
 
-def _tell_warnings(results: Mapping[Key, RunResult], repeats: int) -> None:
+def _raise_warnings(results: Mapping[Key, RunResult], repeats: int) -> None:
     warned: dict[str, list[str]] = {}
     for (name, _), result in sorted(results.items()):
         if result.warnings:

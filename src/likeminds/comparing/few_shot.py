@@ -1,4 +1,4 @@
-"""Scores of a model for users it knows, and for new users with few choices or labels."""
+"""Scores of a model for known users, and for new users with few choices or labels."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from likeminds.mixed_model.choice_probabilities import chances_of_sets
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.capabilities import Capability, with_consensus
 from likeminds.rankers.prior_ranker import PriorRanker
+from likeminds.rankers.ranker import Ranker
 
 
 @dataclass(frozen=True)
@@ -30,35 +31,32 @@ class FewShotScores:
     Attributes
     ----------
     seen : bool
-        Whether the model was fitted to other choices (or labels) of theirs.
+        Whether the model was fitted to other choices (or labels) of these users.
     shots : int
-        The number of their own choices that a model not fitted to them takes, without a refit.
+        The number of choices of new users that the model takes, without a refit.
     measures : dict of MetricByUser
         For choices, "accuracy" and (where scores are log-odds) "log_loss"; for labels and grades,
         "auc" or "concordance".
-    n_said : int
+    n_scored : int
         The number of choices, or labels, that are scored.
     """
 
     seen: bool
     shots: int
     measures: dict[str, MetricByUser]
-    n_said: int
+    n_scored: int
 
     def as_row(self) -> dict[str, Any]:
         """Return means and standard errors, as a row of a table."""
         row: dict[str, Any] = {"people": "seen" if self.seen else "unseen", "shots": self.shots}
         for name, metric in self.measures.items():
             row |= {name: metric.mean, f"{name}_error": metric.standard_error}
-        return row | {"n_users": len(self._anyone.users), "n_said": self.n_said}
-
-    @property
-    def _anyone(self) -> MetricByUser:
-        return next(iter(self.measures.values()))
+        n_users = len(next(iter(self.measures.values())).users)
+        return row | {"n_users": n_users, "n_scored": self.n_scored}
 
 
 class FewShotTable(list[FewShotScores], ResultTable):
-    """Scores of groups of people, a row for each."""
+    """Scores of groups of users, a row for each."""
 
     def __init__(self, scores: Iterable[FewShotScores], frames: Frames) -> None:
         super().__init__(scores)
@@ -69,16 +67,16 @@ class FewShotTable(list[FewShotScores], ResultTable):
         return pa.Table.from_pylist([one.as_row() for one in self])
 
     def _headline(self) -> str:
-        return "Scores of people that the model knows, and of new users by their shots"
+        return "Scores of known users, and of new users by their shots"
 
 
 def score_shots(
-    ranker: Any,
-    said: Annotations,
+    ranker: Ranker,
+    annotations: Annotations,
     shots: Sequence[int] = (0, 5, 10),
     random_state: int | Generator | None = 0,
 ) -> FewShotTable:
-    """Score a fitted ranker on users it knows, and on new users with k choices of theirs.
+    """Score a fitted ranker on known users, and on new users after k of their choices.
 
     Users of the training are scored on all rows (hold them out before). For new users, as many
     choices as the highest of ``shots`` are drawn at random. The ranker takes the first k of them
@@ -89,7 +87,7 @@ def score_shots(
     ----------
     ranker : fitted ranker
         New users need one with `newcomer`, unless ``shots`` is 0 alone.
-    said : Annotations
+    annotations : Annotations
         Comparisons, rankings or choices; or labels or grades, scored by the concordance.
     shots : sequence of int, default=(0, 5, 10)
         How many choices (or labels) of new users the ranker takes.
@@ -99,8 +97,8 @@ def score_shots(
     Returns
     -------
     FewShotTable
-        A list of `FewShotScores`, also a table (`to_pandas` and the like): one for users that the
-        model knows, if there are any, and one for each k, if there are new users.
+        A list of `FewShotScores`, also a table (`to_pandas` and the like): one for known
+        users, if there are any, and one for each k, if there are new users.
 
     Examples
     --------
@@ -111,40 +109,45 @@ def score_shots(
     >>> [(one.seen, one.shots, sorted(one.measures)) for one in found]
     [(False, 0, ['accuracy', 'log_loss']), (False, 4, ['accuracy', 'log_loss'])]
     """
-    wanted = sorted({int(k) for k in shots})
-    if not wanted or wanted[0] < 0:
+    numbers = sorted({int(k) for k in shots})
+    if not numbers or numbers[0] < 0:
         raise ValueError(f"shots must be one or more numbers from 0, not {list(shots)}.")
-    said = said.written_as(ranker.users_)
-    known = lookup(said.user_ids, ranker.users_, "users") >= 0
+    annotations = annotations.written_as(ranker.users_)
+    known = lookup(annotations.user_ids, ranker.users_, "users") >= 0
     found = []
     if known.any():
-        rows = said[known[said.user_codes]]
+        rows = annotations[known[annotations.user_codes]]
         found.append(_judge(rows, *_scores_of(ranker, rows), seen=True, shots=0))
     if not known.all():
-        found += _new_users(ranker, said[~known[said.user_codes]], wanted, random_state)
-    return FewShotTable(found, said.frames)
+        found += _new_users(
+            ranker, annotations[~known[annotations.user_codes]], numbers, random_state
+        )
+    return FewShotTable(found, annotations.frames)
 
 
 def _new_users(
-    ranker: Any, said: Annotations, shots: Sequence[int], random_state: int | Generator | None
+    ranker: Ranker,
+    annotations: Annotations,
+    shots: Sequence[int],
+    random_state: int | Generator | None,
 ) -> list[FewShotScores]:
     if shots[-1]:
         Capability.NEWCOMERS.require(ranker)
-    place = order_within_users(said, np.random.default_rng(random_state))
+    place = order_within_users(annotations, np.random.default_rng(random_state))
     rest = place >= shots[-1]
     if not rest.any():
         raise ValueError(
-            f"Nobody unknown to the model has more than {shots[-1]} choices or labels, so that "
-            "nothing is left to judge by. Lower shots."
+            f"No new user has more than {shots[-1]} choices or labels, so none are left to "
+            "score. Lower shots."
         )
-    test = said[rest]
-    has_rest = np.isin(said.users, test.user_ids)
+    test = annotations[rest]
+    has_rest = np.isin(annotations.users, test.user_ids)
     found = []
     for k in shots:
-        told = (place < k) & has_rest
+        shown = (place < k) & has_rest
         scores, posterior = _scores_of(ranker, test)
-        if told.any():
-            posterior = with_consensus(ranker).newcomer(said[told])
+        if shown.any():
+            posterior = with_consensus(ranker).newcomer(annotations[shown])
             users = test.users if len(posterior.users) > 1 else None
             scores = posterior.decision_function(test, users)
         found.append(_judge(test, scores, posterior, seen=False, shots=k))
@@ -171,7 +174,7 @@ def _judge(
     return FewShotScores(seen, shots, measures, int(annotations.choice_set_codes.max()) + 1)
 
 
-def _scores_of(ranker: Any, annotations: Annotations) -> tuple[Float, Posterior | None]:
+def _scores_of(ranker: Ranker, annotations: Annotations) -> tuple[Float, Posterior | None]:
     """Return scores of rows, and the posterior that they come from, if there is one."""
     scores = with_consensus(ranker).decision_function(annotations)
     return scores, ranker._posterior() if isinstance(ranker, PriorRanker) else None

@@ -61,7 +61,7 @@ class ComparisonRun:
     """One ranker in one repeat: which split it sees, and where its result goes."""
 
     name: str
-    ranker: Any
+    ranker: BaseEstimator
     repeat: int
     test_size: float
     seed: int
@@ -130,7 +130,7 @@ class ComparisonRun:
 Work = tuple[str, ComparisonRun]
 
 
-def fit_to_the_end(ranker: Any, annotations: Annotations) -> tuple[str, ...]:
+def fit_to_the_end(ranker: BaseEstimator, annotations: Annotations) -> tuple[str, ...]:
     """Fit, and return the warnings; raise an interrupt that ended the fit early.
 
     Results on disk must not come from half a fit.
@@ -148,7 +148,7 @@ def fit_to_the_end(ranker: Any, annotations: Annotations) -> tuple[str, ...]:
 
 def all_cells(
     annotations: Annotations,
-    rankers: Mapping[str, Any],
+    rankers: Mapping[str, BaseEstimator],
     test_size: float,
     seeds: Sequence[int],
     folder: Path | None,
@@ -193,7 +193,7 @@ def _data_fingerprint(annotations: Annotations) -> str:
         annotations.user_codes,
         annotations.item_codes,
         # By their representations: equal texts need not be equal objects.
-        [repr(person) for person in annotations.user_ids.tolist()],
+        [repr(user) for user in annotations.user_ids.tolist()],
         [repr(item) for item in annotations.item_ids.tolist()],
         annotations.labels,
         annotations.grades,
@@ -202,7 +202,7 @@ def _data_fingerprint(annotations: Annotations) -> str:
     )
 
 
-def _cell_fingerprint(data: str, ranker: Any, test_size: float, seed: int) -> str:
+def _cell_fingerprint(data: str, ranker: BaseEstimator, test_size: float, seed: int) -> str:
     """Return a hash of the data, the split, and the estimator's class and parameters."""
     parameters = {
         name: _class_of(value) if isinstance(value, BaseEstimator) else value
@@ -229,7 +229,7 @@ def _by_user(annotations: Annotations, test: Annotations, scores: Float) -> Floa
     return by_user
 
 
-def _parameters(ranker: Any) -> str:
+def _parameters(ranker: BaseEstimator) -> str:
     chosen = getattr(ranker, "best_params_", None)
     return json.dumps(ranker.get_params(deep=False) if chosen is None else chosen, default=repr)
 
@@ -243,7 +243,9 @@ class Forecast:
         self._expected: dict[Name, float] = {}
         self._taken: dict[Name, list[float]] = {}
 
-    def measure(self, parts: Mapping[str, Annotations], rankers: Mapping[Name, Any]) -> None:
+    def measure(
+        self, parts: Mapping[str, Annotations], rankers: Mapping[Name, BaseEstimator]
+    ) -> None:
         """Time each ranker on a few users, and print on stderr how long all fits take."""
         if not rankers:
             return
@@ -286,10 +288,10 @@ class Forecast:
 
     def _each_left(self) -> list[float]:
         """Return the seconds of each fit to come, the longest first."""
-        known = {name: float(np.mean(times)) for name, times in self._taken.items()}
-        expected = self._expected | known
-        usual = float(np.mean(list(expected.values()))) if expected else 1.0
-        left = (expected.get(name, usual) for name in self._left.elements())
+        measured = {name: float(np.mean(times)) for name, times in self._taken.items()}
+        expected = self._expected | measured
+        typical = float(np.mean(list(expected.values()))) if expected else 1.0
+        left = (expected.get(name, typical) for name in self._left.elements())
         return sorted(left, reverse=True)
 
     def share_after(self, name: Name, seconds: float, elapsed: float) -> float:
@@ -316,7 +318,7 @@ def _few_users(annotations: Annotations) -> Annotations:
     return annotations[np.isin(annotations.user_codes, order[:n_users])]
 
 
-def _time(ranker: Any, few: Annotations) -> float | None:
+def _time(ranker: BaseEstimator, few: Annotations) -> float | None:
     """Return the seconds of a fit; None where a few users are too few for the ranker."""
     start = perf_counter()
     with warnings.catch_warnings():
@@ -335,21 +337,21 @@ def run_all(
     progress: bool | Callable[[str], None],
 ) -> Iterator[tuple[str, tuple[Key, RunResult]]]:
     """Yield results as they are finished, with the attribute of each, and report progress."""
-    ahead = Forecast([(part, cell.name) for part, cell in work], n_jobs)
+    forecast = Forecast([(part, cell.name) for part, cell in work], n_jobs)
     if progress is True:
         many = [one for one in work if len(parts[one[0]]) > MANY_LABELS]
-        ahead.measure(parts, {(part, cell.name): cell.ranker for part, cell in many})
-    calls = [(_run_cell, (part, cell, parts[part])) for part, cell in ahead.in_order(work)]
+        forecast.measure(parts, {(part, cell.name): cell.ranker for part, cell in many})
+    calls = [(_run_cell, (part, cell, parts[part])) for part, cell in forecast.in_order(work)]
     done, start = itertools.count(1), perf_counter()
-    with report_progress(progress is True, "fits", len(work)) as tell:
+    with report_progress(progress is True, "fits", len(work)) as report:
 
         def finished(found: tuple[str, tuple[Key, RunResult]]) -> None:
             part, ((name, repeat), result) = found
             described = f"{part}: {name}" if part else name
             if callable(progress):
                 progress(described)
-            share = ahead.share_after((part, name), result.seconds, perf_counter() - start)
-            tell(next(done), f"{described}, repeat {repeat}", share)
+            share = forecast.share_after((part, name), result.seconds, perf_counter() - start)
+            report(next(done), f"{described}, repeat {repeat}", share)
 
         yield from work_on(calls, n_jobs, finished)
 

@@ -1,4 +1,4 @@
-"""Annotators judged by their labels: who agrees, differs, is reversed, constant or random."""
+"""Diagnostics of annotators: agreeing, different, reversed, constant or random labels."""
 
 from likeminds.diagnostics.annotators import MEANINGS, UNUSUAL, VERDICTS, Diagnostics, diagnose
 from likeminds.diagnostics.strata import auc_interval

@@ -1,4 +1,4 @@
-"""Who agrees, who is different, reversed or constant, and who seems to answer at random."""
+"""Verdicts about annotators: agreeing, different, reversed, constant or random."""
 
 import warnings
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from likeminds.rankers.validation import user_positions
 AGREES, DIFFERENT, REVERSED, CONSTANT, RANDOM, UNCLEAR = VERDICTS = (
     *("agrees", "different", "reversed", "constant", "random", "unclear"),
 )
-# The verdicts that deserve a second look, and what each of all says, in words.
+# Verdicts worth a second look, and the meaning of all.
 UNUSUAL = (REVERSED, CONSTANT, RANDOM, DIFFERENT)
 MEANINGS = {
     AGREES: "the consensus predicts their labels",
@@ -50,8 +50,8 @@ _CLEAR = 3.0
 # The fewest users that a distribution of attentive ones is fitted to.
 _FEWEST_USERS = 10
 # From so many users and labels, folds share the learned prior.
-_MANY_PEOPLE, _MANY_LABELS = 200, 20_000
-# Parameters that a fit may choose, with an underscore.
+_MANY_USERS, _MANY_LABELS = 200, 20_000
+# Parameters whose chosen value is a fitted attribute, with an underscore.
 _CHOSEN = ("n_groups", "n_item_factors", "loss", "covariance")
 
 
@@ -67,9 +67,9 @@ class Diagnostics(ResultTable):
         "agrees": the consensus predicts their labels. "different": their own function predicts
         them, and better than the consensus does. "reversed": the consensus predicts the opposite
         of their labels, and hardly worse than their own function predicts these. "constant": the
-        answers do not depend on the item: nearly all are the same, where a rater with the crowd's
+        answers do not depend on the item: nearly all are the same, where a rater with the median
         threshold would vary, or they come in long runs. "random": nothing predicts them better
-        than chance, though there are enough labels to tell. "unclear": too little is known.
+        than chance, though there are enough labels. "unclear": too few labels.
     consensus_auc, own_auc : arrays of shape (n_users,)
         AUC of the consensus and of the user's own function on held-out labels; NaN for users
         without a pair to compare.
@@ -78,9 +78,8 @@ class Diagnostics(ResultTable):
     n_labels, positive_share : arrays of shape (n_users,)
         The number of labels, and the share of positive ones.
     readiness : array of shape (n_users,)
-        The log-odds of a yes above those of the crowd, for items of the same score by the
-        consensus, shrunk to zero for users with few labels. Below zero is strict. NaN for choices
-        among the items shown.
+        The log-odds of a yes above the mean, given the consensus score of the item, shrunk to
+        zero for users with few labels. Below zero is strict. NaN for choices.
     p_chance : array of shape (n_users,)
         The p-value of ranking as well as the better of both functions by chance.
     p_attentive : array of shape (n_users,)
@@ -116,7 +115,7 @@ class Diagnostics(ResultTable):
         return chosen
 
     def to_arrow(self) -> pa.Table:
-        """Return a table of pyarrow with a row per person."""
+        """Return a table of pyarrow with a row per user."""
         columns: dict[str, Any] = {
             "user": self.users.tolist(),
             "verdict": self.verdict.tolist(),
@@ -135,7 +134,7 @@ class Diagnostics(ResultTable):
 
     @property
     def yes_where_divided(self) -> Float:
-        """The share of a user's yes to items that divide the crowd evenly."""
+        """The share of a user's yes to items that divide users evenly."""
         return np.asarray(expit(self.readiness))
 
     def __repr__(self) -> str:
@@ -147,25 +146,25 @@ class Diagnostics(ResultTable):
         return counts, unusual.to_pylist()
 
     def _headline(self) -> str:
-        told = ", ".join(f"{n} {verdict}" for verdict, n in self.counts.items())
+        counts = ", ".join(f"{n} {verdict}" for verdict, n in self.counts.items())
         severity = self.severity
         words = "" if severity is None else f"; {severity}"
-        return f"{counted(len(self.users), 'person', 'people')}: {told}{words}"
+        return f"{counted(len(self.users), 'person', 'people')}: {counts}{words}"
 
 
 def diagnose(
-    ranker: Any,
+    ranker: Ranker,
     annotations: Annotations,
     *,
     n_folds: int | None = 5,
     level: float = 0.05,
     random_state: int = 0,
 ) -> Diagnostics:
-    """Judge of each annotator whether they agree, differ, are reversed, constant or random.
+    """Find annotators who agree, differ, are reversed, constant or random.
 
     Labels are held out fold by fold, and scored by the consensus and by the user's own function
-    fitted to the rest. Users whose own function predicts held-out labels are different, however
-    far from the consensus; only users whom nothing predicts are random.
+    fitted to the rest. Users whose own function predicts held-out labels better are different,
+    however far from the consensus; only unpredictable users are random.
 
     Parameters
     ----------
@@ -197,8 +196,8 @@ def diagnose(
     Examples
     --------
     >>> from likeminds import ThreeLevelRanker, diagnose, make_schools
-    >>> crowd = make_schools(40, 40, 200, 6, 1, random_state=0).annotations
-    >>> diagnose(ThreeLevelRanker().fit(crowd), crowd)
+    >>> annotations = make_schools(40, 40, 200, 6, 1, random_state=0).annotations
+    >>> diagnose(ThreeLevelRanker().fit(annotations), annotations)
     <40 people: 39 agrees, 0 different, 0 reversed, 0 constant, 0 random, 1 unclear; ...>
     """
     if not 0 < level < 1:
@@ -218,18 +217,18 @@ def diagnose(
     return _judge(annotations, _strata(annotations, fold), scores, level, n_folds is None)
 
 
-def refittable(ranker: Any) -> Ranker:
+def refittable(ranker: Ranker) -> Ranker:
     """Return an unfitted ranker with the parameters that were used, chosen ones included."""
     used = ranker._best_model
     fresh: Ranker = clone(used).set_params(user_column=None)
-    asked = fresh.get_params()
+    parameters = fresh.get_params()
     for name in _CHOSEN:
-        if isinstance(asked.get(name), str) and asked[name] == "auto":
+        if isinstance(parameters.get(name), str) and parameters[name] == "auto":
             fresh.set_params(**{name: getattr(used, f"{name}_")})
     return fresh
 
 
-def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
+def _fit_again(ranker: Ranker, annotations: Annotations) -> Ranker:
     with warnings.catch_warnings():
         # Users whose labels of one kind are all held out get the consensus.
         warnings.filterwarnings("ignore", message=".*of one class only", category=UserWarning)
@@ -239,33 +238,31 @@ def _fit_again(ranker: Any, annotations: Annotations) -> Ranker:
         return fresh.fit(annotations)
 
 
-def _is_large(ranker: Any, annotations: Annotations) -> bool:
+def _is_large(ranker: Ranker, annotations: Annotations) -> bool:
     """Return whether one fold is too small a part to learn the prior again."""
     prior = ranker._best_model.prior_
     is_plain = prior is not None and prior.covariate_effects is None and prior.log_normal is None
-    return is_plain and annotations.n_users >= _MANY_PEOPLE and len(annotations) >= _MANY_LABELS
+    return is_plain and annotations.n_users >= _MANY_USERS and len(annotations) >= _MANY_LABELS
 
 
-def _scores_without(ranker: Any, train: Annotations, held_out: Annotations) -> Float:
-    """Return what `_both_scores` does, with the prior as it is, and posteriors from other labels.
-
-    Items and users get the posteriors that they have without the labels held out.
-    """
-    known = with_consensus(ranker)
-    if known.prior_.items is not None:
-        posterior, users = known._posterior_of(user_positions(known, train.users))
-        # Items that are known would keep their posteriors from all labels.
-        other = replace(known.prior_.items.prior_of(1), ids=np.array([object()]))
+def _scores_without(ranker: Ranker, train: Annotations, held_out: Annotations) -> Float:
+    """Return `_both_scores` with the prior as it is, and posteriors without held-out labels."""
+    model = with_consensus(ranker)
+    assert model.prior_ is not None
+    if model.prior_.items is not None:
+        posterior, users = model._posterior_of(user_positions(model, train.users))
+        # Known items would keep their posteriors from all labels.
+        other = replace(model.prior_.items.prior_of(1), ids=np.array([object()]))
         posterior = replace(posterior, items=other)
-        known.prior_ = replace(known.prior_, items=new_item_posteriors(posterior, train, users))
-    consensus = known.consensus_scores(held_out)
-    own, there = consensus.copy(), np.isin(held_out.user_codes, train.user_codes)
-    some = held_out[there]
-    own[there] = known.newcomer(train).decision_function(some, some.users)
+        model.prior_ = replace(model.prior_, items=new_item_posteriors(posterior, train, users))
+    consensus = model.consensus_scores(held_out)
+    own, trained = consensus.copy(), np.isin(held_out.user_codes, train.user_codes)
+    some = held_out[trained]
+    own[trained] = model.newcomer(train).decision_function(some, some.users)
     return np.stack([consensus, own])
 
 
-def _both_scores(ranker: Any, annotations: Annotations) -> Float:
+def _both_scores(ranker: Ranker, annotations: Annotations) -> Float:
     """Return scores by the consensus and by each user's own function, shape (2, n_rows)."""
     own = with_consensus(ranker).decision_function(annotations)
     return np.stack([ranker.consensus_scores(annotations), own])
@@ -297,7 +294,7 @@ def _judge(
     readiness, p_constant = _thresholds(annotations, scores[0])
     constant = np.isin(verdict, (RANDOM, UNCLEAR)) & ~(p_chance <= level)
     verdict[constant & discoveries(p_constant, level)] = CONSTANT
-    # Only people below chance are tested, so p-values count twice.
+    # Only users below chance are tested, so p-values count twice.
     p_opposite = np.where(consensus < 0.5, 2.0 * _above(0.5 - consensus, chance), np.nan)
     # Members of another school are ranked better by their own function than by the opposite.
     variance = strata.difference_variance(scores[1], -scores[0])
@@ -320,17 +317,17 @@ def _judge(
     )
 
 
-def _thresholds(said: Annotations, consensus: Float) -> tuple[Float, Float]:
-    """Return users' log-odds of a yes above the crowd's, and p-values of constant answers.
+def _thresholds(annotations: Annotations, consensus: Float) -> tuple[Float, Float]:
+    """Return users' log-odds of a yes above the mean, and p-values of constant answers.
 
     Both are NaN for choices.
     """
-    labels, users, n = said.labels, said.user_codes, said.n_users
-    if are_chosen(said) or not labels.any() or labels.all():
+    labels, users, n = annotations.labels, annotations.user_codes, annotations.n_users
+    if are_chosen(annotations) or not labels.any() or labels.all():
         return np.full(n, np.nan), np.full(n, np.nan)
-    weight = np.ones(len(said))
-    if said.weights is not None:
-        weight[:] = said.weights
+    weight = np.ones(len(annotations))
+    if annotations.weights is not None:
+        weight[:] = annotations.weights
     factor, intercepts = calibrate(consensus, labels, users, n, weight)
     typical = expit(factor * consensus + np.median(intercepts))
     p_same, p_runs = p_same_answer(labels, typical, users, n), p_few_runs(labels, users, n)
@@ -347,18 +344,18 @@ def _above(excess: Float, variance: Float) -> Float:
 def _p_attentive(auc: Float, chance: Float, counts: Float) -> Float:
     """Return p-values of an attentive user's AUC being as low."""
     found = np.full(len(auc), np.nan)
-    known = np.isfinite(auc) & (_CLEAR**2 * chance <= 0.25)
-    if known.sum() < _FEWEST_USERS:
+    clear = np.isfinite(auc) & (_CLEAR**2 * chance <= 0.25)
+    if clear.sum() < _FEWEST_USERS:
         return found
-    negative, positive = counts[known].T
-    typical = float(np.clip(np.median(auc[known]), 0.5, 0.95))
+    negative, positive = counts[clear].T
+    typical = float(np.clip(np.median(auc[clear]), 0.5, 0.95))
     # A random order varies as it does inside strata, a better one less in proportion.
-    expected, even = (
+    expected, random = (
         auc_variance(np.full(len(positive), a), positive, negative) for a in (typical, 0.5)
     )
-    noise = chance[known] * expected / even
-    crowd = fit_attentive(auc[known], noise, chance[known])
-    found[known] = ndtr((auc[known] - crowd.mean) / np.sqrt(crowd.deviation**2 + noise))
+    noise = chance[clear] * expected / random
+    attentive = fit_attentive(auc[clear], noise, chance[clear])
+    found[clear] = ndtr((auc[clear] - attentive.mean) / np.sqrt(attentive.deviation**2 + noise))
     return found
 
 
@@ -369,7 +366,7 @@ def _verdicts(
     better = discoveries(p_better, level)
     agrees = predictable & (p_consensus <= level) & ~better
     different = predictable & better
-    # Not even by a plain test, which ten people in two hundred pass by luck.
+    # Without a correction for multiple tests, so ten users in two hundred pass by luck.
     unpredictable = p_chance > level
     careless = discoveries(p_attentive, level) & unpredictable
     verdict = np.select([agrees, different, careless], [AGREES, DIFFERENT, RANDOM], UNCLEAR)

@@ -20,7 +20,7 @@ _LEAST_MEAN = 0.55
 def p_same_answer(yes: Bool, chance: Float, users: Index, n_users: int) -> Float:
     """Return p-values of giving the rarer answer as seldom as each user, shape (n_users,).
 
-    Rows have an answer, the probability of a yes by a rater with the crowd's threshold, and a
+    Rows have an answer, the probability of a yes by a rater with the median threshold, and a
     user. The rarer answer has a Poisson binomial distribution; 1 where it is not rare.
 
     Examples
@@ -37,10 +37,10 @@ def p_same_answer(yes: Bool, chance: Float, users: Index, n_users: int) -> Float
         rarer = min(n_yes, len(rows) - n_yes)
         if not len(rows) or rarer > _RARE * len(rows):
             continue
-        other = chance[rows] if n_yes == rarer else 1.0 - chance[rows]
+        rare_chance = chance[rows] if n_yes == rarer else 1.0 - chance[rows]
         counts = np.zeros(rarer + 1)  # probabilities of 0, 1, ... rarer answers
         counts[0] = 1.0
-        for probability in other:
+        for probability in rare_chance:
             counts[1:] += probability * (counts[:-1] - counts[1:])
             counts[0] *= 1.0 - probability
         found[user] = counts.sum()

@@ -59,10 +59,10 @@ class Strata:
 
         That of DeLong, DeLong and Clarke-Pearson (1988).
         """
-        apart = self.beaten(first) - self.beaten(second)
+        difference = self.beaten(first) - self.beaten(second)
         found = np.zeros(self.n_users)
         for kind in (self.positive, ~self.positive):
-            owner, values = self.owner[kind], apart[kind]
+            owner, values = self.owner[kind], difference[kind]
             n = _sums(owner, None, self.n_users)
             mean = _ratio(_sums(owner, values, self.n_users), n)
             squares = _sums(owner, (values - mean[owner]) ** 2, self.n_users)
@@ -95,8 +95,8 @@ def auc_interval(
     inside = np.abs(auc[:, None] - grid) <= wide + 5e-4
     low = grid[inside.argmax(axis=1)]
     high = grid[::-1][inside[:, ::-1].argmax(axis=1)]
-    known = np.isfinite(auc) & (n_positive > 0) & (n_negative > 0)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+    defined = np.isfinite(auc) & (n_positive > 0) & (n_negative > 0)
+    return np.where(defined, low, np.nan), np.where(defined, high, np.nan)
 
 
 def auc_variance(auc: Float, n_positive: Float, n_negative: Float) -> Float:

@@ -1,8 +1,6 @@
-"""Ranking metrics, one value per person.
+"""Ranking metrics, one value per user, and the mean over users for whom it is defined.
 
-A ranking for people who disagree is judged person by person: pooled over people, a score
-gains from knowing who says "yes" often, which ranks nothing. Every metric here gives one
-value per person and the mean over the people for whom it is defined.
+A metric pooled over users would reward knowing who says "yes" often, which ranks nothing.
 """
 
 import operator
@@ -29,14 +27,14 @@ _BLOCK_ROWS = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class MetricByUser:
-    """A metric by person, with its mean and standard error.
+    """A metric by user, with its mean and standard error.
 
     Attributes
     ----------
     users : ndarray
-        The distinct people, in the order of ``values``.
+        The distinct users, in the order of ``values``.
     values : ndarray of float64
-        The metric of each person; NaN where it is undefined.
+        The metric of each user; NaN where it is undefined.
 
     Examples
     --------
@@ -52,24 +50,24 @@ class MetricByUser:
 
     @property
     def mean(self) -> float:
-        """The mean over the people for whom it is defined; NaN if there are none."""
+        """The mean over the users for whom it is defined; NaN if there are none."""
         return float(self._defined.mean()) if self.n_defined else float("nan")
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the mean, over people; NaN with fewer than two."""
+        """The standard error of the mean, over users; NaN with fewer than two."""
         if self.n_defined < 2:
             return float("nan")
         return float(self._defined.std(ddof=1) / np.sqrt(self.n_defined))
 
     @property
     def n_defined(self) -> int:
-        """The number of people for whom it is defined."""
+        """The number of users for whom it is defined."""
         return len(self._defined)
 
     @property
     def undefined(self) -> IdArray:
-        """The people for whom it is not defined."""
+        """The users for whom it is not defined."""
         return self.users[np.isnan(self.values)]
 
     @property
@@ -83,9 +81,9 @@ def auc_by_user(
     users: Iterable[Hashable],
     weights: ArrayLike | None = None,
 ) -> MetricByUser:
-    """Return the area under each person's ROC curve.
+    """Return the area under each user's ROC curve.
 
-    It is the share of a person's pairs (a positive, a negative) that the scores put in the
+    It is the share of a user's pairs (a positive, a negative) that the scores put in the
     right order. Tied scores count half, and a pair weighs the product of its two weights.
 
     Parameters
@@ -102,7 +100,7 @@ def auc_by_user(
     Returns
     -------
     MetricByUser
-        NaN for people with rows (or weight) in one class only.
+        NaN for users with rows (or weight) in one class only.
 
     Examples
     --------
@@ -122,7 +120,7 @@ def mean_auc(
     users: Iterable[Hashable],
     weights: ArrayLike | None = None,
 ) -> float:
-    """Return the mean, over people with both classes, of the area under the ROC curve.
+    """Return the mean, over users with both classes, of the area under the ROC curve.
 
     Parameters are those of :func:`auc_by_user`.
 
@@ -134,9 +132,9 @@ def mean_auc(
     result = auc_by_user(labels, scores, users, weights)
     if not result.n_defined:
         raise ValueError(
-            "The AUC is undefined for everybody: no person has both a positive and a negative "
-            f"row of positive weight (people: {listing(result.users)}). "
-            "Score rows of people who have both."
+            "The AUC is undefined for all users: no user has both a positive and a negative "
+            f"row of positive weight (users: {listing(result.users)}). "
+            "Score rows of users who have both."
         )
     return result.mean
 
@@ -144,10 +142,10 @@ def mean_auc(
 def precision_at_k(
     labels: ArrayLike, scores: ArrayLike, users: Iterable[Hashable], k: int
 ) -> MetricByUser:
-    """Return the share of positives among each person's ``k`` best-scored rows.
+    """Return the share of positives among each user's ``k`` best-scored rows.
 
     Where a tie straddles the k-th place, it is the expected share if ties are broken at
-    random. People with fewer than ``k`` rows are judged on what they have: the share of
+    random. Users with fewer than ``k`` rows are judged on what they have: the share of
     positives among all their rows.
 
     Parameters
@@ -173,7 +171,7 @@ def precision_at_k(
 def ndcg_at_k(
     labels: ArrayLike, scores: ArrayLike, users: Iterable[Hashable], k: int
 ) -> MetricByUser:
-    """Return the normalised discounted cumulative gain of each person's ``k`` best rows.
+    """Return the normalised discounted cumulative gain of each user's ``k`` best rows.
 
     A positive at rank r gains 1 / log2(1 + r), averaged over the ranks of its ties; the sum
     is divided by that of the ideal order.
@@ -188,7 +186,7 @@ def ndcg_at_k(
     Returns
     -------
     MetricByUser
-        NaN for people without positives.
+        NaN for users without positives.
 
     Examples
     --------
@@ -306,7 +304,7 @@ def _ties(sorted_scores: FloatArray) -> tuple[Index, Index] | None:
 
 
 def _ratio(above: FloatArray, below: NDArray[np.number]) -> FloatArray:
-    """Divide; what is divided by zero is undefined."""
+    """Divide; NaN where the divisor is zero."""
     result = np.full(len(above), np.nan)
     np.divide(above, below, out=result, where=below > 0)
     return result

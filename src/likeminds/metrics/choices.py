@@ -1,4 +1,4 @@
-"""Accuracy and log loss of choices, comparisons and rankings, by person."""
+"""Accuracy and log loss of choices, comparisons and rankings, by user."""
 
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ def score_choices(
     Returns
     -------
     ChoiceScores
-        ``accuracy``: the share of a person's choices whose item has the highest score (the
+        ``accuracy``: the share of a user's choices whose item has the highest score (the
         lowest, where the worst was chosen; equal scores share a point). ``log_loss``: the mean
         of minus the logarithm of the probability of what was chosen. Choices count by weight.
 

@@ -1,8 +1,8 @@
-"""Concordance: how many pairs of unequal grades the scores put in the right order, by person.
+"""Concordance: the share of pairs of unequal grades that scores order correctly, by user.
 
-With grades of two kinds it is the area under the ROC curve. Pairs are never listed: a pair of
-unequal scores differs first in one bit of the scores' ranks, so that for each bit one sort by
-grade and one running total count all pairs which that bit tells apart: O(n log^2 n).
+With two grades it is the area under the ROC curve. Pairs are never listed: the ranks of two
+unequal scores differ first in one bit. For each bit, one sort by grade and one running total
+count the pairs that first differ in it: O(n log^2 n).
 """
 
 from collections.abc import Hashable, Iterable
@@ -32,7 +32,7 @@ def concordance_by_user(
     users: Iterable[Hashable],
     weights: ArrayLike | None = None,
 ) -> MetricByUser:
-    """Return the share of each person's pairs of unequal grades that scores put in order.
+    """Return the share of each user's pairs of unequal grades that scores put in order.
 
     Tied scores count half, and a pair weighs the product of its two weights. With two grades
     this is :func:`auc_by_user`.
@@ -47,7 +47,7 @@ def concordance_by_user(
     Returns
     -------
     MetricByUser
-        NaN for people whose grades are all the same.
+        NaN for users whose grades are all the same.
 
     Examples
     --------
@@ -57,9 +57,9 @@ def concordance_by_user(
     """
     if np.asarray(grades).dtype == np.bool_:
         return auc_by_user(grades, scores, users, weights)
-    positions, pairs = _pairs(grades, scores, users, weights)
+    distinct, pairs = _pairs(grades, scores, users, weights)
     tied = pairs.unequal_grades - pairs.unequal
-    return MetricByUser(positions, _ratio(pairs.alike + 0.5 * tied, pairs.unequal_grades))
+    return MetricByUser(distinct, _ratio(pairs.alike + 0.5 * tied, pairs.unequal_grades))
 
 
 def measure_of(outcomes: NDArray[np.generic]) -> str:
@@ -73,7 +73,7 @@ def mean_concordance(
     users: Iterable[Hashable],
     weights: ArrayLike | None = None,
 ) -> float:
-    """Return the mean over people of the concordance; with two grades, the mean AUC.
+    """Return the mean over users of the concordance; with two grades, the mean AUC.
 
     Parameters are those of :func:`concordance_by_user`.
 
@@ -85,8 +85,8 @@ def mean_concordance(
     result = concordance_by_user(grades, scores, users, weights)
     if not result.n_defined:
         raise ValueError(
-            "The concordance is undefined for everybody: no person has rows of two grades "
-            f"(people: {listing(result.users)}). Score rows of people who have."
+            "The concordance is undefined for all users: no user has rows of two grades "
+            f"(users: {listing(result.users)}). Score rows of users who have."
         )
     return result.mean
 
@@ -97,7 +97,7 @@ def kendall_tau_by_user(
     users: Iterable[Hashable],
     weights: ArrayLike | None = None,
 ) -> MetricByUser:
-    """Return Kendall's rank correlation (tau-b) of each person's grades and scores.
+    """Return Kendall's rank correlation (tau-b) of each user's grades and scores.
 
     Parameters are those of :func:`concordance_by_user`; NaN where grades or scores are all
     the same.
@@ -107,9 +107,9 @@ def kendall_tau_by_user(
     >>> kendall_tau_by_user([1, 2, 3], [0.1, 0.9, 0.5], ["ann"] * 3).values.round(3)
     array([0.333])
     """
-    positions, pairs = _pairs(grades, scores, users, weights)
-    apart = np.sqrt(pairs.unequal_grades * pairs.unequal_scores)
-    return MetricByUser(positions, _ratio(2.0 * pairs.alike - pairs.unequal, apart))
+    distinct, pairs = _pairs(grades, scores, users, weights)
+    scale = np.sqrt(pairs.unequal_grades * pairs.unequal_scores)
+    return MetricByUser(distinct, _ratio(2.0 * pairs.alike - pairs.unequal, scale))
 
 
 def _pairs(
@@ -120,22 +120,22 @@ def _pairs(
 ) -> tuple[NDArray[np.generic], _Pairs]:
     grade = np.unique(as_vector(np.asarray(grades), "grades"), return_inverse=True)[1]
     score = np.unique(as_vector(scores, "scores"), return_inverse=True)[1]
-    person, positions = encode(users, "users")
-    same_length(grades=grade, scores=score, users=person)
+    user, distinct = encode(users, "users")
+    same_length(grades=grade, scores=score, users=user)
     given = as_weights(weights, len(grade))
     weight = np.ones(len(grade)) if given is None else np.asarray(given, dtype=np.float64)
-    every = _same_squared([person], weight, len(positions))
+    every = _same_squared([user], weight, len(distinct))
 
     def unequal(*columns: Index) -> Float:
-        return 0.5 * (every - _same_squared([person, *columns], weight, len(positions)))
+        return 0.5 * (every - _same_squared([user, *columns], weight, len(distinct)))
 
     by_grade, by_score, by_both = unequal(grade), unequal(score), unequal(grade, score)
-    alike = _ordered_alike(person, grade, score, weight, len(positions))
-    return positions, _Pairs(alike, by_grade, by_score, by_grade + by_score - by_both)
+    alike = _ordered_alike(user, grade, score, weight, len(distinct))
+    return distinct, _Pairs(alike, by_grade, by_score, by_grade + by_score - by_both)
 
 
 def _same_squared(columns: list[Index], weight: Float, n_users: int) -> Float:
-    """Return, by person, the sum of the squared weights of rows that agree in all columns."""
+    """Return, by user, the sum of the squared weights of rows that agree in all columns."""
     order = np.lexsort(columns[::-1])
     new = np.zeros(len(order), dtype=bool)
     new[0] = True
@@ -147,14 +147,14 @@ def _same_squared(columns: list[Index], weight: Float, n_users: int) -> Float:
     return np.asarray(by_user, dtype=np.float64)
 
 
-def _ordered_alike(person: Index, grade: Index, score: Index, weight: Float, n_users: int) -> Float:
-    """Return, by person, the weight of pairs whose grades and scores are ordered alike."""
-    score = _ranks_within(person, score)
+def _ordered_alike(user: Index, grade: Index, score: Index, weight: Float, n_users: int) -> Float:
+    """Return, by user, the weight of pairs whose grades and scores are ordered alike."""
+    score = _ranks_within(user, score)
     total = np.zeros(n_users)
     for bit in range(int(score.max()).bit_length()):
         prefix = score >> (bit + 1)
-        order = np.lexsort((grade, prefix, person))
-        who, g, lower = person[order], grade[order], prefix[order]
+        order = np.lexsort((grade, prefix, user))
+        who, g, lower = user[order], grade[order], prefix[order]
         is_higher = (score[order] >> bit) & 1 == 1
         w = weight[order]
         below = np.concatenate([[0.0], np.cumsum(np.where(is_higher, 0.0, w))])
@@ -168,10 +168,10 @@ def _ordered_alike(person: Index, grade: Index, score: Index, weight: Float, n_u
     return total
 
 
-def _ranks_within(person: Index, score: Index) -> Index:
-    """Return ranks from zero within each person, the same for tied scores."""
-    order = np.lexsort((score, person))
-    who, ordered = person[order], score[order]
+def _ranks_within(user: Index, score: Index) -> Index:
+    """Return ranks from zero within each user, the same for tied scores."""
+    order = np.lexsort((score, user))
+    who, ordered = user[order], score[order]
     starts = np.append(True, np.diff(who) != 0)
     steps = np.cumsum(starts | np.append(True, np.diff(ordered) != 0))
     first = np.maximum.accumulate(np.where(starts, steps, 0))
@@ -181,7 +181,7 @@ def _ranks_within(person: Index, score: Index) -> Index:
 
 
 def _ratio(above: Float, below: Float) -> Float:
-    """Divide; what is divided by nothing is undefined."""
+    """Divide; NaN where the divisor is zero."""
     result = np.full(len(above), np.nan)
     # Sums of squares that cancel leave rounding errors, far below the weight of any pair.
     np.divide(above, below, out=result, where=below > 1e-12 * max(float(below.max()), 1e-300))

@@ -1,4 +1,4 @@
-"""Paired statistics: intervals and tests of differences, over people and over repeats."""
+"""Paired statistics: intervals and tests of differences, over users and over repeats."""
 
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ class PairedDifference(NamedTuple):
 
 
 def over_users(differences: Float) -> PairedDifference:
-    """Judge differences of people, who are independent of each other: Student's interval."""
+    """Judge differences of users, who are independent of each other: Student's interval."""
     return _test_difference(differences, extra_variance=0.0)
 
 

@@ -11,7 +11,7 @@ from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 
-# People differ in severity where chance would spread their shares as far this seldom.
+# Users differ in severity where chance would spread their shares as far this seldom.
 _LEVEL = 0.01
 # Labels are choices where choice sets hold at least this share of them with one of the other kind.
 _MOSTLY = 0.5
@@ -19,7 +19,7 @@ _MOSTLY = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Severity:
-    """The share of positive labels of each person."""
+    """The share of positive labels of each user."""
 
     users: IdArray
     share: Float
@@ -36,12 +36,12 @@ class Severity:
 
     @property
     def strictest(self) -> int:
-        """The position of the person with the smallest share; of several, with most labels."""
+        """The position of the user with the smallest share; of several, with most labels."""
         return self._first(self.share)
 
     @property
     def mildest(self) -> int:
-        """The position of the person with the largest share."""
+        """The position of the user with the largest share."""
         return self._first(-self.share)
 
     def _first(self, share: Float) -> int:
@@ -51,13 +51,13 @@ class Severity:
 
     @property
     def middle(self) -> tuple[float, float]:
-        """The shares between which the middle half of people lie."""
+        """The shares between which the middle half of users lie."""
         low, high = np.quantile(self.share, [0.25, 0.75])
         return float(low), float(high)
 
-    def of_user(self, person: Hashable) -> dict[str, object] | None:
-        """Return one person's share beside the middle half's; None for unknown people."""
-        place = int(lookup([person], self.users, "users")[0])
+    def of_user(self, user: Hashable) -> dict[str, object] | None:
+        """Return one user's share and the quartiles of all; None for unknown users."""
+        place = int(lookup([user], self.users, "users")[0])
         if place < 0:
             return None
         share, labels = float(self.share[place]), int(self.n_labels[place])
@@ -100,7 +100,7 @@ def are_chosen(annotations: Annotations) -> bool:
 
 
 def severity_of(annotations: Annotations | None) -> Severity | None:
-    """Return how severe people are; None for choices, for grades, and without labels."""
+    """Return how severe users are; None for choices, for grades, and without labels."""
     if annotations is None or annotations.grades is not None or are_chosen(annotations):
         return None
     counts = annotations.label_counts()
@@ -116,7 +116,7 @@ _STEPS, _LONGEST, _CLOSE = 50, 2.0, 1e-8
 def calibrate(
     scores: Float, labels: Bool, users: Index, n_users: int, weight: Float
 ) -> tuple[float, Float]:
-    """Fit log-odds of labels: one slope of the scores for all, an intercept for each person.
+    """Fit log-odds of labels: one slope of the scores for all, an intercept for each user.
 
     Intercepts have a normal prior around their mean, with a standard deviation of 1; the slope
     is not negative.
@@ -130,20 +130,20 @@ def calibrate(
 
     for _ in range(_STEPS):
         p = expit(both[0] * z + both[1] + own[users])
-        slope, bend = weight * (labels - p), weight * p * (1.0 - p)
-        # People's intercepts are eliminated from Newton's step (Schur complement).
-        inner = sums(bend) + 1.0 / _READINESS**2
+        slope, curvature = weight * (labels - p), weight * p * (1.0 - p)
+        # Users's intercepts are eliminated from Newton's step (Schur complement).
+        inner = sums(curvature) + 1.0 / _READINESS**2
         gradient = sums(slope) - own / _READINESS**2
-        crossed = np.stack([sums(bend * z), sums(bend)])
-        matrix = np.array([[bend @ z**2, bend @ z], [bend @ z, bend.sum()]])
-        matrix = matrix - (crossed / inner) @ crossed.T + 1e-9 * np.eye(2) * (1.0 + bend.sum())
+        crossed = np.stack([sums(curvature * z), sums(curvature)])
+        matrix = np.array([[curvature @ z**2, curvature @ z], [curvature @ z, curvature.sum()]])
+        matrix = matrix - (crossed / inner) @ crossed.T + 1e-9 * np.eye(2) * (1.0 + curvature.sum())
         right = np.array([slope @ z, slope.sum()]) - crossed @ (gradient / inner)
         step = np.linalg.solve(matrix, right)
-        theirs = (gradient - step @ crossed) / inner
-        largest = float(np.abs(np.concatenate([step, theirs])).max())
+        step_own = (gradient - step @ crossed) / inner
+        largest = float(np.abs(np.concatenate([step, step_own])).max())
         # A longer step leaves the region where the quadratic model of the loss holds.
         damp = min(1.0, _LONGEST / max(largest, _CLOSE))
-        both, own = both + damp * step, own + damp * theirs
+        both, own = both + damp * step, own + damp * step_own
         if largest < _CLOSE:
             break
     return max(float(both[0]), 0.0) / unit, both[1] + own
