@@ -259,10 +259,10 @@ def _simulate(
         mean.append(said[name] + np.log(unit[name]) if is_log else said[name] * unit[name])
         deviation.append(said[f"sd.{name}"] * (1.0 if is_log else unit[name]))
     fixed = [said[name] * unit[name] for name in names if name in spec.fixed]
-    setting = _simulated(ranker, None)[0]
+    problem = _simulated(ranker, None)[0]
     at = Coefficients(np.array(mean), np.diag(np.square(deviation)), np.array(fixed))
     users = ranker.annotations_.user_ids
-    return simulate_likelihood(setting, setting.prior(at), exact, users, seed=1)
+    return simulate_likelihood(problem, problem.prior(at), exact, users, seed=1)
 
 
 def _rectangle(choices: Annotations) -> tuple[np.ndarray, ...]:

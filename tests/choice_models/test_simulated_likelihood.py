@@ -6,7 +6,7 @@ import pytest
 from crowds import make_choices
 from likeminds import HierarchicalRanker
 from likeminds.choice_models.importance_sampling import ImportanceSampler, SimulationProblem
-from likeminds.choice_models.simulated_likelihood import LikelihoodSurface, form_of
+from likeminds.choice_models.simulated_likelihood import LikelihoodSurface, covariance_parameters
 from likeminds.mixed_model.losses import PRIOR_LOSSES
 
 
@@ -17,15 +17,15 @@ def test_gradient_is_that_of_differences(kind, constant, log):
     crowd, _ = make_choices([1.0, -1.0, 0.5], np.eye(3), n_users=12, n_sets=4)
     ranker = HierarchicalRanker(covariance="full").fit(crowd)
     loss = PRIOR_LOSSES["choice"]
-    tasks = loss.tasks(crowd, ranker.prior_.design)
+    responses = loss.tasks(crowd, ranker.prior_.design)
     varies = np.setdiff1d(np.arange(3), constant)
     signs = np.array([0.0, 1.0, 0.0])[varies]
     constant = np.array(constant, dtype=np.intp)
     logs = np.array([0.0, 0.0, log])[varies]
-    setting = SimulationProblem(tasks, loss.likelihood, varies, constant, 3, signs, logs)
-    at = setting.coefficients(ranker.prior_.prior)
+    problem = SimulationProblem(responses, loss.likelihood, varies, constant, 3, signs, logs)
+    at = problem.coefficients(ranker.prior_.prior)
     surface = LikelihoodSurface(
-        ImportanceSampler(setting, at, 40), at, form_of(kind, setting, at, 1)
+        ImportanceSampler(problem, at, 40), at, covariance_parameters(kind, problem, at, 1)
     )
     start = surface.start + 0.1 * np.random.default_rng(0).standard_normal(len(surface.start))
     steps = 1e-6 * np.eye(len(start))

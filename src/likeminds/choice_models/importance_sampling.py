@@ -1,12 +1,10 @@
-"""The likelihood of labels by simulation: importance sampling around everybody's mode.
+"""Simulated likelihood of labels: importance sampling around users' modes.
 
-A person's likelihood is the integral of L_i(w) N(w; theta, Omega) over their weights w. It is
-the mean of L_i(w) N(w; theta, Omega) / q_i(w) over draws w from any distribution q_i; here q_i is
-Student's t around the mode of the person's posterior, with the covariance of Laplace's
-approximation. So few draws are wasted, tails are covered, and the same draws serve for all
-theta and Omega near those they were made for: L_i / q_i is computed once. Weights that are the
-same for everybody are no part of the draws: in them, log L_i is expanded to second order around
-those that the draws were made for.
+A user's likelihood is the integral of L_i(w) N(w; theta, Omega) over their weights w. It is the
+mean of L_i(w) N(w; theta, Omega) / q_i(w) over draws w from a proposal q_i: Student's t around the
+mode of the user's posterior, with the covariance of Laplace's approximation. The same draws serve
+for all theta and Omega near those they were made for, so L_i / q_i is computed once. Fixed weights,
+which all users share, are not drawn: log L_i is expanded in them to second order.
 """
 
 from collections.abc import Iterator
@@ -25,19 +23,17 @@ from likeminds.mixed_model.laplace import find_mode
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.responses import PaddedRows, Responses, of_each_user, task_of
 
-# Degrees of freedom of the distribution that weights are drawn from.
+# Degrees of freedom of the proposal.
 _FREEDOM = 8.0
-# Draws that it takes for each dimension to match moments, and how often they are scaled.
+# Draws for each dimension that matching of moments needs, and how often draws are scaled.
 _EACH, _MATCHES = 4, 4
-# Scores of draws that are computed at a time, in bytes.
-_BYTES_AT_ONCE = 1 << 24
-# Draws of everybody that are kept at most, in bytes.
-_MOST_BYTES = 1 << 31
+# Bytes of scores computed at a time, and of all draws.
+_BYTES_AT_ONCE, _MOST_BYTES = 1 << 24, 1 << 31
 
 
 @dataclass(frozen=True)
 class Coefficients:
-    """The distribution of users' weights: N(mean, covariance), and ``fixed`` ones of all users."""
+    """The distribution of users' weights: N(mean, covariance), and ``fixed`` ones."""
 
     mean: Float
     covariance: Float
@@ -49,7 +45,7 @@ class SimulatedLikelihood:
     """The simulated log-likelihood by user, its squared Monte-Carlo errors, and its derivatives.
 
     ``first`` and ``second`` are sums over users of posterior moments of weights around theta,
-    ``by_fixed`` is the gradient by the weights that do not vary.
+    ``by_fixed`` is the gradient by the fixed weights.
     """
 
     by_user: Float
@@ -60,7 +56,7 @@ class SimulatedLikelihood:
 
     @property
     def value(self) -> float:
-        """The log-likelihood of everybody's labels."""
+        """The log-likelihood of all labels."""
         return float(self.by_user.sum())
 
 
@@ -75,37 +71,18 @@ class SimulatedMoments:
 
 @dataclass(frozen=True)
 class SimulationProblem:
-    """What is simulated: labels, and which weights vary in which way.
+    """Responses, their likelihood, and which weights vary in which way."""
 
-    Attributes
-    ----------
-    tasks : Responses
-        The labels.
-    likelihood : Likelihood
-        Their likelihood.
-    varies : array
-        The coordinates whose weights vary.
-    constant : array
-        Those whose weights are the same for everybody.
-    n_weights : int
-        How many coordinates, the first ones, are weights of features.
-    signs : array of shape (q,)
-        1 or -1 where the sign of a varying weight is known, else 0: such a weight is that of
-        the normal distribution where it has this sign, and else zero.
-    logs : array of shape (q,)
-        1 or -1 where a varying weight is log-normal, with this sign, else 0: what is normally
-        distributed is its logarithm.
-    shifts : array of shape (n_users, p), optional
-        Differences of users' means from the common mean: see `covariate_effects`.
-    """
-
-    tasks: Responses
+    responses: Responses
     likelihood: Likelihood
-    varies: Index
-    constant: Index
-    n_weights: int
+    varies: Index  # the q coordinates whose weights vary between users
+    constant: Index  # those of fixed weights
+    n_weights: int  # how many coordinates, the first ones, are weights of features
+    # (q,): 1 or -1 for weights of known sign, else 0: the wrong sign is censored to zero.
     signs: Float
+    # (q,): 1 or -1 for log-normal weights of this sign, else 0: their logarithms are normal.
     logs: Float
+    # (n_users, p): differences of users' means from the common mean, see `covariate_effects`.
     shifts: Float | None = None
 
     def coefficients(self, prior: GaussianPrior) -> Coefficients:
@@ -114,7 +91,7 @@ class SimulationProblem:
         return Coefficients(prior.mean[self.varies], covariance, prior.mean[self.constant])
 
     def prior(self, coefficients: Coefficients) -> GaussianPrior:
-        """Return the prior with such coefficients; those that do not vary have no variance."""
+        """Return the prior with such coefficients; fixed weights have no variance."""
         size = len(self.varies) + len(self.constant)
         inner = GaussianPrior.of_covariance(coefficients.mean, coefficients.covariance)
         mean, residual = np.zeros(size), np.zeros(size)
@@ -124,59 +101,56 @@ class SimulationProblem:
         loadings[self.varies] = inner.loadings
         return GaussianPrior(mean, loadings, residual)
 
-    def keep_signs(self, normal: Float) -> Float:
-        """Return normal numbers, shape (..., q), with zero for those of the wrong sign."""
+    def censor(self, normal: Float) -> Float:
+        """Replace normal numbers, shape (..., q), of the wrong sign by zero."""
         if not self.signs.any():
             return normal
         return np.where(self.signs * normal < 0.0, 0.0, normal)
 
     def weights(self, normal: Float) -> Float:
         """Return the weights, shape (..., q), that normal numbers stand for."""
-        return weights_of_logs(self.keep_signs(normal), self.logs)
+        return weights_of_logs(self.censor(normal), self.logs)
 
 
 @dataclass(frozen=True)
 class _DrawBlock:
-    """Draws of a few users: weights less the shift of their means, (b, n_draws, q).
-
-    ``log_base`` has log-likelihoods less log-densities of the draws, ``slope`` and ``bend`` their
-    gradient and minus their Hessian by the weights that do not vary.
-    """
+    """Draws of a few users."""
 
     users: Index
-    draws: Float
-    log_base: Float
-    slope: Float
-    bend: Float
+    draws: Float  # (b, n_draws, q): weights less the shift of their means
+    log_base: Float  # (b, n_draws): log-likelihoods less log-densities of the draws
+    # (b, n_draws, f) and (b, n_draws, f, f): gradient and minus the Hessian by fixed weights.
+    gradient: Float
+    curvature: Float
 
 
 class ImportanceSampler:
     """Draws of users' weights around the modes of their posteriors under a prior.
 
     Half of the draws mirror the others. ``matched`` draws are scaled, so the integral of a normal
-    posterior and its second moments have no error, and derivatives little noise even where weights
-    hardly vary. Only without it, the likelihood has no bias.
+    posterior and its second moments are exact, and derivatives have little noise even if weights
+    hardly vary. Without ``matched``, the likelihood is unbiased.
     """
 
     def __init__(
         self,
-        setting: SimulationProblem,
+        problem: SimulationProblem,
         at: Coefficients,
         n_draws: int,
         *,
         seed: int = 0,
         matched: bool = True,
     ) -> None:
-        self.setting = setting
+        self.problem = problem
         self.matched = matched
         self.n_draws = 2 * max(2, (n_draws + 1) // 2)
-        refuse_many_draws(self.n_draws, setting.tasks.n_users, len(setting.varies))
+        refuse_many_draws(self.n_draws, problem.responses.n_users, len(problem.varies))
         self._fixed = at.fixed
         self._blocks = list(self._make(at, np.random.default_rng(seed)))
 
     @property
     def users(self) -> Index:
-        """The positions among all people of those who were simulated, in this order."""
+        """The positions of the simulated users, in the order of the draws."""
         return np.concatenate([block.users for block in self._blocks])
 
     def at(self, coefficients: Coefficients) -> SimulatedLikelihood:
@@ -192,44 +166,44 @@ class ImportanceSampler:
         )
 
     def moments(self, coefficients: Coefficients) -> SimulatedMoments:
-        """Return what the gradient is made of user by user, in the order of ``people``."""
+        """Return each user's part of the gradient, in the order of ``users``."""
         parts = []
-        for _, _, share, away, by_fixed in self._visits(coefficients):
-            weighted = share[:, :, None] * away
-            slope = np.einsum("br,brf->bf", share, by_fixed)
-            parts.append((weighted.sum(axis=1), weighted.transpose(0, 2, 1) @ away, slope))
+        for _, _, share, deviation, by_fixed in self._visits(coefficients):
+            weighted = share[:, :, None] * deviation
+            gradient = np.einsum("br,brf->bf", share, by_fixed)
+            parts.append((weighted.sum(axis=1), weighted.transpose(0, 2, 1) @ deviation, gradient))
         return SimulatedMoments(*map(np.concatenate, zip(*parts, strict=True)))
 
     @staticmethod
     def _total(
-        by_user: Float, variance: Float, share: Float, away: Float, by_fixed: Float
+        by_user: Float, variance: Float, share: Float, deviation: Float, by_fixed: Float
     ) -> tuple[Float, Float, Float, Float, Float]:
-        """Return what a few people contribute to each part of `SimulatedLikelihood`."""
-        flat, shares = away.reshape(-1, away.shape[2]), share.ravel()
+        """Return a block's contribution to each field of `SimulatedLikelihood`."""
+        flat, shares = deviation.reshape(-1, deviation.shape[2]), share.ravel()
         weighted = shares[:, None] * flat
-        slope = shares @ by_fixed.reshape(len(shares), -1)
-        return by_user, variance, weighted.sum(axis=0), weighted.T @ flat, slope
+        gradient = shares @ by_fixed.reshape(len(shares), -1)
+        return by_user, variance, weighted.sum(axis=0), weighted.T @ flat, gradient
 
     def _visits(self, at: Coefficients) -> Iterator[tuple[Float, Float, Float, Float, Float]]:
-        """Yield log-likelihoods, their variances, shares of draws, draws, slopes by ``fixed``."""
+        """Yield log-likelihoods, their variances, shares of draws, deviations, gradients."""
         root = np.linalg.cholesky(at.covariance)
         inverse = np.asarray(np.linalg.inv(root), dtype=np.float64)
-        least = -float(np.log(np.diag(root)).sum()) - 0.5 * len(root) * np.log(2.0 * np.pi)
+        log_scale = -float(np.log(np.diag(root)).sum()) - 0.5 * len(root) * np.log(2.0 * np.pi)
         for block in self._blocks:
-            yield self._visit(block, at, inverse, least)
+            yield self._visit(block, at, inverse, log_scale)
 
     def _visit(
-        self, block: _DrawBlock, at: Coefficients, inverse: Float, least: float
+        self, block: _DrawBlock, at: Coefficients, inverse: Float, log_scale: float
     ) -> tuple[Float, Float, Float, Float, Float]:
         size = len(inverse)
-        away = block.draws - at.mean
-        inner = away.reshape(-1, size) @ inverse.T
-        log_ratio = block.log_base + least
+        deviation = block.draws - at.mean
+        inner = deviation.reshape(-1, size) @ inverse.T
+        log_ratio = block.log_base + log_scale
         log_ratio -= 0.5 * row_dots(inner, inner).reshape(log_ratio.shape)
-        step, by_fixed = at.fixed - self._fixed, block.slope
+        step, by_fixed = at.fixed - self._fixed, block.gradient
         if step.size:
-            by_fixed = block.slope - block.bend @ step
-            log_ratio += 0.5 * ((block.slope + by_fixed) @ step)
+            by_fixed = block.gradient - block.curvature @ step
+            log_ratio += 0.5 * ((block.gradient + by_fixed) @ step)
         highest = log_ratio.max(axis=1, keepdims=True)
         ratio = np.exp(log_ratio - highest)
         mean, half = ratio.mean(axis=1), self.n_draws // 2
@@ -237,23 +211,23 @@ class ImportanceSampler:
         paired = 0.5 * (ratio[:, :half] + ratio[:, half:])
         variance = paired.var(axis=1) / (half * mean**2)
         by_user = np.log(mean) + highest[:, 0]
-        return by_user, variance, ratio / (self.n_draws * mean[:, None]), away, by_fixed
+        return by_user, variance, ratio / (self.n_draws * mean[:, None]), deviation, by_fixed
 
     def _make(self, at: Coefficients, rng: np.random.Generator) -> Iterator[_DrawBlock]:
-        setting = self.setting
-        prior = replace(setting.prior(at), shifts=setting.shifts)
+        problem = self.problem
+        prior = replace(problem.prior(at), shifts=problem.shifts)
         root = np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64)
-        for task in setting.tasks.map(task_of, None):
-            a_person = 8 * self.n_draws * task.rows.shape[1] * (1 + len(at.fixed))
-            most = max(1, _BYTES_AT_ONCE // a_person)
+        for task in problem.responses.map(task_of, None):
+            user_bytes = 8 * self.n_draws * task.rows.shape[1] * (1 + len(at.fixed))
+            most = max(1, _BYTES_AT_ONCE // user_bytes)
             for start in range(0, len(task.users), most):
                 some = of_each_user(task, itemgetter(slice(start, start + most)))
-                shifts = np.zeros((len(some.users), len(setting.varies)))
-                if setting.shifts is not None:
-                    shifts = setting.shifts[np.ix_(some.users, setting.varies)]
+                shifts = np.zeros((len(some.users), len(problem.varies)))
+                if problem.shifts is not None:
+                    shifts = problem.shifts[np.ix_(some.users, problem.varies)]
                 draws, log_density = self._draw(some, prior, root, shifts, rng)
-                log_labels, slope, bend = self._labels(some, draws + shifts[:, None], at.fixed)
-                yield _DrawBlock(some.users, draws, log_labels - log_density, slope, bend)
+                log_labels, *by_fixed = self._labels(some, draws + shifts[:, None], at.fixed)
+                yield _DrawBlock(some.users, draws, log_labels - log_density, *by_fixed)
 
     def _draw(
         self,
@@ -263,10 +237,10 @@ class ImportanceSampler:
         shifts: Float,
         rng: np.random.Generator,
     ) -> tuple[Float, Float]:
-        """Draw weights of a few people from Student's t around the modes of their posteriors."""
+        """Draw weights of a few users from Student's t around the modes of their posteriors."""
         n_users, size, half = len(task.users), len(root), self.n_draws // 2
         mode, precision = self._mode(task, prior, root)
-        centre = self.setting.keep_signs(mode) - shifts
+        centre = self.problem.censor(mode) - shifts
         factor = np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
         normal = rng.standard_normal((n_users, half, size))
         e = normal / np.sqrt(rng.chisquare(_FREEDOM, (n_users, half, 1)) / _FREEDOM)
@@ -281,14 +255,14 @@ class ImportanceSampler:
 
     def _mode(self, task: PaddedRows, prior: GaussianPrior, root: Float) -> tuple[Float, Float]:
         """Return modes of posteriors, (b, q), and precisions in units of the prior's root."""
-        setting = self.setting
-        varies = setting.varies
-        if setting.logs.any():
+        problem = self.problem
+        varies = problem.varies
+        if problem.logs.any():
             logs = np.zeros(len(prior.mean))
-            logs[varies] = setting.logs
-            found = find_mode_of_logs(task, prior, setting.likelihood, logs)
+            logs[varies] = problem.logs
+            found = find_mode_of_logs(task, prior, problem.likelihood, logs)
             return found.logs[:, varies], found.precision
-        mode = find_mode(task, prior, setting.likelihood)
+        mode = find_mode(task, prior, problem.likelihood)
         deviation = mode.system.z(mode.state) @ prior.root.T
         scaled = mode.derivatives.curvature.times_root_back(task.rows[:, :, varies] @ root)
         precision = scaled.transpose(0, 2, 1) @ scaled + np.eye(len(root))
@@ -296,19 +270,19 @@ class ImportanceSampler:
 
     def _labels(self, task: PaddedRows, weights: Float, fixed: Float) -> tuple[Float, Float, Float]:
         """Return the log-likelihoods of labels at all draws, and derivatives by ``fixed``."""
-        setting = self.setting
-        alike = task.rows[:, :, setting.constant]
-        eta = setting.weights(weights) @ task.rows[:, :, setting.varies].transpose(0, 2, 1)
-        eta += (alike @ fixed)[:, None]
+        constant = task.rows[:, :, self.problem.constant]
+        rows = task.rows[:, :, self.problem.varies]
+        eta = self.problem.weights(weights) @ rows.transpose(0, 2, 1)
+        eta += (constant @ fixed)[:, None]
         n_users, n_draws, n_rows = eta.shape
         task = of_each_user(task, partial(np.repeat, repeats=n_draws, axis=0))
-        said = setting.likelihood.at(eta.reshape(-1, n_rows), task)
-        slope = said.residuals.reshape(eta.shape) @ alike
-        bend = np.zeros((*slope.shape, len(fixed)))
+        derivatives = self.problem.likelihood.at(eta.reshape(-1, n_rows), task)
+        gradient = derivatives.residuals.reshape(eta.shape) @ constant
+        curvature = np.zeros((*gradient.shape, len(fixed)))
         if len(fixed):
-            scaled = said.curvature.times_root_back(np.repeat(alike, n_draws, axis=0))
-            bend = (scaled.transpose(0, 2, 1) @ scaled).reshape(bend.shape)
-        return -said.loss.reshape(n_users, n_draws), slope, bend
+            scaled = derivatives.curvature.times_root_back(np.repeat(constant, n_draws, axis=0))
+            curvature = (scaled.transpose(0, 2, 1) @ scaled).reshape(curvature.shape)
+        return -derivatives.loss.reshape(n_users, n_draws), gradient, curvature
 
 
 def refuse_many_draws(n_draws: int, n_users: int, n_varying: int) -> None:
@@ -322,10 +296,7 @@ def refuse_many_draws(n_draws: int, n_users: int, n_varying: int) -> None:
 
 
 def _matched(e: Float) -> tuple[Float, Float]:
-    """Scale draws, shape (b, r, q), to the moments of a normal distribution.
-
-    Returns the draws, and log-densities that make their weighted sum that of a probability.
-    """
+    """Scale draws, (b, r, q), to the moments of a normal distribution; return log-densities."""
     size = e.shape[2]
     if e.shape[1] < _EACH * size:  # too few to have such moments
         return e, _log_student(e)

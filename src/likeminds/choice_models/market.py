@@ -3,9 +3,9 @@
 A user chooses item j with probability exp(s_j) / sum_k exp(s_k), s being their scores of the items
 that are available. The share of an item is its mean over users and draws from their posteriors.
 
-Willingness to pay is a ratio of part-worths. A ratio of two rough estimates is not normally
+Willingness to pay is a ratio of part-worths, and a ratio of two estimates is not normally
 distributed. The interval of a ratio of means is Fieller's: all ratios r for which the mean of
-(weight + r price weight) is not distinguishable from zero. Between users, quantiles are given,
+(weight + r price weight) is not distinguishable from zero. Over users the table has quantiles,
 since neither mean nor variance of such a ratio need exist.
 """
 
@@ -15,16 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray
 from likeminds.choice_models.estimates import Estimates
 from likeminds.choice_models.text_tables import Table
 from likeminds.mixed_model.extensions.sign_constraints import logs_of_moments, weights_of_logs
 from likeminds.mixed_model.posterior import Posterior
 
-# Draws from each person's posterior; half of them mirror the others.
+# Draws from each user's posterior; half of them mirror the others.
 _DRAWS = 64
-# Draws of people's weights that are worked on at a time, in bytes.
+# Bytes of draws in memory at a time.
 _BYTES_AT_ONCE = 1 << 24
+# Users drawn from the prior, for quantiles of their ratios.
+_PRIOR_DRAWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -38,22 +40,24 @@ class Market:
     logs: Float | None = None
 
     def shares(self) -> Float:
-        """Return each person's probability of choosing each item, shape (n_users, n_items)."""
-        found = [chances.mean(axis=1) for _, _, chances in self._visit()]
-        return np.concatenate(found)
+        """Return each user's probability of choosing each item, shape (n_users, n_items)."""
+        return np.concatenate([probabilities.mean(axis=1) for _, probabilities in self._blocks()])
 
     def slopes(self, feature: int) -> Float:
-        """Return d share_j / d feature_k, summed over nobody: (n_users, n_items, n_items)."""
+        """Return d share_j / d feature_k for each user, shape (n_users, n_items, n_items)."""
         found = []
-        for _, weights, chances in self._visit():
+        for weights, probabilities in self._blocks():
             weight = weights[:, :, feature]
-            own = np.einsum("br,brj->bj", weight, chances) / chances.shape[1]
-            both = np.einsum("br,brj,brk->bjk", weight, chances, chances) / chances.shape[1]
-            found.append(np.eye(chances.shape[2]) * own[:, :, None] - both)
+            own = np.einsum("br,brj->bj", weight, probabilities) / probabilities.shape[1]
+            both = (
+                np.einsum("br,brj,brk->bjk", weight, probabilities, probabilities)
+                / probabilities.shape[1]
+            )
+            found.append(np.eye(probabilities.shape[2]) * own[:, :, None] - both)
         return np.concatenate(found)
 
-    def _visit(self) -> Iterator[tuple[Index, Float, Float]]:
-        """Yield people, draws of their weights (b, r, d), and their chances (b, r, n_items)."""
+    def _blocks(self) -> Iterator[tuple[Float, Float]]:
+        """Yield users' draws of weights (b, r, d), and probabilities of items (b, r, n_items)."""
         posterior, n_items = self.posterior, len(self.items)
         rng = np.random.default_rng(0)
         size = len(posterior.prior.mean)
@@ -77,18 +81,14 @@ class Market:
             weights = posterior.design.weights(points)
             scores = weights @ self.items.T
             scores[np.broadcast_to(~self.available[users][:, None], scores.shape)] = -np.inf
-            chances = np.exp(scores - scores.max(axis=2, keepdims=True))
-            yield users, weights, chances / chances.sum(axis=2, keepdims=True)
-
-
-# People drawn at random from the crowd, for quantiles of their ratios.
-_PEOPLE = 20_000
+            probabilities = np.exp(scores - scores.max(axis=2, keepdims=True))
+            yield weights, probabilities / probabilities.sum(axis=2, keepdims=True)
 
 
 def fieller(
-    numerator: float, denominator: float, covariance: Float, far: float
+    numerator: float, denominator: float, covariance: Float, quantile: float
 ) -> tuple[float, float]:
-    """Return the ratios a / b that two estimates do not rule out.
+    """Return the interval of a ratio of two estimates, given a quantile of the normal distribution.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def fieller(
     >>> round(low, 3), round(high, 3)
     (1.8, 2.2)
     """
-    (aa, ab), (_, bb) = far**2 * covariance
+    (aa, ab), (_, bb) = quantile**2 * covariance
     square = denominator**2 - bb
     if square <= 0:
         raise ValueError("The denominator is not distinguishable from zero.")
@@ -107,12 +107,12 @@ def fieller(
 
 
 def willingness_to_pay(estimates: Estimates, names: IdArray, price: int, level: float) -> Table:
-    """Return what people would pay for one more unit of each feature, with intervals."""
+    """Return the willingness to pay for one more unit of each feature, with intervals."""
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, but is {level}.")
     worth, covariance = estimates.part_worths, estimates.mean_covariance
-    far = float(ndtri(0.5 + 0.5 * level))
-    _refuse_no_price(estimates, str(names[price]), price, far)
+    quantile = float(ndtri(0.5 + 0.5 * level))
+    _refuse_no_price(estimates, str(names[price]), price, quantile)
     ratios, share = _of_users(estimates, price)
     outside = 0.5 * (1.0 - level)
     low, middle, high = np.quantile(ratios, [outside, 0.5, 1.0 - outside], axis=0)
@@ -121,7 +121,9 @@ def willingness_to_pay(estimates: Estimates, names: IdArray, price: int, level: 
         if k == price:
             continue
         pair = np.ix_([k, price], [k, price])
-        ends = fieller(-worth.mean[k], worth.mean[price], _flipped(covariance[pair]), far)
+        # The covariance of (-a, b) has that of (a, b) with other signs off the diagonal.
+        flipped = covariance[pair] * [[1.0, -1.0], [-1.0, 1.0]]
+        ends = fieller(-worth.mean[k], worth.mean[price], flipped, quantile)
         rows.append(
             {
                 "feature": str(name),
@@ -145,14 +147,14 @@ def willingness_to_pay(estimates: Estimates, names: IdArray, price: int, level: 
     return Table("Willingness to pay", rows, tuple(notes))
 
 
-def _refuse_no_price(estimates: Estimates, name: str, price: int, far: float) -> None:
+def _refuse_no_price(estimates: Estimates, name: str, price: int, quantile: float) -> None:
     mean, error = float(estimates.part_worths.mean[price]), float(estimates.mean_error[price])
     if not np.isfinite(error):
         raise ValueError(
             "There are no standard errors at this estimate, at which the likelihood is not "
             "concave, and so no intervals: fit with draws=500 for its maximum."
         )
-    if abs(mean) <= far * error:
+    if abs(mean) <= quantile * error:
         raise ValueError(
             f"The mean weight of {name} is {mean:.3g} with a standard error of {error:.2g}: it is "
             "not distinguishable from zero, so that what people would pay may be anything."
@@ -165,13 +167,7 @@ def _refuse_no_price(estimates: Estimates, name: str, price: int, far: float) ->
 
 
 def _of_users(estimates: Estimates, price: int) -> tuple[Float, float]:
-    """Return minus the ratios of people's weights to that of the price, and whose share that is."""
-    weights = estimates.part_worths.drawn(_PEOPLE, np.random.default_rng(0))
+    """Return minus users' weights over that of the price if negative, and the share of those."""
+    weights = estimates.part_worths.drawn(_PRIOR_DRAWS, np.random.default_rng(0))
     paying = weights[:, price] < 0
     return -weights[paying] / weights[paying][:, price, None], float(paying.mean())
-
-
-def _flipped(covariance: Float) -> Float:
-    """Return the covariance of (-a, b), given that of (a, b)."""
-    turn = np.array([-1.0, 1.0])
-    return np.asarray(covariance * np.outer(turn, turn))

@@ -2,23 +2,22 @@
 
 from dataclasses import dataclass, field
 from math import log
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
-from likeminds._util.array_types import Bool, Float, IdArray
+from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds._util.text_format import counted
 from likeminds.choice_models.estimates import Estimates
 from likeminds.choice_models.importance_sampling import ImportanceSampler, SimulationProblem
-from likeminds.choice_models.simulated_likelihood import form_of
-from likeminds.choice_models.text_tables import Table
+from likeminds.choice_models.simulated_likelihood import covariance_parameters
+from likeminds.choice_models.text_tables import Row, Table
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
 from likeminds.mixed_model.responses import task_of
 
-_FORMS = {
+_STRUCTURES = {
     "full": "any covariance",
     "diagonal": "independent weights",
     "low_rank": "a few directions and a residual",
@@ -27,7 +26,7 @@ _FORMS = {
 
 @dataclass(frozen=True)
 class FitStatistics:
-    """Numbers by which models of the same choices are compared.
+    """Statistics by which models of the same choices are compared.
 
     Attributes
     ----------
@@ -36,7 +35,7 @@ class FitStatistics:
     null_log_likelihood : float
         With all weights zero: equal shares of the available alternatives.
     n_choices, n_users, n_parameters : int
-        How many choices (or labels), users, and free numbers of the model.
+        How many choices (or labels), users, and free parameters.
     are_choices : bool
         Whether they are choices, not labels of yes and no.
 
@@ -69,7 +68,7 @@ class FitStatistics:
         """McFadden's R2, 1 - log L / log L of equal shares."""
         return 1.0 - self.log_likelihood / self.null_log_likelihood
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Row:
         """Return the numbers, for JSON."""
         return {
             "choices" if self.are_choices else "labels": self.n_choices,
@@ -82,40 +81,40 @@ class FitStatistics:
         }
 
     def __str__(self) -> str:
-        said = counted(self.n_choices, "choice" if self.are_choices else "label")
+        labels = counted(self.n_choices, "choice" if self.are_choices else "label")
         users = counted(self.n_users, "user")
         return (
-            f"{said} by {users}, {counted(self.n_parameters, 'parameter')}: AIC {self.aic:.1f}, "
+            f"{labels} by {users}, {counted(self.n_parameters, 'parameter')}: AIC {self.aic:.1f}, "
             f"BIC {self.bic:.1f}, McFadden's R2 {self.mcfadden_r2:.3f} (equal shares: "
             f"log-likelihood {self.null_log_likelihood:.1f})."
         )
 
 
 def fit_statistics(
-    setting: SimulationProblem,
+    problem: SimulationProblem,
     prior: GaussianPrior,
     log_likelihood: float,
     *,
     kind: str,
     n_groups: int,
 ) -> FitStatistics:
-    """Count choices and parameters; ``kind`` is the form of Omega."""
+    """Count choices and parameters; ``kind`` is the structure of Omega."""
     null, n_choices = 0.0, 0
-    for task in setting.tasks.map(task_of, None):
-        null -= float(setting.likelihood.at(np.zeros(task.weight.shape), task).loss.sum())
+    for task in problem.responses.map(task_of, None):
+        null -= float(problem.likelihood.at(np.zeros(task.weight.shape), task).loss.sum())
         n_choices += int(np.count_nonzero(task.weight[:, :: task.set_size]))
-    at = setting.coefficients(prior)
-    form = form_of(kind, setting, at, n_groups)
+    at = problem.coefficients(prior)
+    omega = covariance_parameters(kind, problem, at, n_groups)
     rank = n_groups if kind == "low_rank" else 0
-    # Directions may be turned among each other without a change of Omega.
-    n_free = len(form.start) - rank * (rank - 1) // 2
+    # Rotations of the directions do not change Omega.
+    n_free = len(omega.start) - rank * (rank - 1) // 2
     return FitStatistics(
         log_likelihood,
         null,
         n_choices,
-        setting.tasks.n_users,
+        problem.responses.n_users,
         len(at.mean) + len(at.fixed) + n_free,
-        isinstance(setting.likelihood, ChoiceLikelihood),
+        isinstance(problem.likelihood, ChoiceLikelihood),
     )
 
 
@@ -126,16 +125,15 @@ class LogLikelihood:
     Attributes
     ----------
     value : float
-        The sum over people of the logarithm of the probability of all their labels, their
-        weights integrated out.
+        The sum over users of the log-probability of all their labels, weights integrated out.
     error : float
         The Monte-Carlo standard error of the value.
     by_user : array of shape (n_users,)
-        Each person's part of it, in the order of ``people``.
-    people : array of shape (n_users,)
-        Who they are: those whose labels say something.
+        Each user's part of it, in the order of ``users``.
+    users : array of shape (n_users,)
+        The ids of users with informative labels.
     draws : int
-        How many draws each person had.
+        Draws per user.
 
     Examples
     --------
@@ -153,16 +151,16 @@ class LogLikelihood:
         return self.value
 
     def __repr__(self) -> str:
-        users = f"{len(self.by_user):,} people, {self.draws:,} draws each"
-        return f"{self.value:.2f} ± {self.error:.2f} ({users})"
+        draws = f"{len(self.by_user):,} people, {self.draws:,} draws each"
+        return f"{self.value:.2f} ± {self.error:.2f} ({draws})"
 
 
 def simulate_likelihood(
-    setting: SimulationProblem, prior: GaussianPrior, n_draws: int, users: IdArray, seed: int = 0
+    problem: SimulationProblem, prior: GaussianPrior, n_draws: int, users: IdArray, seed: int = 0
 ) -> LogLikelihood:
-    """Simulate the log-likelihood of a setting's labels under a prior."""
-    at = setting.coefficients(prior)
-    simulation = ImportanceSampler(setting, at, n_draws, seed=seed, matched=False)
+    """Simulate the log-likelihood of labels under a prior."""
+    at = problem.coefficients(prior)
+    simulation = ImportanceSampler(problem, at, n_draws, seed=seed, matched=False)
     found, order = simulation.at(at), np.argsort(simulation.users, kind="stable")
     return LogLikelihood(
         found.value,
@@ -175,32 +173,31 @@ def simulate_likelihood(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summary(Table):
-    """Means and standard deviations of part-worths over people, in the features' own units.
+    """Means and standard deviations of part-worths over users, in the features' own units.
 
     Attributes
     ----------
     title, rows, notes
-        As in any table: for each feature, mean and standard deviation (sd) with standard errors
-        and robust ones, z and p of the mean, and the share of people who like more of it.
+        As in `Table`: for each feature, mean and standard deviation (sd) with standard errors and
+        robust ones, z and p of the mean, and the share of users who like more of it.
     estimates : Estimates
         The numbers as arrays.
     log_likelihood : LogLikelihood
-        Of the labels, simulated.
+        The simulated log-likelihood of the labels.
     fit : FitStatistics
         AIC, BIC, McFadden's R2, and the numbers of choices, users and parameters.
-    correlations : list of dict
-        The correlations between people of part-worths that vary, one row for each feature.
-    correlation_errors : list of dict
-        Their standard errors, where there are any.
+    correlations, correlation_errors : lists of dict
+        The correlations of part-worths that vary, one row for each feature; and their standard
+        errors, if available.
     """
 
     estimates: Estimates = field(kw_only=True)
     log_likelihood: LogLikelihood = field(kw_only=True)
     fit: FitStatistics = field(kw_only=True)
-    correlations: list[dict[str, Any]] = field(kw_only=True)
-    correlation_errors: list[dict[str, Any]] = field(kw_only=True)
+    correlations: list[Row] = field(kw_only=True)
+    correlation_errors: list[Row] = field(kw_only=True)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Row:
         """Return everything as plain values, for JSON."""
         likelihood = self.log_likelihood
         return super().to_dict() | {
@@ -212,10 +209,8 @@ class Summary(Table):
         }
 
     def __str__(self) -> str:
-        parts = [super().__str__()]
-        if self.correlations:
-            parts.append(str(self.correlated()))
-        return "\n\n".join(parts)
+        more = f"\n\n{self.correlated()}" if self.correlations else ""
+        return super().__str__() + more
 
     __repr__ = __str__
 
@@ -238,11 +233,11 @@ def summarise(
     is_maximum: bool,
     unidentified: Bool,
 ) -> Summary:
-    """Return the table of estimates; ``kind`` is the form of Omega."""
+    """Return the table of estimates; ``kind`` is the structure of Omega."""
     worth, labels = estimates.part_worths, [str(name) for name in names]
     with np.errstate(divide="ignore", invalid="ignore"):
         z = worth.mean / estimates.mean_error
-    varies = worth.covariance.diagonal() > 0
+    varies = worth.spread > 0
     columns = {
         "mean": worth.mean,
         "error": estimates.mean_error,
@@ -252,14 +247,14 @@ def summarise(
         "sd": np.where(varies, worth.deviation, np.nan),
         "sd error": np.where(varies, estimates.deviation_error, np.nan),
         "sd robust error": np.where(varies, estimates.robust_deviation_error, np.nan),
-        "like more": worth.liking,
+        "like more": worth.share_positive,
     }
-    known = {column: _known(numbers) for column, numbers in columns.items()}
-    rows = [
-        {"feature": name} | {column: numbers[k] for column, numbers in known.items()}
+    rows: list[Row] = [
+        {"feature": name}
+        | {column: _finite_or_none(values[k]) for column, values in columns.items()}
         for k, name in enumerate(labels)
     ]
-    varying = np.flatnonzero(worth.covariance.diagonal() > 0)
+    varying = np.flatnonzero(varies)
     return Summary(
         "Part-worths, in the features' own units",
         rows,
@@ -267,8 +262,8 @@ def summarise(
             f"Log-likelihood {likelihood!r}.",
             str(fit),
             *_notes(estimates, labels, kind=kind, is_maximum=is_maximum),
-            *_unknown(labels, unidentified),
-            *_flat(estimates, labels),
+            *_unidentified_note(labels, unidentified),
+            *_flat_note(estimates, labels),
         ),
         estimates=estimates,
         log_likelihood=likelihood,
@@ -280,7 +275,7 @@ def summarise(
     )
 
 
-def _unknown(names: list[str], unidentified: Bool) -> list[str]:
+def _unidentified_note(names: list[str], unidentified: Bool) -> list[str]:
     which = [names[k] for k in np.flatnonzero(unidentified)]
     if not which:
         return []
@@ -291,7 +286,7 @@ def _unknown(names: list[str], unidentified: Bool) -> list[str]:
     ]
 
 
-def _flat(estimates: Estimates, names: list[str]) -> list[str]:
+def _flat_note(estimates: Estimates, names: list[str]) -> list[str]:
     error, varies = estimates.deviation_error, estimates.part_worths.spread > 0
     which = [names[k] for k in np.flatnonzero(np.isnan(error) & varies)]
     if not which or len(which) == varies.sum():
@@ -306,7 +301,7 @@ def _notes(
     estimates: Estimates, names: list[str], *, kind: str, is_maximum: bool
 ) -> tuple[str, ...]:
     how = "maximum simulated likelihood" if is_maximum else "a penalised Laplace approximation"
-    notes = [f"Covariance of weights: {_FORMS[kind]}; estimated by {how}."]
+    notes = [f"Covariance of weights: {_STRUCTURES[kind]}; estimated by {how}."]
     if estimates.given == "everything":
         notes.append(
             "No standard errors: the likelihood is not concave at this estimate. Fit with "
@@ -346,14 +341,12 @@ def _with_error(number: float, error: float) -> str:
     return f"{number:.3f} ({error:.3f})" if np.isfinite(error) else f"{number:.3f}"
 
 
-def _square(
-    matrix: Float, varying: "np.ndarray[Any, Any]", names: list[str]
-) -> list[dict[str, Any]]:
+def _square(matrix: Float, varying: Index, names: list[str]) -> list[Row]:
     """Return the rows of a symmetric matrix, of the features that vary."""
     return [
         {"feature": names[i]} | {names[j]: float(matrix[i, j]) for j in varying} for i in varying
     ]
 
 
-def _known(numbers: Float) -> list[float | None]:
-    return [float(number) if np.isfinite(number) else None for number in numbers]
+def _finite_or_none(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None

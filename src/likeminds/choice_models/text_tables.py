@@ -1,4 +1,4 @@
-"""Small tables: for people as text and HTML, for programs as frames and plain values."""
+"""Small result tables, as text, HTML, data frames and plain values."""
 
 from dataclasses import dataclass
 from html import escape
@@ -15,16 +15,16 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Rows with the same columns, a title, and what has to be said about them.
+    """Rows with the same columns, a title, and notes.
 
     Attributes
     ----------
     title : str
         What the table shows.
     rows : list of dict
-        The rows; numbers that are not known are None.
+        The rows; missing numbers are None.
     notes : tuple of str
-        Sentences that belong to it.
+        Sentences below the table.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Table:
         return {"title": self.title, "rows": self.rows, "notes": list(self.notes)}
 
     def to_frame(self) -> Any:
-        """Return the rows as a data frame of pandas, or of polars where that is all there is."""
+        """Return the rows as a data frame of pandas or, if that is not installed, of polars."""
         kinds: tuple[Frames, ...] = ("pandas", "polars")
         for kind in kinds:
             if find_spec(kind) is not None:
@@ -55,12 +55,15 @@ class Table:
         raise ImportError("to_frame needs pandas or polars: install one, or use to_dict.")
 
     def __str__(self) -> str:
-        names = list(self.rows[0]) if self.rows else []
-        cells = [names, *([_cell(row[name]) for name in names] for row in self.rows)]
+        names, rows = self._cells()
+        cells = [names, *rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         numbers = [not isinstance(self.rows[0][name], str) for name in names]
         lines = [
-            "  ".join(_aligned(*each) for each in zip(row, widths, numbers, strict=True))
+            "  ".join(
+                cell.rjust(width) if is_number else cell.ljust(width)
+                for cell, width, is_number in zip(row, widths, numbers, strict=True)
+            )
             for row in cells
         ]
         return "\n".join([self.title, *(line.rstrip() for line in lines), *self.notes])
@@ -68,14 +71,13 @@ class Table:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        names = list(self.rows[0]) if self.rows else []
-        rows = [[_cell(row[name]) for name in names] for row in self.rows]
+        names, rows = self._cells()
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return table_html(names, rows, self.title) + notes
 
-
-def _aligned(cell: str, width: int, is_number: bool) -> str:
-    return cell.rjust(width) if is_number else cell.ljust(width)
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        names = list(self.rows[0]) if self.rows else []
+        return names, [[_cell(row[name]) for name in names] for row in self.rows]
 
 
 def _cell(value: object) -> str:

@@ -12,7 +12,7 @@ from likeminds._util.checks import as_matrix, listing
 from likeminds.choice_models.estimates import Estimates, estimate
 from likeminds.choice_models.importance_sampling import SimulationProblem
 from likeminds.choice_models.market import Market, willingness_to_pay
-from likeminds.choice_models.specification import find_feature, has_chances, unidentified
+from likeminds.choice_models.specification import find_feature, has_probabilities, unidentified
 from likeminds.choice_models.summary import (
     LogLikelihood,
     Summary,
@@ -86,9 +86,9 @@ def log_likelihood(
     >>> -3890 < found.value < -3875, found.error < 2
     (True, True)
     """
-    setting, annotations = _simulated(self, annotations)
+    problem, annotations = _simulated(self, annotations)
     prior = self.prior_.simulated
-    return simulate_likelihood(setting, prior, draws, annotations.user_ids, seed=random_state)
+    return simulate_likelihood(problem, prior, draws, annotations.user_ids, seed=random_state)
 
 
 def summary(
@@ -115,18 +115,18 @@ def summary(
     Summary
         A table with ``to_frame`` and ``to_dict``; it prints itself.
     """
-    setting, annotations = _simulated(self, annotations)
+    problem, annotations = _simulated(self, annotations)
     prior, coordinates = self.prior_.simulated, self.prior_.design
-    likelihood = simulate_likelihood(setting, prior, draws, annotations.user_ids)
+    likelihood = simulate_likelihood(problem, prior, draws, annotations.user_ids)
     kind, n_groups = self.covariance_, self.n_groups_
     return summarise(
-        _estimates(self, setting, draws),
+        _estimates(self, problem, draws),
         likelihood,
-        fit_statistics(setting, prior, likelihood.value, kind=kind, n_groups=n_groups),
+        fit_statistics(problem, prior, likelihood.value, kind=kind, n_groups=n_groups),
         self.feature_names_,
         kind=kind,
         is_maximum=not self._specification().is_plain,
-        unidentified=unidentified(setting.tasks, setting.likelihood, coordinates),
+        unidentified=unidentified(problem.responses, problem.likelihood, coordinates),
     )
 
 
@@ -254,7 +254,7 @@ def _market(
     self: "PriorRanker", items: ArrayLike | Mapping[str, ArrayLike], available: ArrayLike | None
 ) -> tuple[list[str], Market]:
     check_is_fitted(self)
-    if not has_chances(self.prior_.likelihood):
+    if not has_probabilities(self.prior_.likelihood):
         raise ValueError(
             'Shares need the probability of a choice, which neither grades nor loss="auc" '
             'have: fit choices, or labels of yes or no, with loss="choice" or "logistic".'
@@ -297,10 +297,10 @@ def _groups(self: "PriorRanker", by: GroupsOfUsers | None) -> dict[str, Bool]:
     return {name: whole == name for name in names}
 
 
-def _estimates(self: "PriorRanker", setting: SimulationProblem, draws: int) -> Estimates:
+def _estimates(self: "PriorRanker", problem: SimulationProblem, draws: int) -> Estimates:
     fitted_prior = self.prior_
     return estimate(
-        setting, fitted_prior.simulated, fitted_prior.design, kind=self.covariance_, n_draws=draws
+        problem, fitted_prior.simulated, fitted_prior.design, kind=self.covariance_, n_draws=draws
     )
 
 
@@ -325,10 +325,10 @@ def _simulated(
     answers, fitted_prior = loss.prepare_new_users(annotations, fitted_prior)
     tasks = loss.tasks(answers, fitted_prior.design)
     shifts = fitted_prior.shifts(annotations.user_features, annotations.user_ids)
-    setting = self._specification().setting(
+    problem = self._specification().problem(
         tasks, fitted_prior.likelihood, fitted_prior.design, shifts
     )
-    return setting, annotations
+    return problem, annotations
 
 
 def _feature(self: "PriorRanker", name: Hashable, parameter: str) -> int:

@@ -142,7 +142,7 @@ def _posteriors(
 ) -> Float | None:
     """Find the users' posteriors; return their modes, unless they stay where the labels are."""
     ranker.users_ = data.counts.user_ids
-    ranker.prior_ = ranker._specification().told(ranker.prior_)
+    ranker.prior_ = ranker._specification().constrain(ranker.prior_)
     if data.fit_in_place(ranker, responses, learned):
         return None
     points, ranker.information_ = posterior_of(
