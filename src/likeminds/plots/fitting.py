@@ -25,6 +25,7 @@ from likeminds.plots.figures import (
 )
 from likeminds.rankers.capabilities import ReadableModel
 from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.search import RankerCV
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,8 +82,8 @@ def convergence(traces: Trace | Mapping[str, Trace], *, ax: "Axes | None" = None
 
 
 def _trace(trace: Trace, name: str) -> Float:
-    values: Any = trace.objective_trace_ if isinstance(trace, ReadableModel) else trace
-    try:
+    try:  # of a ranker that is not fitted, the trace raises NotFittedError, a ValueError
+        values: Any = trace.objective_trace_ if isinstance(trace, ReadableModel) else trace
         return np.asarray(as_vector(values, name), dtype=np.float64)
     except ValueError as error:
         raise TypeError(
@@ -156,7 +157,7 @@ def cv_surface(
     -------
     matplotlib Axes
     """
-    results = tuned.cv_results_ if isinstance(tuned, ReadableModel) else None
+    results = tuned.cv_results_ if isinstance(tuned, RankerCV) else None
     if not results or not len(results["params"]):
         raise ValueError(f"This {type(tuned).__name__} searched nothing: there is no surface.")
     params = list(results["params"])
