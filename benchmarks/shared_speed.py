@@ -101,7 +101,7 @@ def passes(said: Annotations) -> tuple[float, float]:
 
 def _visit_both(objective: MarginalLikelihood, one: PriorModel, other: PriorModel) -> None:
     for model in (one, other):
-        objective.visit(model)
+        objective.e_step(model)
 
 
 def as_table(found: dict[str, dict[str, dict[str, Any]]]) -> str:

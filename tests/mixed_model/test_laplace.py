@@ -130,8 +130,8 @@ def test_what_the_search_leaves_is_what_modes_have(case):
     """Matrices that the search has made on its way are those at its end, whoever moved last."""
     task, size = block_of(*case)
     mode = find_mode(task, prior_of(size, 0), likelihood_of(case[0]), gain=1e-3)
-    again = mode.system.spread(mode.derivatives.curvature)
-    np.testing.assert_allclose(mode.spread.total, again.total, rtol=1e-9)
+    again = mode.system.posterior_covariance(mode.derivatives.curvature)
+    np.testing.assert_allclose(mode.covariance.total, again.total, rtol=1e-9)
     objective = mode.derivatives.loss + mode.penalty + again.log_determinant
     np.testing.assert_allclose(mode.objective, objective, rtol=1e-9)
 
@@ -151,7 +151,7 @@ def test_steps_that_are_nearly_solved_lead_to_the_same_modes(case):
     prior, likelihood = prior_of(size, 0), likelihood_of(case[0])
     exact = find_mode(task, prior, likelihood)
     rows, offset = exact.system.rows, exact.system.offset
-    system = Dual(rows, offset, rows @ rows.transpose(0, 2, 1), nearly=True)
+    system = Dual(rows, offset, rows @ rows.transpose(0, 2, 1), approximate=True)
     for gain, apart in ((laplace.EXACT, 1e-4), (1e-5, 5e-3)):
         found = laplace.newton(task, system, likelihood, np.zeros_like(task.weight), gain)
         np.testing.assert_allclose(found.eta, exact.eta, atol=apart * np.abs(exact.eta).max())
@@ -160,8 +160,8 @@ def test_steps_that_are_nearly_solved_lead_to_the_same_modes(case):
 def test_small_crowds_are_solved_exactly():
     task, size = block_of("logistic", 10, 40)
     prior = prior_of(size, 0)
-    assert find_mode(task, prior, LogisticLikelihood()).system.nearly is False
-    assert find_mode(task, prior, LogisticLikelihood(), nearly=True).system.nearly is True
+    assert find_mode(task, prior, LogisticLikelihood()).system.approximate is False
+    assert find_mode(task, prior, LogisticLikelihood(), nearly=True).system.approximate is True
 
 
 def choice_cost(point, rows, labels, weights, prior):

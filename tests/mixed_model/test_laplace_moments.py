@@ -41,7 +41,7 @@ def test_modes_and_covariances_are_those_of_the_definition(seed, n_features, ran
         spread += np.linalg.inv(curvature + np.linalg.inv(prior.covariance))
     found = moments(tasks, EStepParams(prior, LogisticLikelihood()), WarmStarts())
     np.testing.assert_allclose(
-        prior.root @ found.spread @ prior.root.T, spread, rtol=1e-5, atol=1e-6
+        prior.root @ found.covariance @ prior.root.T, spread, rtol=1e-5, atol=1e-6
     )
 
 

@@ -38,11 +38,11 @@ def test_people_who_stand_for_others_have_the_objective_of_as_many():
     said = make_schools(400, 20, 1000, 16, random_state=0).annotations
     start = make_objective(said, np.random.default_rng(0), rank=2)
     some = sample(start.tasks, 50)
-    one = MarginalLikelihood(some, start.n_weights, start.model, start.unit, shape=LOW_RANK)
+    one = MarginalLikelihood(some, start.n_weights, start.model, start.unit, structure=LOW_RANK)
     many = MarginalLikelihood(
-        some, start.n_weights, start.model, start.unit, shape=LOW_RANK, stands_for=8.0
+        some, start.n_weights, start.model, start.unit, structure=LOW_RANK, user_weight=8.0
     )
-    found, as_many = one.visit(start.model), many.visit(start.model)
+    found, as_many = one.e_step(start.model), many.e_step(start.model)
     assert many.n_users == 400
     assert as_many.n_users == 8 * found.n_users
     assert as_many.objective == pytest.approx(8 * found.objective)

@@ -17,7 +17,7 @@ def test_descent_never_rises_and_ends_where_moments_match(loss):
     learned = descend(objective, tol=1e-12, max_iter=2000)
     assert (np.diff(learned.trace) <= 0).all()
     assert learned.trace[-1] < learned.trace[0] - 1
-    found = objective.visit(learned.model)
+    found = objective.e_step(learned.model)
     # EM's fixed point: the mean of z is what the ridge asks for, and nothing else.
     theta = learned.model.prior.mean.copy()
     theta[objective.n_weights :] = 0
@@ -50,7 +50,7 @@ def test_scoring_never_rises_and_ends_where_moments_match(loss):
     assert (np.diff(learned.trace) <= 0).all()
     assert learned.trace[-1] < learned.trace[0] - 1
     assert learned.converged
-    prior, found = learned.model.prior, objective.visit(learned.model)
+    prior, found = learned.model.prior, objective.e_step(learned.model)
     theta = prior.mean.copy()
     theta[objective.n_weights :] = 0
     np.testing.assert_allclose(
@@ -61,7 +61,7 @@ def test_scoring_never_rises_and_ends_where_moments_match(loss):
     variances = 1.0 / inverse.diagonal()
     weights = slice(0, objective.n_weights)
     variances[weights] = objective.n_weights / inverse.diagonal()[weights].sum()
-    pseudo = objective.shape.pseudo * found.n_users
+    pseudo = objective.structure.pseudo * found.n_users
     second = prior.root @ found.second @ prior.root.T + pseudo * np.diag(variances)
     expected = (found.n_users + pseudo) * prior.covariance
     np.testing.assert_allclose(second, expected, atol=0.02 * np.abs(expected).max())
@@ -73,11 +73,11 @@ def test_variances_alone_are_learned_by_steps_that_never_rise(loss):
     objective = make_objective(
         make_schools(60, 24, 50, 3, 1, random_state=1).annotations, rng, loss, rank=0
     )
-    found = score(replace(objective, shape=DIAGONAL), tol=1e-9, max_iter=80)
+    found = score(replace(objective, structure=DIAGONAL), tol=1e-9, max_iter=80)
     assert (np.diff(found.trace) <= 0).all()
     prior = found.model.prior
     assert prior.rank == 0
-    matched = objective.visit(found.model)
+    matched = objective.e_step(found.model)
     # Where variances are not at a bound, second moments are the prior's.
     inside = prior.residual > 1e-3 * prior.residual.max()
     second = matched.second.diagonal() / matched.n_users

@@ -46,7 +46,7 @@ def test_primal_and_dual_are_the_same(kind, seed, is_held):
         promised.append(gain)
     np.testing.assert_allclose(steps[0], steps[1], atol=1e-12)
     np.testing.assert_allclose(promised[0], promised[1])
-    first, second = primal.spread(curvature), dual.spread(curvature)
+    first, second = primal.posterior_covariance(curvature), dual.posterior_covariance(curvature)
     np.testing.assert_allclose(first.log_determinant, second.log_determinant)
     np.testing.assert_allclose(first.total, second.total, atol=1e-12)
     np.testing.assert_allclose(first.variance, second.variance, atol=1e-12)

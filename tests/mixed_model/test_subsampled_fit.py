@@ -22,7 +22,9 @@ def small_samples(monkeypatch):
 
 
 def objective_of(annotations):
-    return replace(make_objective(annotations, np.random.default_rng(0), rank=2), shape=LOW_RANK)
+    return replace(
+        make_objective(annotations, np.random.default_rng(0), rank=2), structure=LOW_RANK
+    )
 
 
 def test_as_many_learn_and_correct_as_the_excess_allows(schools):

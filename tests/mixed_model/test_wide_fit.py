@@ -72,7 +72,7 @@ def both_ways(said, loss, rng, rank=2):
     unit = model.prior.residual
     mean, loadings = rng.normal(size=size) / 5, rng.normal(size=(size, rank))
     model = replace(model, prior=GaussianPrior(mean, loadings, 1.3 * unit), ridge=3.0)
-    exact = {"mode_tol": 1e-12, "shape": LOW_RANK}
+    exact = {"mode_tol": 1e-12, "structure": LOW_RANK}
     dense = MarginalLikelihood(loss.tasks(said, coordinates), n_weights, model, unit, **exact)
     every = coordinates_of(said, every=True, intercept=loss.has_intercept)
     rows = KernelRows.of_annotations(said, loss, every)

@@ -122,7 +122,7 @@ def test_a_label_is_left_out_as_if_it_had_not_been_learned():
         rest = own[np.arange(len(own)) != row]
         refit = ranker.newcomer(rest)
         seen = refit.prediction_rows(own.X[row : row + 1])
-        without = refit.from_zero(seen, np.zeros(1, dtype=np.intp))[0][0]
+        without = refit.linear_predictor(seen, np.zeros(1, dtype=np.intp))[0][0]
         quick = eta[row] - variance[row] / (1.0 - told[row]) * (own.labels[row] - chance[row])
         gaps.append(abs(quick - without))
         moved.append(abs(eta[row] - without))

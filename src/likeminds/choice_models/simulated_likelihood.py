@@ -239,7 +239,7 @@ def refine(
     problem = specification.problem(responses, likelihood, design, shifts)
     specification.refuse_unidentified(responses, likelihood, design)
     start = _start(problem, learned.model.prior)
-    kind, n_groups, n_draws = learned.shape.kind, learned.n_groups, specification.n_draws
+    kind, n_groups, n_draws = learned.structure.kind, learned.n_groups, specification.n_draws
     with one_blas_thread():
         found = maximise(
             problem,

@@ -56,7 +56,7 @@ def learn(
     model = first_model(size, n_weights, likelihood, centre)
     nearly = may_sample and is_large(tasks)
     start = MarginalLikelihood(
-        few, n_weights, model, model.prior.residual, shifts=shifts, nearly=nearly
+        few, n_weights, model, model.prior.residual, shifts=shifts, approximate=nearly
     )
     # How exactly modes are found while the form is chosen: see `laplace.find_mode`.
     rough = replace(start, mode_tol=max(start.mode_tol, 1e-2))
@@ -66,7 +66,7 @@ def learn(
         else:
             form = choose_structure(rough, n_groups, covariance)
         enough = min(start.mode_tol, EXACTER * tol)
-        start = replace(start, model=form.model, shape=form.shape, mode_tol=enough)
+        start = replace(start, model=form.model, structure=form.structure, mode_tol=enough)
         plan = SubsamplePlan.of(start, tasks, tol) if may_sample else None
         if few is not tasks:
             start = replace(start, tasks=tasks, warm_starts=WarmStarts())
@@ -75,15 +75,15 @@ def learn(
                 plan, start, tasks, tol=tol, max_iter=max_iter, callback=callback
             )
         else:
-            finish = descend if form.shape.has_directions else score
+            finish = descend if form.structure.has_directions else score
             found = finish(start, tol=tol, max_iter=max_iter, callback=callback)
-            seen = start.visit(found.model) if found.moments is None else found.moments
+            seen = start.e_step(found.model) if found.moments is None else found.moments
         unsure = start.covariance_of_mean(found.model, seen)
     return replace(
         found,
         criterion=form.criterion,
         n_groups=form.n_groups,
-        shape=form.shape,
+        structure=form.structure,
         mean_covariance=unsure,
     )
 
@@ -167,16 +167,16 @@ def learn_from_sample(
     few = _standing_for(start, sample(tasks, plan.n_learned), tasks)
     is_asked = plan.n_asked < tasks.n_users
     many = _standing_for(start, sample(tasks, plan.n_asked) if is_asked else tasks, tasks)
-    steps = descend if start.shape.has_directions else score
+    steps = descend if start.structure.has_directions else score
     found = steps(few, tol=tol, max_iter=max_iter)
-    if start.shape.has_directions:
+    if start.structure.has_directions:
         correcting = _SampleCorrection(plan, few, many, found, tol)
         found = correcting.run(callback)
         seen, sampling = correcting.seen, correcting.sampling
     else:
         many = replace(many, model=found.model)
         found = score(many, tol=tol, max_iter=max_iter, callback=callback)
-        seen = many.visit(found.model)
+        seen = many.e_step(found.model)
         gained = -np.diff(found.trace) / (plan.n_labels * tasks.n_users)
         sampling = SubsampleRecord(plan.n_learned, plan.n_asked, gained.tolist(), gained.tolist())
     price = plan.excess(plan.n_asked, tasks.n_users)
@@ -203,7 +203,7 @@ class _SampleCorrection:
         self._look(found.model)
 
     def _look(self, model: PriorModel) -> None:
-        self.seen = self._many.visit(model)
+        self.seen = self._many.e_step(model)
         self._model, self._value = model, self._many.value(model, self.seen)
 
     def run(self, callback: Callback | None) -> PriorFit:
@@ -243,8 +243,8 @@ class _SampleCorrection:
     def _propose(self) -> tuple[PriorModel, float]:
         """Return where the sample's curvature leads, and by how much that should lower J."""
         here = replace(self._few, model=self._model)
-        own = here.slope(self._model, here.visit(self._model))
-        theirs = self._many.slope(self._model, self.seen)
+        own = here.gradient(self._model, here.e_step(self._model))
+        theirs = self._many.gradient(self._model, self.seen)
         tilt: Float = (theirs - own) / here.n_users
         found = descend(here, tol=0.1 * self._tol, max_iter=30, tilt=tilt)
         return found.model, found.trace[0] - found.trace[-1]
@@ -264,7 +264,7 @@ class _SampleCorrection:
             return False
         more = sample(self._many.tasks, n_learned)
         share = self._few.n_users / more.n_users
-        self._few = replace(self._few, tasks=more, warm_starts=WarmStarts(), stands_for=share)
+        self._few = replace(self._few, tasks=more, warm_starts=WarmStarts(), user_weight=share)
         self.sampling = replace(self.sampling, n_learned=n_learned)
         return True
 
@@ -274,15 +274,15 @@ def _standing_for(
 ) -> MarginalLikelihood:
     """Return the objective of some users who stand for all users."""
     share = everybody.n_users / some.n_users
-    return replace(start, tasks=some, warm_starts=WarmStarts(), stands_for=share)
+    return replace(start, tasks=some, warm_starts=WarmStarts(), user_weight=share)
 
 
 def _numbers(start: MarginalLikelihood) -> int:
     """Return how many numbers a prior of the chosen form has."""
     size = len(start.unit)
-    if start.shape.has_directions:
+    if start.structure.has_directions:
         return len(start.start)
-    return 2 * size if start.shape.kind == "diagonal" else size + size * (size + 1) // 2
+    return 2 * size if start.structure.kind == "diagonal" else size + size * (size + 1) // 2
 
 
 def _count(block: ResponseBlock, state: None, own: None) -> float:  # noqa: ARG001

@@ -99,7 +99,7 @@ class ItemPosteriors:
         codes, distinct = encode(ids, "items")
         return self.of(distinct).take(codes).scores(v)
 
-    def at_least(self, scores: Float) -> Float:
+    def lower_bound(self, scores: Float) -> Float:
         """Return the scores that items have with a probability of 95 %, as far as they are theirs.
 
         Of thousands that one or two users judged, some were lucky, and would come before what
@@ -108,7 +108,7 @@ class ItemPosteriors:
         # Standard errors below its mean that something is larger with a probability of 95 %.
         return np.asarray(scores - 1.645 * np.sqrt(self.effect_variance))
 
-    def drawn(self, v: Float, rng: Generator) -> Float:
+    def sample_scores(self, v: Float, rng: Generator) -> Float:
         """Draw what items add to scores beyond f'v, shape (m, draws), given v, (r, draws)."""
         n_draws = v.shape[1]
         scores = self.effects[:, None] + np.sqrt(self.effect_variance)[
@@ -178,7 +178,7 @@ class PredictionRows:
     # are the features that were learned.
     rows: Float
     # The posterior of each item, where items have effects of their own.
-    own: ItemPosteriors | None = None
+    items: ItemPosteriors | None = None
     is_named: bool = False  # whether it was said which items they are
     # (n, d): where items have something beyond the coordinates: their features.
     features: FloatArray | None = None
@@ -207,36 +207,37 @@ class PredictionRows:
 
     def take(self, chosen: Index) -> "PredictionRows":
         """Return some of the rows."""
-        own = None if self.own is None else self.own.take(chosen)
+        own = None if self.items is None else self.items.take(chosen)
         features = None if self.features is None else self.features[chosen]
         return PredictionRows(self.rows[chosen], own, self.is_named, features)
 
     @property
     def effects(self) -> Float:
         """B of each row's item."""
-        return np.zeros(len(self.rows)) if self.own is None else self.own.effects
+        return np.zeros(len(self.rows)) if self.items is None else self.items.effects
 
     def is_known(self, items: ItemPosteriors | None) -> Bool:
         """Return which rows are of items with labels; all are where items are features alone."""
-        if self.own is None or items is None:
+        if self.items is None or items is None:
             return np.ones(len(self.rows), dtype=np.bool_)
         if not self.is_named:
             return np.zeros(len(self.rows), dtype=np.bool_)
-        return np.asarray(lookup(self.own.ids, items.ids, "items") >= 0)
+        return np.asarray(lookup(self.items.ids, items.ids, "items") >= 0)
 
     def same_as(self, other: "PredictionRows") -> Bool:
         """Return where both are known to be one item."""
-        if self.own is None or other.own is None or not (self.is_named and other.is_named):
+        if self.items is None or other.items is None or not (self.is_named and other.is_named):
             return np.zeros(len(self.rows), dtype=np.bool_)
-        return np.asarray(self.own.ids == other.own.ids, dtype=np.bool_)
+        return np.asarray(self.items.ids == other.items.ids, dtype=np.bool_)
 
     def variance(self, v: Float, covariance: Float) -> Float:
         """Return the variance of each row's b + f'v, given that of v: (n, r) and (n, r, r)."""
-        if self.own is None:
+        if self.items is None:
             return np.zeros(len(self.rows))
         second = covariance + v[:, :, None] * v[:, None, :]
         return np.asarray(
-            self.own.effect_variance + np.einsum("nab,nab->n", self.own.factor_covariance, second)
+            self.items.effect_variance
+            + np.einsum("nab,nab->n", self.items.factor_covariance, second)
         )
 
 

@@ -53,9 +53,9 @@ class PosteriorMode:
         return cls(task, system, state, eta, likelihood.at(eta, task), system.penalty(state, eta))
 
     @property
-    def spread(self) -> PosteriorCovariance:
+    def covariance(self) -> PosteriorCovariance:
         """The posterior covariances."""
-        return self.system.spread(self.derivatives.curvature, self.matrices)
+        return self.system.posterior_covariance(self.derivatives.curvature, self.matrices)
 
     @property
     def objective(self) -> Float:
@@ -123,7 +123,7 @@ def _newton(mode: PosteriorMode, likelihood: Likelihood, enough: float) -> Poste
     moves = np.ones(len(mode.state), dtype=np.bool_)
     for _ in range(NEWTON_STEPS):
         derivatives, matrices = mode.derivatives, mode.matrices
-        if matrices is None and not system.nearly:
+        if matrices is None and not system.approximate:
             matrices = system.matrices(derivatives.curvature)
             mode = replace(mode, matrices=matrices)
         whole, promised = system.newton(
@@ -141,7 +141,7 @@ def _newton(mode: PosteriorMode, likelihood: Likelihood, enough: float) -> Poste
         moves &= gain > enough
         if not moves.any():
             break
-        if system.nearly and _are_few(moves):
+        if system.approximate and _are_few(moves):
             return _without_the_others(mode, likelihood, np.flatnonzero(moves), enough)
     return mode
 
@@ -228,7 +228,7 @@ class Moments:
     # the first is zero, and that of the second the identity.
     first: Float
     second: Float
-    spread: Float  # (p, p): the sum over users of the covariance of z
+    covariance: Float  # (p, p): the sum over users of the covariance of z
     n_users: float  # how many users there are
     comparisons: float  # how many observations their labels amount to
 
@@ -242,7 +242,7 @@ class Moments:
             self.loss + other.loss,
             self.first + other.first,
             self.second + other.second,
-            self.spread + other.spread,
+            self.covariance + other.covariance,
             self.n_users + other.n_users,
             self.comparisons + other.comparisons,
         )
@@ -256,13 +256,13 @@ class EStepParams:
     prior: GaussianPrior
     likelihood: Likelihood
     # How exactly: see `find_mode`.
-    gain: float = EXACT
-    nearly: bool = False
+    tol: float = EXACT
+    approximate: bool = False
 
     def mode_of(self, block: ResponseBlock, kept: WarmStart | None) -> PosteriorMode:
         """Return the modes of a block, found from what it has kept."""
         return find_mode(
-            block.task, self.prior, self.likelihood, kept, gain=self.gain, nearly=self.nearly
+            block.task, self.prior, self.likelihood, kept, gain=self.tol, nearly=self.approximate
         )
 
 
@@ -290,7 +290,7 @@ def _moments_of_block(
     block: ResponseBlock, terms: EStepParams, kept: WarmStart | None
 ) -> tuple[Moments, WarmStart | None]:
     mode = terms.mode_of(block, kept)
-    found = moments_of(mode, terms.likelihood, mode.spread)
+    found = moments_of(mode, terms.likelihood, mode.covariance)
     return found, mode.warm_start
 
 

@@ -76,17 +76,19 @@ class MarginalLikelihood:
     # Where the search for modes starts; each visit to the users replaces them.
     warm_starts: WarmStarts = field(default_factory=WarmStarts)
     mode_tol: float = 1e-3  # how exactly modes are found: see `laplace.find_mode`
-    shape: CovarianceStructure = FULL  # the form of Omega
+    structure: CovarianceStructure = FULL  # the form of Omega
     # (n_users, q): how far each user's mean is from that of all, in the first q coordinates: see
     # `covariate_effects`.
     shifts: Float | MeanShifts | None = None
-    stands_for: float = 1.0  # how many users each of them stands for: see `fit_prior`
-    nearly: bool = False  # whether steps to modes are solved for nearly: see `laplace.find_mode`
+    user_weight: float = 1.0  # how many users each of them stands for: see `fit_prior`
+    approximate: bool = (
+        False  # whether steps to modes are solved for nearly: see `laplace.find_mode`
+    )
 
     @property
     def n_users(self) -> float:
         """How many users they are, or stand for."""
-        return self.stands_for * self.tasks.n_users
+        return self.user_weight * self.tasks.n_users
 
     @property
     def start(self) -> Float:
@@ -116,19 +118,19 @@ class MarginalLikelihood:
         prior = GaussianPrior(mean * self.unit, loadings, residual)
         return replace(self.model, prior=prior, likelihood=likelihood)
 
-    def visit(self, model: PriorModel) -> Moments:
+    def e_step(self, model: PriorModel) -> Moments:
         """Find each user's mode, and return the moments of the posteriors."""
-        found = moments(self.tasks, self.terms(model), self.warm_starts)
-        return found if self.stands_for == 1.0 else found.times(self.stands_for)
+        found = moments(self.tasks, self.e_step_params(model), self.warm_starts)
+        return found if self.user_weight == 1.0 else found.times(self.user_weight)
 
     def cost(self, model: PriorModel) -> float:
         """Find each user's mode, and return minus the log marginal likelihood alone."""
-        return self.stands_for * cost(self.tasks, self.terms(model), self.warm_starts)
+        return self.user_weight * cost(self.tasks, self.e_step_params(model), self.warm_starts)
 
-    def terms(self, model: PriorModel) -> EStepParams:
+    def e_step_params(self, model: PriorModel) -> EStepParams:
         """Return what each user's mode is found under."""
         prior = model.prior.shifted(self.shifts)
-        return EStepParams(prior, model.likelihood, self.mode_tol, self.nearly)
+        return EStepParams(prior, model.likelihood, self.mode_tol, self.approximate)
 
     @property
     def n_factors(self) -> int:
@@ -140,13 +142,13 @@ class MarginalLikelihood:
         """How many coordinates have a mean: all but those that weigh learned features."""
         return len(self.unit) - self.n_factors
 
-    def cost_of_items(self, found: Moments) -> float:  # noqa: ARG002
+    def item_penalty(self, found: Moments) -> float:  # noqa: ARG002
         """Return the items' part of J: see `item_effects.e_step.ItemMarginalLikelihood`."""
         return 0.0
 
     def value(self, model: PriorModel, found: Moments) -> float:
         """Return J, not divided by the number of users."""
-        return float(self.value_at(model, found.objective) + self.cost_of_items(found))
+        return float(self.value_at(model, found.objective) + self.item_penalty(found))
 
     def value_at(self, model: PriorModel, objective: float) -> float:
         """Return J without what items add, given minus the log marginal likelihood."""
@@ -172,11 +174,11 @@ class MarginalLikelihood:
     def __call__(self, vector: Float) -> tuple[float, Float]:
         """Return J per user, and its gradient."""
         model = self.model_at(vector)
-        found = self.visit(model)
-        value, slope = self.value(model, found), self.slope(model, found)
+        found = self.e_step(model)
+        value, slope = self.value(model, found), self.gradient(model, found)
         return value / found.n_users, slope / found.n_users
 
-    def slope(self, model: PriorModel, found: Moments) -> Float:
+    def gradient(self, model: PriorModel, found: Moments) -> Float:
         """Return the gradient of J by the vector, not divided by the number of users."""
         prior = model.prior
         mean = -prior.inverse_root.T @ found.first
@@ -211,7 +213,7 @@ class MarginalLikelihood:
     def information_about_mean(self, model: PriorModel, found: Moments) -> Float:
         """Return the information about the mean, shape (p, p)."""
         inverse, weights = model.prior.inverse_root, slice(0, self.n_weights)
-        known = found.n_users * np.eye(len(inverse)) - found.spread
+        known = found.n_users * np.eye(len(inverse)) - found.covariance
         held = inverse.T @ known @ inverse
         held[weights, weights] += model.ridge * np.eye(self.n_weights)
         return np.asarray(held)
@@ -233,5 +235,5 @@ def _missing(found: Moments) -> Float:
 def slope_by_log_precision(found: Moments, likelihood: GaussianLikelihood) -> float:
     """Return the derivative of J by the logarithm of a regression's precision."""
     squares = 2.0 * found.loss + found.comparisons * np.log(likelihood.precision)
-    explained = found.n_users * len(found.first) - np.trace(found.spread)
+    explained = found.n_users * len(found.first) - np.trace(found.covariance)
     return float(0.5 * (squares + explained - found.comparisons))

@@ -76,14 +76,14 @@ class StructureStart:
     """The covariance structure of Omega, and the model to start from."""
 
     model: PriorModel
-    shape: CovarianceStructure
+    structure: CovarianceStructure
     n_groups: int
     criterion: list[float]
 
 
 def structure_of(earlier: PriorFit) -> StructureStart:
     """Return the structure of an earlier fit, to continue from there."""
-    return StructureStart(earlier.model, earlier.shape, earlier.n_groups, earlier.criterion)
+    return StructureStart(earlier.model, earlier.structure, earlier.n_groups, earlier.criterion)
 
 
 def choose_structure(
@@ -103,20 +103,20 @@ def choose_structure(
         n_steps = 1 if (n_groups, covariance) == (0, LOW_RANK.kind) else ROUGH_STEPS
         at = learn_roughly(start, n_steps)
     if covariance == DIAGONAL.kind:
-        start = replace(start, shape=DIAGONAL, model=_uncorrelated(at.model))
+        start = replace(start, structure=DIAGONAL, model=_uncorrelated(at.model))
         at = learn_roughly(start, ROUGH_STEPS)
     if n_groups is None:
         few = choose_rank(start, at)
     else:
         few = StructureStart(_truncate(start, at, n_groups), LOW_RANK, n_groups, [])
     if covariance == DIAGONAL.kind:
-        return replace(few, model=at.model, shape=start.shape)
+        return replace(few, model=at.model, structure=start.structure)
     shape = FULL if covariance == FULL.kind else LOW_RANK
     found = at.moments
     if covariance != LOW_RANK.kind and enough_for_full(start, found.comparisons, found.n_users):
         shape = _cross_validate(start, at, few.n_groups, with_few=covariance == "auto")
     if shape != LOW_RANK:
-        return replace(few, model=at.model, shape=shape)
+        return replace(few, model=at.model, structure=shape)
     return _with_less_shrinkage(start, at, few) if n_groups is None else few
 
 
@@ -145,7 +145,7 @@ def _with_less_shrinkage(
     """Try a tenth of the pseudo-users, which may outweigh users with few labels."""
     if at.moments.comparisons >= len(start.unit) * at.moments.n_users:
         return few
-    freer = replace(start, shape=replace(start.shape, pseudo=0.1 * start.shape.pseudo))
+    freer = replace(start, structure=replace(start.structure, pseudo=0.1 * start.structure.pseudo))
     second = choose_rank(freer, learn_roughly(freer, ROUGH_STEPS))
     # With as many directions as before, the model with more shrinkage is the better one.
     finds_more = second.n_groups > few.n_groups and min(second.criterion) < min(few.criterion)
@@ -206,7 +206,7 @@ class _Fold:
 
     def cost(self, shape: CovarianceStructure) -> float:
         """Learn all of Omega, and return the held-out loss."""
-        start = replace(self.train, shape=shape)
+        start = replace(self.train, structure=shape)
         self.at = learn_roughly(start, 8, _FOLD_TOL, self.at)
         return self.held_out.cost(self.at.model)
 

@@ -49,16 +49,16 @@ class EvaluatedModel:
 
 def evaluate_model(objective: MarginalLikelihood, model: PriorModel) -> EvaluatedModel:
     """Return the moments under a model, and J, which includes the pseudo-users."""
-    return valued(objective, model, objective.visit(model))
+    return valued(objective, model, objective.e_step(model))
 
 
 def valued(objective: MarginalLikelihood, model: PriorModel, found: Moments) -> EvaluatedModel:
     """Return J, given the moments under a model: pseudo-users may change, no user is visited."""
-    pseudo = objective.shape.pseudo * found.n_users
+    pseudo = objective.structure.pseudo * found.n_users
     alike, variances = _alike(model.prior, objective)
     penalty = 0.5 * pseudo * (alike - float(np.log(variances).sum()))
     value = (
-        found.objective + penalty + objective.ridge_penalty(model) + objective.cost_of_items(found)
+        found.objective + penalty + objective.ridge_penalty(model) + objective.item_penalty(found)
     )
     return EvaluatedModel(model, found, value)
 
@@ -134,20 +134,20 @@ class ScoringStep:
         self._model = model = at.model
         prior, found, n_weights = model.prior, at.moments, objective.n_weights
         users = found.n_users
-        self._is_diagonal = objective.shape.kind == "diagonal"
-        unknown, turn = np.linalg.eigh(found.spread / users)
+        self._is_diagonal = objective.structure.kind == "diagonal"
+        unknown, turn = np.linalg.eigh(found.covariance / users)
         if self._is_diagonal:
-            unknown, turn = np.diag(found.spread) / users, np.eye(len(turn))
+            unknown, turn = np.diag(found.covariance) / users, np.eye(len(turn))
         known = np.maximum(1.0 - unknown, LEAST_KNOWN)
         self._root = prior.root @ turn
         inverse = turn.T @ prior.inverse_root
         _, variances = _alike(prior, objective)
-        pseudo = objective.shape.pseudo * users
+        pseudo = objective.structure.pseudo * users
         identity = np.eye(len(known))
         score = turn.T @ found.second @ turn - users * identity
         score += pseudo * ((inverse * variances) @ inverse.T - identity)
         if self._is_diagonal:
-            information = users * (identity - found.spread / users) ** 2
+            information = users * (identity - found.covariance / users) ** 2
             information += (LEAST_KNOWN**2 * users + pseudo) * identity
             self._growth, self._axes = np.linalg.solve(information, np.diag(score)), identity
         else:
@@ -197,7 +197,7 @@ def _alike(prior: GaussianPrior, objective: MarginalLikelihood) -> tuple[float, 
     inverse, n_weights = prior.inverse_root, objective.n_weights
     precision = np.einsum("ij,ij->j", inverse, inverse)
     variances = 1.0 / precision
-    if not objective.shape.own:
+    if not objective.structure.own:
         variances[:n_weights] = n_weights / max(float(precision[:n_weights].sum()), 1e-300)
     return -2.0 * float(np.linalg.slogdet(inverse)[1]), variances
 
@@ -231,7 +231,7 @@ class PriorFit:
     mean_covariance: Float = field(default_factory=lambda: np.zeros((0, 0)))
     # The mean variance of the mean in directions beyond the coordinates: see `wide`.
     mean_variance_beyond: float = 0.0
-    shape: CovarianceStructure = FULL  # the form of Omega
+    structure: CovarianceStructure = FULL  # the form of Omega
     items: ItemPosteriors | None = None  # posteriors of items, where they have effects of their own
     # How it was learned from a sample of the users, where it was: see `fit_prior`.
     sampling: Any = None

@@ -170,6 +170,6 @@ def _seen(block: ResponseBlock, terms: EStepParams, kept: WarmStart | None) -> t
     curvature = mode.derivatives.curvature
     assert isinstance(curvature, DiagonalCurvature)
     known = np.maximum(curvature.root**2, 1e-12)
-    variance = mode.spread.variance / known
+    variance = mode.covariance.variance / known
     # Variances are no larger than this: where a label tells nothing, they are not known.
     return mode.system.eta(mode.state), np.minimum(variance, 10.0)

@@ -176,7 +176,7 @@ class Posterior:
     ) -> Index:
         """Return which items to ask a user about next, the most telling first."""
         rows, person = self._rows_for(items, user)
-        return self.most_telling(self.prediction_rows(rows, self._ids(items)), person, n)
+        return self.most_informative(self.prediction_rows(rows, self._ids(items)), person, n)
 
     def prediction_rows(self, features: FloatArray, ids: IdArray | None = None) -> PredictionRows:
         """Return rows of features as users see them; ``ids`` say which items they are."""
@@ -217,7 +217,7 @@ class Posterior:
 
     def _of_items(self, seen: PredictionRows, users: Index) -> Float:
         """Return the variance of scores that is due to their items."""
-        if seen.own is None:
+        if seen.items is None:
             return np.zeros(len(seen))
         size = self.design.size
         v = np.vstack([self.points, self.prior.mean])[users, size:]
@@ -251,7 +251,7 @@ class Posterior:
         """Return the grades that items would get (-1: from any user)."""
         if self.response_style is None:
             raise ValueError("This ranker has not learned from grades: there are none to predict.")
-        return self.response_style.predict(*self.from_zero(seen, users), users)
+        return self.response_style.predict(*self.linear_predictor(seen, users), users)
 
     def with_response_style(
         self, ways: ResponseStyle, annotations: Annotations | None
@@ -259,14 +259,14 @@ class Posterior:
         """Return new users with their own ways of grading, by their grades if they gave any."""
         if annotations is None or annotations.grades is None:
             return replace(self, response_style=ways.of_unknown_users(len(self.users)))
-        eta, _ = self.from_zero(
+        eta, _ = self.linear_predictor(
             self.prediction_rows(annotations.X, self._ids(annotations)), annotations.user_codes
         )
         return replace(
             self, response_style=ways.of_newcomers(annotations.grades, annotations.user_codes, eta)
         )
 
-    def from_zero(self, seen: PredictionRows, users: Index) -> tuple[Float, Float]:
+    def linear_predictor(self, seen: PredictionRows, users: Index) -> tuple[Float, Float]:
         """Return scores from the common zero of all users (-1: of any user), and variances."""
         rows = seen.rows.copy()
         rows[:, self.design.n_weights : self.design.size] = 1.0
@@ -282,8 +282,8 @@ class Posterior:
         rng = np.random.default_rng(0)
         draws = self._point(person)[:, None] + root @ rng.standard_normal((len(root), _DRAWS))
         scores = seen.rows @ draws
-        if seen.own is not None:
-            scores += seen.own.drawn(draws[self.design.size :], rng)
+        if seen.items is not None:
+            scores += seen.items.sample_scores(draws[self.design.size :], rng)
         if seen.features is not None:
             scores += self._drawn_beyond(seen.features, rng)
         place = np.empty(scores.shape, dtype=np.intp)
@@ -302,7 +302,7 @@ class Posterior:
         root = _root(self.prior.beyond * products)
         return np.asarray(root @ rng.standard_normal((len(root), _DRAWS)))
 
-    def most_telling(self, seen: PredictionRows, person: int, n: int) -> Index:
+    def most_informative(self, seen: PredictionRows, person: int, n: int) -> Index:
         """Choose, one after the other, the items whose labels shrink the uncertainty most.
 
         The uncertainty is the sum over the items of the variance of the score, as seen from

@@ -48,7 +48,7 @@ class Primal:
     Rows are held column by column: coordinates may be few, and loops over few numbers are slow.
     """
 
-    nearly: ClassVar = False
+    approximate: ClassVar = False
 
     rows: Float
     offset: Float
@@ -120,7 +120,9 @@ class Primal:
         """Return half of log |S^-1|, given the precisions."""
         return half_log_determinant(matrices)
 
-    def spread(self, curvature: Curvature, matrices: Float | None = None) -> PosteriorCovariance:
+    def posterior_covariance(
+        self, curvature: Curvature, matrices: Float | None = None
+    ) -> PosteriorCovariance:
         """Return each user's posterior covariance; ``matrices`` are those of `matrices`."""
         scaled = curvature.times_root_back(self.rows)
         if matrices is None:
@@ -173,13 +175,13 @@ class Dual:
     offset: Float
     gram: Float
     user_penalty: UserPenalty | None = None
-    nearly: bool = False
+    approximate: bool = False
 
     def of(self, users: Index) -> "Dual":
         """Return the system of some of the users, by their places in the block."""
         held = None if self.user_penalty is None else self.user_penalty.of(users)
         rows, offset, gram = self.rows[users], self.offset[users], self.gram[users]
-        return Dual(rows, offset, gram, held, self.nearly)
+        return Dual(rows, offset, gram, held, self.approximate)
 
     def without_penalty(self) -> "Dual":
         """Return the system in y, where the penalty is part of the prior."""
@@ -252,7 +254,9 @@ class Dual:
     def _plus_penalty(self, half: Float) -> Float:
         return half if self.user_penalty is None else half + self.user_penalty.log_determinant
 
-    def spread(self, curvature: Curvature, matrices: Float | None = None) -> PosteriorCovariance:
+    def posterior_covariance(
+        self, curvature: Curvature, matrices: Float | None = None
+    ) -> PosteriorCovariance:
         """Return each user's posterior covariance; ``matrices`` are those of `matrices`."""
         if matrices is None:
             matrices = self.matrices(curvature)

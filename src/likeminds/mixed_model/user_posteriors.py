@@ -107,7 +107,7 @@ class PosteriorFinder:
         """Return how the posteriors of a crowd are found: see `posterior_of`."""
         prior = fitted_prior.prior.shifted(shifts)
         predictive = prior if fitted_prior.inflated is None else fitted_prior.inflated
-        terms = EStepParams(prior, fitted_prior.likelihood, EXACT, nearly=quick)
+        terms = EStepParams(prior, fitted_prior.likelihood, EXACT, approximate=quick)
         rank = min(rank, len(prior.mean))
         return cls(terms, predictive, rank, fitted_prior.signs, fitted_prior.log_normal, quick)
 
@@ -272,7 +272,7 @@ class NewUserPosteriors:
             return None
         annotations, fitted_prior = self.loss.prepare_new_users(annotations, self.fitted_prior)
         users = annotations.user_codes
-        eta, _ = posterior.from_zero(
+        eta, _ = posterior.linear_predictor(
             posterior.prediction_rows(annotations.X, annotations.items), users
         )
         likelihood: Any = fitted_prior.likelihood

@@ -194,7 +194,7 @@ class PriorRanker(Ranker):
         """
         rows, posterior, person = self._rows_for(items, user)
         seen = posterior.prediction_rows(rows, self._item_ids(items, None, rows))
-        return posterior.most_telling(seen, person, n)
+        return posterior.most_informative(seen, person, n)
 
     def _rows_for(
         self, items: ArrayLike | Annotations, user: Hashable
@@ -230,7 +230,7 @@ class PriorRanker(Ranker):
         self.criterion_ = np.array(learned.criterion)
         self.sampling_ = learned.sampling
         self.n_groups_ = learned.n_groups
-        self.covariance_ = learned.shape.kind
+        self.covariance_ = learned.structure.kind
 
     def _set_levels(self, points: Float) -> None:
         prior, coordinates = self.prior_.marginal, self.prior_.design

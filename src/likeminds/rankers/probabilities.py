@@ -238,7 +238,7 @@ def _of_labels(
     items: Iterable[Hashable] | None,
 ) -> Float:
     posterior, seen, places, positions = prediction_rows(ranker, X, users, items)
-    eta, variance = posterior.from_zero(seen, places)
+    eta, variance = posterior.linear_predictor(seen, places)
     counts = ranker.variance_scale_
     if counts is not None:  # of people and items that are new, all of it does
         variance = variance * np.where(
@@ -385,7 +385,7 @@ def scores_and_variances(
 ) -> tuple[Float, Float, Index]:
     """Return scores from the common zero of all people, their variances, and the people."""
     posterior, seen, places, positions = prediction_rows(ranker, X, users, items)
-    return (*posterior.from_zero(seen, places), positions)
+    return (*posterior.linear_predictor(seen, places), positions)
 
 
 def prediction_rows(

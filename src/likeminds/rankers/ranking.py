@@ -187,7 +187,7 @@ def lower_bounds(ranker: "Ranker", features: Any, ids: IdArray) -> Float:
     """Return by how much, at least, all want items: less the more is left open about each."""
     scores = np.asarray(ranker.decision_function(features, items=ids))
     known = ranker._best_model.item_posteriors()
-    return scores if known is None else known.of(ids).at_least(scores)
+    return scores if known is None else known.of(ids).lower_bound(scores)
 
 
 def are_labelled_by(ranker: "Ranker", user: Hashable | None, ids: IdArray) -> Bool:

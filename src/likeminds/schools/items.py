@@ -188,7 +188,7 @@ class Items:
 
     def at_least(self, scores: Float) -> Float:
         """Return lower bounds of the consensus's scores: see `rank`."""
-        return scores if self.learned is None else self.learned.at_least(scores)
+        return scores if self.learned is None else self.learned.lower_bound(scores)
 
     def _piece(self, piece: slice) -> "Items":
         part = Items(self.ids[piece], self.rows[piece], self.features[piece], self.feature_names)

@@ -228,7 +228,7 @@ class AttributeScorer:
 
     def lower_bounds(self, scores: Float) -> Float:
         """Return lower bounds of the average user's scores, which rank the items."""
-        return scores if self.own is None else self.own.at_least(scores)
+        return scores if self.own is None else self.own.lower_bound(scores)
 
     def errors(self, profile: UserProfile, places: Index) -> Float | None:
         """Return standard errors of scores; None where the ranker has no posterior."""
@@ -251,7 +251,7 @@ class AttributeScorer:
             or not fitted_prior.design.intercept
         ):
             return None
-        eta, variance = posterior.from_zero(rows, users)
+        eta, variance = posterior.linear_predictor(rows, users)
         return label_probability(eta, np.sqrt(variance))
 
     def rank_intervals(
@@ -278,8 +278,8 @@ class AttributeScorer:
     ) -> Float:
         rows = self._rows(posterior, places)
         scores = rows.rows @ draws
-        if rows.own is not None:
-            scores += rows.own.drawn(draws[posterior.design.size :], rng)
+        if rows.items is not None:
+            scores += rows.items.sample_scores(draws[posterior.design.size :], rng)
         return np.asarray(scores)
 
     def next_items(self, profile: UserProfile, n: int) -> Index:
@@ -295,7 +295,7 @@ class AttributeScorer:
         if not len(left):
             return left
         rows = self._rows(profile.posterior, left)
-        return left[profile.posterior.most_telling(rows, 0, min(n, len(left)))]
+        return left[profile.posterior.most_informative(rows, 0, min(n, len(left)))]
 
     @cached_property
     def _candidates(self) -> Index:

@@ -78,7 +78,7 @@ def test_what_all_want_is_the_items_own_whichever_way_factors_are_turned(angle):
     left = covariance - np.outer(everybody, everybody)
     np.testing.assert_allclose(centred.prior.covariance, left, atol=1e-9)
     # A form with fewer numbers keeps its own, and the variances are those of what is left.
-    fewer = replace(objective, shape=LOW_RANK)
+    fewer = replace(objective, structure=LOW_RANK)
     _, centred = with_centred_factors(fewer, at)
     np.testing.assert_allclose(centred.prior.covariance.diagonal(), left.diagonal())
     assert centred.prior.rank == model.prior.rank

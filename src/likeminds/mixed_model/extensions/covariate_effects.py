@@ -156,7 +156,7 @@ def _say(
     terms, regressors = state
     mode = terms.mode_of(block, kept)
     curvature, first = mode.derivatives.curvature, mode.system.z(mode.state)
-    spread = mode.spread
+    spread = mode.covariance
     if not terms.likelihood.is_quadratic:
         first = first - mode.system.z(mode.system.shift(spread, curvature))
     value = float((mode.derivatives.loss + mode.penalty + spread.log_determinant).sum())

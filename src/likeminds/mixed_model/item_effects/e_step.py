@@ -86,7 +86,7 @@ def _visit_items(
     curvature, system, items = mode.derivatives.curvature, mode.system, tasks.items
     places, signed = mode.task.places, tasks.row_items.signed
     assert places is not None
-    spread = mode.spread
+    spread = mode.covariance
     shift = system.shift(spread, curvature)
     found = moments_of(mode, terms.likelihood, spread, shift)
     # Users' means are not their modes: neither is the slope by what is added to their scores.
@@ -143,16 +143,16 @@ class ItemMarginalLikelihood(MarginalLikelihood):
         assert isinstance(self.tasks, ItemEffects)
         return self.tasks
 
-    def visit(self, model: PriorModel) -> ItemEffectMoments:
+    def e_step(self, model: PriorModel) -> ItemEffectMoments:
         """Find the mode of each user, and return moments and sums by item."""
-        return crossed_moments(self.crossed, self.terms(model), self.warm_starts)
+        return crossed_moments(self.crossed, self.e_step_params(model), self.warm_starts)
 
     @property
     def n_factors(self) -> int:
         """How many coordinates, the last ones, weigh item factors."""
         return self.crossed.items.n_factors
 
-    def cost_of_items(self, found: Moments) -> float:
+    def item_penalty(self, found: Moments) -> float:
         """Return the items' part of J."""
         assert isinstance(found, ItemEffectMoments)
         return self.crossed.items.cost(found.sums.known, self.crossed.labelled)

@@ -196,7 +196,9 @@ class HeldOut:
 def held_out_losses(objective: MarginalLikelihood, model: PriorModel) -> HeldOut:
     """Return what the labels cost that are held out, under a model."""
     found: CollectedRows
-    found, _ = objective.tasks.map_reduce(_cost, objective.terms(model), objective.warm_starts.own)
+    found, _ = objective.tasks.map_reduce(
+        _cost, objective.e_step_params(model), objective.warm_starts.own
+    )
     losses, counts = found.in_order()
     return HeldOut(losses, int(counts.sum()))
 
@@ -239,7 +241,7 @@ def choose_factors(start: MarginalLikelihood, n_factors: int | None) -> FitState
             state = _with_rung(state, rung)
         return state
     state = fit_roughly(_with_any_factors(start))
-    if not state.objective.n_factors and state.objective.shape != start.shape:
+    if not state.objective.n_factors and state.objective.structure != start.structure:
         return fit_roughly(FitState.first(start, start.model))
     return state
 
@@ -248,7 +250,7 @@ def with_shrinkage(start: MarginalLikelihood, n_factors: int) -> MarginalLikelih
     """Return the objective with the pseudo-users beside whom factors would be found."""
     if not (n_factors and _is_too_much(start)):
         return start
-    return replace(start, shape=_with_any_factors(start).objective.shape)
+    return replace(start, structure=_with_any_factors(start).objective.structure)
 
 
 def _is_too_much(start: MarginalLikelihood) -> bool:
@@ -274,7 +276,7 @@ def _with_any_factors(start: MarginalLikelihood) -> FitState:
     if _is_too_much(start):
         few = choose_rank(none.objective, none.at).model
         before = min(before, held_out_losses(none.objective, few), key=lambda lost: lost.total)
-        some = replace(some, shape=_SHRUNK, warm_starts=WarmStarts())
+        some = replace(some, structure=_SHRUNK, warm_starts=WarmStarts())
         state = fit_roughly(FitState.first(some, some.model))
     best, lowest, n_before = state, None, 0
     for rung in _possible(tasks):

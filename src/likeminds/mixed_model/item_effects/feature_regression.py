@@ -74,7 +74,7 @@ def with_weights(learned: PriorFit, n_weights: int) -> PriorFit:
         model=replace(learned.model, prior=prior),
         mean_covariance=np.pad(learned.mean_covariance, (n_weights, 0)),
         warm_starts=WarmStarts(),
-        shape=LOW_RANK,
+        structure=LOW_RANK,
         moments=None,
     )
 

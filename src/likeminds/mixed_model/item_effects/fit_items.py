@@ -98,10 +98,10 @@ def learn_crossed(
         elif n_weights:
             form = choose_structure(start, n_groups, covariance, state.at)
         else:
-            shape = DIAGONAL if covariance == DIAGONAL.kind else start.shape
+            shape = DIAGONAL if covariance == DIAGONAL.kind else start.structure
             form = StructureStart(state.at.model, shape, 0, [])
         enough = min(start.mode_tol, EXACTER * tol)
-        exact = replace(start, model=form.model, shape=form.shape, mode_tol=enough)
+        exact = replace(start, model=form.model, structure=form.structure, mode_tol=enough)
         descend_to = partial(_alternate, tol=tol, max_iter=max_iter, callback=callback)
         found = descend_to(exact)
         if n_factors is None and earlier is None and not found.interrupted:
@@ -110,7 +110,9 @@ def learn_crossed(
         if not likelihood.is_quadratic and not found.interrupted:
             found = _with_effects_integrated(exact, found)
         found = _centred(exact, found)
-    return replace(found, criterion=form.criterion, n_groups=form.n_groups, shape=form.shape)
+    return replace(
+        found, criterion=form.criterion, n_groups=form.n_groups, structure=form.structure
+    )
 
 
 def _without_vanished(
@@ -177,7 +179,7 @@ def _alternate(
     callback: Callback | None,
 ) -> PriorFit:
     """Learn users' prior given the items, and the items given users, in turns; J never rises."""
-    is_whole = not objective.shape.has_directions
+    is_whole = not objective.structure.has_directions
     at = (evaluate_model if is_whole else _by_directions)(objective, objective.model)
     trace, converged, stopped, pace = [at.value], False, False, StepLength()
     try:
@@ -211,7 +213,7 @@ def _alternate(
 
 def _by_directions(objective: MarginalLikelihood, model: PriorModel) -> EvaluatedModel:
     """Return the moments under a model, and J of the prior with a few directions."""
-    found = objective.visit(model)
+    found = objective.e_step(model)
     return EvaluatedModel(model, found, objective.value(model, found))
 
 

@@ -174,7 +174,7 @@ def with_centred_factors(
         effect_variance=1.0 / (known + 1.0 / variance),
         variance=variance,
     )
-    centred = _centred(prior, average, is_whole=objective.shape.kind == FULL.kind)
+    centred = _centred(prior, average, is_whole=objective.structure.kind == FULL.kind)
     return with_items(objective, moved), replace(at.model, prior=centred)
 
 

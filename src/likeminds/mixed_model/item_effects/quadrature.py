@@ -62,7 +62,7 @@ def likely_effects(objective: MarginalLikelihood, model: PriorModel) -> Float:
     """Return the logarithm of L_j at every item's `points_of`."""
     found: SparseItemSums
     found, _ = objective.tasks.map_reduce(
-        _of_block, objective.terms(model), objective.warm_starts.own
+        _of_block, objective.e_step_params(model), objective.warm_starts.own
     )
     return np.hstack(found.whole)
 
@@ -126,7 +126,7 @@ def _of_block(
     assert isinstance(likelihood, RowLikelihood)
     curvature, task, of_block = mode.derivatives.curvature, mode.task, tasks.of_block(block.number)
     h = np.maximum(curvature.diagonal, ROUNDING)
-    left = information_left(mode.system, mode.spread, curvature)
+    left = information_left(mode.system, mode.covariance, curvature)
     # Of what a score is known by, the least share that is not from its own label.
     told = np.where(h > ROUNDING, np.minimum(1.0 - left / h, 1.0 - 1e-6), 0.0)
     variance = told / h / (1.0 - told)

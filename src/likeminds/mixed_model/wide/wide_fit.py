@@ -193,9 +193,9 @@ def with_doubt(
     """Add how unsure the mean is: along the coordinates, and on average beyond them."""
     model: PriorModel = learned.model
     unit = first_guess(few.size, few.n_weights)
-    objective = MarginalLikelihood(tasks, few.n_weights, model, unit, shape=learned.shape)
+    objective = MarginalLikelihood(tasks, few.n_weights, model, unit, structure=learned.structure)
     with one_blas_thread():
-        unsure = objective.covariance_of_mean(model, objective.visit(model))
+        unsure = objective.covariance_of_mean(model, objective.e_step(model))
     n_beyond = n_weights - few.n_weights
     total = float(spectrum.counts @ (1.0 / (spectrum.values + model.ridge)))
     inside = float(unsure.diagonal()[: few.n_weights].sum())
@@ -243,7 +243,7 @@ def learn_wide(
     model = first_model(size, n_weights, likelihood, centre)
     model = replace(model, ridge=float(n_weights))
     unit = model.prior.residual
-    start = WideMarginalLikelihood(rows, n_weights, model, unit, shape=LOW_RANK)
+    start = WideMarginalLikelihood(rows, n_weights, model, unit, structure=LOW_RANK)
     at = settle(start)
     criterion: list[float] = []
     if n_groups is None:
@@ -252,7 +252,7 @@ def learn_wide(
         at = settle(with_directions(at, n_groups), at.spectrum)
     exact = replace(at.objective, mode_tol=min(at.objective.mode_tol, EXACTER * tol))
     found = descend(exact, tol=tol, max_iter=max_iter, callback=callback)
-    found = replace(found, n_groups=n_groups, criterion=criterion, shape=LOW_RANK)
+    found = replace(found, n_groups=n_groups, criterion=criterion, structure=LOW_RANK)
     return found, at.spectrum
 
 

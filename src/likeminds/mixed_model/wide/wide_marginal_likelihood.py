@@ -99,7 +99,9 @@ class WideMarginalLikelihood(MarginalLikelihood):
             found = _BlockDerivatives(objectives, _by_variance(block, missing), told, missing)
             return found, mode.derivatives.residuals
 
-        answers = ThreadExecutor(rows.blocks).map(visit, self.terms(model), self.warm_starts.own)
+        answers = ThreadExecutor(rows.blocks).map(
+            visit, self.e_step_params(model), self.warm_starts.own
+        )
         found, self.warm_starts.own = map(list, zip(*answers, strict=True))
         slope = np.zeros_like(along)
         slope[features] = rows.back(pulls)
@@ -161,13 +163,13 @@ def _mode(
     if block.task.set_size == 1 and isinstance(likelihood, ChoiceLikelihood):
         likelihood = LogisticLikelihood()  # choices between two are labels of differences here
     start = np.zeros(block.shape) if pulls is None else pulls
-    return newton(block.task, system, likelihood, start, terms.gain)
+    return newton(block.task, system, likelihood, start, terms.tol)
 
 
 def _told(mode: PosteriorMode) -> tuple[Float, Float, Float, Float]:
     """Return the objectives, the pulls a - h (b, n), and the matrices C and M (b, n, n)."""
     system, pulls, curvature = mode.system, mode.state, mode.derivatives.curvature
-    spread = mode.spread
+    spread = mode.covariance
     told = curvature.times_root(curvature.times_root(spread.inner).transpose(0, 2, 1))
     shift = system.shift(spread, curvature)
     crossed = (0.5 * pulls - shift)[:, :, None] * pulls[:, None, :]
