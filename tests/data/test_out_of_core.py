@@ -131,6 +131,17 @@ def test_rankers_learn_the_same_from_disk(tmp_path, ranker):
     assert found.n_labels_ == 600
 
 
+@pytest.mark.usefixtures("small_pieces")
+def test_rankers_are_scored_and_extended_from_disk(tmp_path):
+    path, options = in_parts(tmp_path / "labels", a_table()), OPTIONS["labels"]
+    known, folder = Annotations.from_parquet(path, **options), AnnotationFolder(path, **options)
+    ranker = ThreeLevelRanker().fit(known)
+    assert ranker.score(folder) == pytest.approx(ranker.score(known))
+    assert ranker.update(folder).n_labels_ == 1200
+    with pytest.raises(ValueError, match="leave out y"):
+        ranker.fit(folder, known.labels)
+
+
 def test_grouped_labels_are_found_again_until_files_change(tmp_path, monkeypatch):
     path = in_parts(tmp_path / "labels", a_table())
     scratch = tmp_path / "scratch"

@@ -5,7 +5,6 @@ from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -103,15 +102,6 @@ def join_pieces(
         choice_sets=columns.get("choice_set"),
         **catalogue.arguments,
     )
-
-
-def one_row(catalogue: ItemBroadcast, labels: LabelTable) -> Annotations:
-    """Return one label, which tells a ranker of features and how labels were read."""
-    label: dict[str, Any] = {"labels": [True]}
-    if labels.are_grades:
-        label = {"labels": [labels.values[0]], "reading": labels.reading}
-    row = Annotations(users=["nobody"], items=catalogue.ids[:1], **label, **catalogue.arguments)
-    return row._with(reading=labels.reading)
 
 
 def kinds_of_ids(table: pa.Table, name: str) -> tuple[str, dict[str, str]]:

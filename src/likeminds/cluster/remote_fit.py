@@ -16,7 +16,6 @@ from likeminds.cluster.client import Future, identity, release
 from likeminds.cluster.executor import ClusterSession, DaskExecutor
 from likeminds.cluster.in_place_posteriors import finish, order_as_files, put_away, settle_there
 from likeminds.cluster.label_table import LabelTable
-from likeminds.cluster.partitions import one_row
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_within_users
 from likeminds.losses import as_loss
@@ -32,7 +31,7 @@ from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.training_checks import warn_of_one_class
 from likeminds.rankers.training_data import ScoredLabels, SharedTable, TrainingData
-from likeminds.rankers.validation import as_annotations
+from likeminds.rankers.validation import record_training
 from likeminds.solvers.newton_three_level import FastSolver
 
 if TYPE_CHECKING:
@@ -255,6 +254,6 @@ def _begin(shards: "Shards", ranker: Ranker) -> None:
             "All labels are of one class, so there is nothing to rank by: a ranker "
             "needs positive and negative labels."
         )
-    as_annotations(ranker, one_row(shards.catalogue, shards.labels), None, None, None)
-    ranker.n_labels_ = counts.n_labels
-    ranker.n_choices_ = counts.n_positive if counts.loss == ChoiceLoss.name else 0
+    n_choices = counts.n_positive if counts.loss == ChoiceLoss.name else 0
+    names, reading = shards.catalogue.names, shards.labels.reading
+    record_training(ranker, names, reading, n_labels=counts.n_labels, n_choices=n_choices)

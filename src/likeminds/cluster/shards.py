@@ -24,6 +24,7 @@ from likeminds.cluster.rankings import mean_auc, posteriors_of_new_users
 from likeminds.cluster.remote_fit import fit_prior, fit_search, fit_statistics_ranker
 from likeminds.cluster.shuffle import Shuffle, Tell, silent
 from likeminds.data.covariates import Covariates
+from likeminds.data.label_source import LabelSource
 from likeminds.data.out_of_core.parquet_parts import files_in
 from likeminds.mixed_model.losses import ChoiceLoss
 from likeminds.mixed_model.posterior import Posterior
@@ -32,13 +33,12 @@ from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.training_data import LabelCounts, SharedTable
-from likeminds.rankers.validation import RemoteAnnotations
 from likeminds.storage.folders import UserFolder
 from likeminds.storage.models import folder_of_users
 
 
 @dataclass
-class Shards(RemoteAnnotations):
+class Shards(LabelSource[Ranker, Posterior]):
     """Users in shards on the workers of a cluster: all rows of a user are in one of them.
 
     Rankers are fitted to it as to `Annotations`: ``HierarchicalRanker().fit(shards)`` sends a small

@@ -16,17 +16,18 @@ import pyarrow as pa
 from likeminds.cluster.checkpoints import from_bytes, to_bytes
 from likeminds.cluster.item_broadcast import FeatureSource, ItemBroadcast, read_catalogue
 from likeminds.cluster.label_table import LabelTable, read_label_table
-from likeminds.cluster.partitions import PartitionColumns, join_pieces, one_row, read_part
+from likeminds.cluster.partitions import PartitionColumns, join_pieces, read_part
 from likeminds.cluster.rankings import mean_of_sums, sum_of_auc
 from likeminds.cluster.remote_fit import statistics_of
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array
+from likeminds.data.label_source import LabelSource
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Statistics
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.statistics_rankers import StatisticsRanker
-from likeminds.rankers.validation import RemoteAnnotations, as_annotations
+from likeminds.rankers.validation import record_training
 from likeminds.storage.id_arrays import tag, untag
 
 R = TypeVar("R", bound=StatisticsRanker)
@@ -132,8 +133,7 @@ def fit_statistics(
             "positive and negative labels."
         )
     statistics = merged_statistics(found, catalogue)
-    as_annotations(ranker, one_row(catalogue, labels), None, None, None)
-    ranker.n_labels_ = reading.n_labels
+    record_training(ranker, catalogue.names, labels.reading, n_labels=reading.n_labels)
     for name in ("statistics_", "annotations_"):
         ranker.__dict__.pop(name, None)
     ranker._fit_statistics(statistics)
@@ -162,7 +162,7 @@ class SparkFrame(Protocol):
     toArrow: Callable[[], pa.Table]  # noqa: N815
 
 
-class SparkRows(RemoteAnnotations):
+class SparkRows(LabelSource[Ranker, Posterior]):
     """Labels in a Spark data frame, from which rankers of statistics learn.
 
     Parameters

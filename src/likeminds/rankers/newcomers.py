@@ -16,6 +16,7 @@ from likeminds.choice_models.text_tables import Table
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import encode, lookup
+from likeminds.data.label_source import LabelSource
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_posteriors import Answered
 from likeminds.mixed_model.ordinal import CumulativeLogit
@@ -25,7 +26,6 @@ from likeminds.mixed_model.user_posteriors import new_item_posteriors
 from likeminds.rankers.item_table import ItemsToRank, ItemTableView, frames_of, gives_grades
 from likeminds.rankers.ranking import Ranking, best_of, repeated
 from likeminds.rankers.validation import (
-    RemoteAnnotations,
     as_annotations,
     check_width,
     is_graded,
@@ -35,6 +35,8 @@ from likeminds.rankers.validation import (
 )
 
 Prior = TypeVar("Prior", bound="PriorRanker")
+
+Labels = ArrayLike | Annotations | Mapping[Hashable, Any]
 
 if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
@@ -202,7 +204,7 @@ def to_score(person: Hashable, items: IdArray, features: Any) -> Annotations:
 
 def newcomer(  # the method of every ranker that has ``_newcomers``
     self: "Ranker",
-    X: ArrayLike | Annotations | Mapping[Hashable, Any] | RemoteAnnotations | None = None,
+    X: "Labels | LabelSource[Ranker, Posterior] | None" = None,
     y: ArrayLike | None = None,
     users: Iterable[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
@@ -248,7 +250,7 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     True
     """
     check_is_fitted(self)
-    if isinstance(X, RemoteAnnotations):
+    if isinstance(X, LabelSource):
         refuse_extras(y=y, users=users, sample_weight=sample_weight, user_features=user_features)
         found: Posterior = X.newcomers(self)
         return found

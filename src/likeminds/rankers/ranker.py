@@ -15,6 +15,7 @@ from likeminds._util.checks import as_weights
 from likeminds._util.console import report_progress
 from likeminds._util.map_reduce import of_rows
 from likeminds.data.annotations import Annotations
+from likeminds.data.label_source import LabelSource
 from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
 from likeminds.losses.statistics import Statistics
 from likeminds.metrics.concordance import mean_concordance
@@ -24,7 +25,6 @@ from likeminds.rankers.candidates import Candidate, FromRows
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
 from likeminds.rankers.item_table import summary_html
 from likeminds.rankers.validation import (
-    RemoteAnnotations,
     as_annotations,
     is_graded,
     item_ids_of,
@@ -103,7 +103,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     @with_callbacks
     def fit(
         self,
-        X: ArrayLike | Annotations | AnnotationFolder | RemoteAnnotations,
+        X: ArrayLike | Annotations | LabelSource["Ranker", object],
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -112,9 +112,9 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
         Parameters
         ----------
-        X : array of shape (n_rows, n_features), data frame, Annotations or AnnotationFolder
+        X : array of shape (n_rows, n_features), data frame, Annotations or LabelSource
             One row per label. With `Annotations`, leave out all other arguments; with an
-            `AnnotationFolder`, labels need not fit in memory; `cluster.Shards` are elsewhere.
+            `AnnotationFolder` or `cluster.Shards`, labels need not fit in memory.
         y : array of shape (n_rows,)
             The labels, two values; the larger one is positive. More than two numbers are
             grades, where ``users`` say who gave them.
@@ -131,7 +131,8 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         self._validate_params()
         shown = self.verbose and not self._has_steps
         with report_progress(shown, f"{type(self).__name__}, step") as tell:
-            if isinstance(X, RemoteAnnotations):
+            if isinstance(X, LabelSource):
+                refuse_extras(y=y, users=users, sample_weight=sample_weight)
                 X.fit_ranker(self)
             else:
                 self._fit_annotations(as_annotations(self, X, y, users, sample_weight))
@@ -244,7 +245,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     def score(
         self,
-        X: ArrayLike | Annotations | RemoteAnnotations,
+        X: ArrayLike | Annotations | LabelSource["Ranker", object],
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -258,7 +259,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         X, y, users, sample_weight
             As in `fit`.
         """
-        if isinstance(X, RemoteAnnotations):
+        if isinstance(X, LabelSource):
             refuse_extras(y=y, users=users, sample_weight=sample_weight)
             return X.score(self)
         scores = self.decision_function(X, users)
@@ -278,7 +279,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     @with_callbacks
     def update(
         self,
-        X: ArrayLike | Annotations,
+        X: ArrayLike | Annotations | AnnotationFolder,
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -310,7 +311,8 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         if getattr(self, self._learned_from) is None:
             raise ValueError(self._nothing_to_add_to)
         self._validate_params()
-        more = as_annotations(self, X, y, users, sample_weight, reset=False)
+        rows = X.annotations() if isinstance(X, AnnotationFolder) else X
+        more = as_annotations(self, rows, y, users, sample_weight, reset=False)
         refuse_second_medians(self, more)
         self._fit_more(more)
         record_update(self, more)
@@ -335,9 +337,9 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         """Return the candidates of a search; None where the caller has to give them."""
         return None
 
-    def _read_folder(self, folder: AnnotationFolder) -> Annotations | AnnotationFolder:
-        """Return labels on disk as they are learned from: grouped by user, by default."""
-        return folder.annotations()
+    def _fit_folder(self, folder: AnnotationFolder) -> None:
+        """Fit to labels on disk: grouped by user, by default."""
+        self._fit_annotations(as_annotations(self, folder.annotations()))
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()

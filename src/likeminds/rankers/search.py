@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from likeminds._util.array_types import Float
 from likeminds._util.lazy_imports import LazyModule
 from likeminds.data.annotations import Annotations
-from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
+from likeminds.data.label_source import LabelSource
 from likeminds.data.splits import folds_within_users
 from likeminds.losses.statistics import Statistics
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
@@ -37,7 +37,7 @@ from likeminds.rankers.candidates import (
 )
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.validation import RemoteAnnotations, as_annotations
+from likeminds.rankers.validation import as_annotations, refuse_extras
 
 model_selection: Any = LazyModule("sklearn.model_selection")
 
@@ -166,7 +166,7 @@ class RankerCV(Ranker):
 
     def fit(
         self,
-        X: ArrayLike | Annotations | AnnotationFolder | RemoteAnnotations,
+        X: ArrayLike | Annotations | LabelSource[Ranker, object],
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -186,7 +186,8 @@ class RankerCV(Ranker):
         self
         """
         self._validate_params()
-        if isinstance(X, RemoteAnnotations):
+        if isinstance(X, LabelSource):
+            refuse_extras(y=y, users=users, sample_weight=sample_weight, choice_sets=choice_sets)
             X.fit_ranker(self)
         else:
             self._fit_annotations(

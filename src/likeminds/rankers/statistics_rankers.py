@@ -20,6 +20,7 @@ from likeminds.losses.statistics import AbstractStatistics, Statistics
 from likeminds.rankers.candidates import FromStatistics
 from likeminds.rankers.ranker import Ranker, both_callbacks
 from likeminds.rankers.training_checks import refuse_too_wide, warn_of_one_class
+from likeminds.rankers.validation import record_training
 from likeminds.solvers import Solution, Solver
 from likeminds.solvers.solver import Callback, Parts
 
@@ -64,22 +65,26 @@ class StatisticsRanker(Ranker):
         assert self.statistics_ is not None
         self._fit_statistics(self.statistics_.update(more))
 
-    def _fit_annotations(self, annotations: Annotations | AnnotationFolder) -> None:
+    def _fit_annotations(self, annotations: Annotations) -> None:
         self.__dict__.pop("statistics_", None)  # a fit starts afresh
         graded = as_loss(self.loss).takes_grades
-        if isinstance(annotations, Annotations):
-            self._fit_statistics(Statistics.from_annotations(annotations, graded=graded))
-            return
-        grades = annotations.grades if graded else None
-        # Putting pieces together takes three times what they have.
-        batches, at_once = annotations.batches(), annotations.memory // 8
-        self._fit_statistics(
-            Statistics.from_batches(batches, annotations.counts, grades, at_once=at_once)
-        )
+        self._fit_statistics(Statistics.from_annotations(annotations, graded=graded))
 
-    def _read_folder(self, folder: AnnotationFolder) -> Annotations | AnnotationFolder:
-        """Return labels on disk as they are, where statistics of pieces of them add up."""
-        return folder if folder.can_stream else folder.annotations()
+    def _fit_folder(self, folder: AnnotationFolder) -> None:
+        """Fit to labels on disk: batch by batch, where their statistics add up."""
+        if not folder.can_stream:
+            super()._fit_folder(folder)
+            return
+        record_training(
+            self, folder.feature_names, folder.reading, folder.verb, n_labels=len(folder)
+        )
+        self.__dict__.pop("statistics_", None)
+        grades = folder.grades if as_loss(self.loss).takes_grades else None
+        # Putting pieces together takes three times what they have.
+        batches, at_once = folder.batches(), folder.memory // 8
+        self._fit_statistics(
+            Statistics.from_batches(batches, folder.counts, grades, at_once=at_once)
+        )
 
     def _fit_statistics(self, statistics: Statistics) -> None:
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)

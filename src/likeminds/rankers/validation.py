@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -27,65 +26,71 @@ from likeminds.data.grades import read_answers, refuse_mixture
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import encode, lookup, positions
 from likeminds.data.label_parsing import LabelReading, join_readings
-from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
 from likeminds.rankers.training_checks import check_labels, two_classes, warn_of_popularity
 
 if TYPE_CHECKING:
-    from likeminds.mixed_model.posterior import Posterior
     from likeminds.rankers.ranker import Ranker
-
-
-class RemoteAnnotations(ABC):
-    """Labels whose rows are not in this process: they fit rankers themselves."""
-
-    @abstractmethod
-    def fit_ranker(self, ranker: Ranker) -> None:
-        """Fit a ranker, whose parameters were checked, to these labels."""
-
-    @abstractmethod
-    def score(self, ranker: Ranker) -> float:
-        """Return the mean over these users of the AUC of their rows, by a fitted ranker."""
-
-    @abstractmethod
-    def newcomers(self, ranker: Ranker) -> Posterior:
-        """Return the posteriors of these users, as new users of a fitted ranker."""
 
 
 def as_annotations(
     ranker: Ranker,
-    X: ArrayLike | Annotations | AnnotationFolder,
-    y: ArrayLike | None,
-    users: Iterable[Hashable] | None,
-    sample_weight: ArrayLike | None,
+    X: ArrayLike | Annotations,
+    y: ArrayLike | None = None,
+    users: Iterable[Hashable] | None = None,
+    sample_weight: ArrayLike | None = None,
     *,
     choice_sets: Iterable[Hashable] | None = None,
     reset: bool = True,
-) -> Any:
+) -> Annotations:
     """Check the caller's input; ``reset`` what is known about it, or compare it with that."""
-    if reset:
-        # A file has nothing to say about what is learned now.
-        if "_unread" in ranker.__dict__:
-            ranker._read_all()
-        for stale in ("fingerprint_", "cached_schools_"):
-            ranker.__dict__.pop(stale, None)
-    if isinstance(X, AnnotationFolder):
-        X = ranker._read_folder(X) if reset else X.annotations()
-    if isinstance(X, Annotations | AnnotationFolder):
+    if isinstance(X, Annotations):
         refuse_extras(y=y, users=users, sample_weight=sample_weight, choice_sets=choice_sets)
-        annotations: Any = _take_annotations(ranker, X, reset=reset)
-    else:
-        annotations = _to_annotations(
-            ranker, X, y, users, sample_weight, choice_sets=choice_sets, reset=reset
-        )
+        return _take_annotations(ranker, X, reset=reset)
     if reset:
-        ranker.n_labels_ = len(annotations)
-        ranker.n_choices_ = annotations.n_choices if isinstance(annotations, Annotations) else 0
+        _forget_training(ranker)
+    annotations = _to_annotations(
+        ranker, X, y, users, sample_weight, choice_sets=choice_sets, reset=reset
+    )
+    if reset:
+        ranker.n_labels_, ranker.n_choices_ = len(annotations), annotations.n_choices
     return annotations
 
 
-def _take_annotations(
-    ranker: Ranker, annotations: Annotations | AnnotationFolder, *, reset: bool
-) -> Annotations | AnnotationFolder:
+def _forget_training(ranker: Ranker) -> None:
+    """Delete what a ranker has from an earlier fit, or from a file, and a new fit does not set."""
+    if "_unread" in ranker.__dict__:
+        ranker._read_all()
+    for stale in ("fingerprint_", "cached_schools_"):
+        ranker.__dict__.pop(stale, None)
+
+
+def record_training(
+    ranker: Ranker,
+    feature_names: Sequence[str],
+    reading: LabelReading | None,
+    verb: str | None = None,
+    *,
+    n_labels: int,
+    n_choices: int = 0,
+) -> None:
+    """Set the attributes that describe the training data of a ranker, before it is fitted."""
+    _forget_training(ranker)
+    if not ranker._needs_no_features and not feature_names:
+        raise ValueError(
+            f"{type(ranker).__name__} ranks items by their features, but these annotations have "
+            "none: pass features= with them, or fit a HierarchicalRanker, which learns what items "
+            "are like from the people who judge them."
+        )
+    ranker.fitted_on_annotations_ = True
+    ranker.verb_ = verb or ("choose" if n_choices else None)
+    ranker.label_reading_, ranker.n_features_in_ = reading, len(feature_names)
+    ranker.feature_names_in_ = np.array(feature_names, dtype=object)
+    ranker.feature_names_ = ranker.feature_names_in_
+    ranker.classes_ = np.array([False, True])
+    ranker.n_labels_, ranker.n_choices_ = n_labels, n_choices
+
+
+def _take_annotations(ranker: Ranker, annotations: Annotations, *, reset: bool) -> Annotations:
     attributes = annotations.attribute_ids
     if attributes is not None and len(attributes) > 1:
         raise ValueError(
@@ -93,25 +98,18 @@ def _take_annotations(
             f"{listing(attributes)}. Choose one with annotations.of_attribute(...)."
         )
     if not reset:
-        assert isinstance(annotations, Annotations)
         check_width(ranker, annotations)
         joint_reading(ranker, annotations)
         return annotations.written_as(ranker.users_)
-    if not ranker._needs_no_features and not annotations.n_features:
-        raise ValueError(
-            f"{type(ranker).__name__} ranks items by their features, but these annotations have "
-            "none: pass features= with them, or fit a HierarchicalRanker, which learns what items "
-            "are like from the people who judge them."
-        )
-    ranker.fitted_on_annotations_, ranker.verb_ = True, annotations.verb
-    if isinstance(annotations, Annotations):  # streamed labels are not in memory
-        warn_of_popularity(annotations)
-        if annotations.n_choices:
-            ranker.verb_ = annotations.verb or "choose"
-    ranker.label_reading_, ranker.n_features_in_ = annotations.reading, annotations.n_features
-    ranker.feature_names_in_ = np.array(annotations.feature_names, dtype=object)
-    ranker.feature_names_ = ranker.feature_names_in_
-    ranker.classes_ = np.array([False, True])
+    record_training(
+        ranker,
+        annotations.feature_names,
+        annotations.reading,
+        annotations.verb,
+        n_labels=len(annotations),
+        n_choices=annotations.n_choices,
+    )
+    warn_of_popularity(annotations)
     return annotations
 
 

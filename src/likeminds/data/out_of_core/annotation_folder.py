@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from likeminds.data.column_roles import as_frame, default_verb, read_values
 from likeminds.data.covariates import Covariates
 from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.label_parsing import LabelReading, block_medians
+from likeminds.data.label_source import LabelSource
 from likeminds.data.out_of_core.external_sort import ExternalSort, find_grouped, working_folder
 from likeminds.data.out_of_core.first_pass import FirstPass, survey
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
@@ -34,6 +35,21 @@ _LEAST = 64 << 20
 # A piece takes several times its size while it is read; so does a range that is put in order.
 _PIECES, _RANGES = 32, 8
 _FEWEST_ROWS, _MOST_ROWS = 1 << 12, 1 << 20
+
+
+class FolderRanker(Protocol):
+    """A ranker, as far as a folder of labels needs it."""
+
+    def _fit_folder(self, folder: "AnnotationFolder") -> None: ...
+
+    def score(self, X: Annotations) -> float:
+        """Return the mean over users of the AUC."""
+        ...
+
+    def newcomer(self, X: Annotations) -> object:
+        """Return the posteriors of new users."""
+        ...
+
 
 # Called as progress(what, done, total), in rows.
 Progress = Callable[[str, int, int], None]
@@ -61,7 +77,7 @@ def as_bytes(size: str | float) -> int:
     return int(size)
 
 
-class AnnotationFolder:
+class AnnotationFolder(LabelSource[FolderRanker, object]):
     """Labels in Parquet files that need not fit in memory; rows of a person may be anywhere.
 
     Rankers take it in place of `Annotations`: those that see rows once, as statistics, read the
@@ -176,6 +192,18 @@ class AnnotationFolder:
     def can_stream(self) -> bool:
         """Whether a label can be read without the person's others."""
         return not self.survey.by_median
+
+    def fit_ranker(self, ranker: FolderRanker) -> None:
+        """Fit a ranker to these labels: ``ranker.fit(folder)``."""
+        ranker._fit_folder(self)
+
+    def score(self, ranker: FolderRanker) -> float:
+        """Return the mean over these users of the AUC of their rows: ``ranker.score(folder)``."""
+        return ranker.score(self.annotations())
+
+    def newcomers(self, ranker: FolderRanker) -> object:
+        """Return the posteriors of these users, as of new ones: ``ranker.newcomer(folder)``."""
+        return ranker.newcomer(self.annotations())
 
     def batches(self) -> Iterator[Annotations]:
         """Read the labels piece by piece, as annotations about the same people and items."""
