@@ -1,31 +1,60 @@
 """The paper's ranker: consensus + group + personal, fitted to the squared AUC loss."""
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from likeminds._util.array_types import Float
+from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.map_reduce import Executor, UserBlock
-from likeminds.components import Component, Consensus, Group, Personal
-from likeminds.losses import Loss, QuadraticLoss, as_loss
+from likeminds._util.per_user_arrays import row_dots
+from likeminds._util.threads import one_blas_thread
+from likeminds.components import (
+    Component,
+    Consensus,
+    Group,
+    Personal,
+    top_directions,
+    total_weights,
+)
+from likeminds.data.annotations import Annotations
+from likeminds.losses import Loss, as_loss
+from likeminds.losses.quadratic import QuadraticLoss, RowFactors, spectrum_of_factors
 from likeminds.losses.statistics import AbstractStatistics, Statistics
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.laplace import WarmStarts
+from likeminds.mixed_model.likelihoods import GaussianLikelihood
+from likeminds.mixed_model.posterior import Posterior
+from likeminds.mixed_model.responses import InMemoryResponses, PaddedRows
+from likeminds.mixed_model.user_posteriors import posterior_of
 from likeminds.rankers import newcomers
 from likeminds.rankers.candidates import Candidate
 from likeminds.rankers.statistics_rankers import StatisticsRanker
-from likeminds.rankers.three_level_newcomers import ThreeLevelNewcomers
 from likeminds.rankers.three_level_path import ThreeLevels, default_grid
 from likeminds.rankers.training_checks import refuse_too_wide
 from likeminds.solvers import SOLVERS, Solver
 from likeminds.solvers.solver import Callback, Parts
+from likeminds.solvers.variable_projection import FitPoint, Penalty, fit_coordinates
 
-# What n_groups=None asks for where the data has room for it.
+# Users whose residuals estimate the precision: more would hardly improve it.
+_SAMPLE = 2000
+# The rank of a new user's posterior covariance, as in `HierarchicalRanker`.
+_COVARIANCE_RANK = 16
+# The least residual variance, as a share of the variance along the strong directions.
+_LEAST = 1e-6
+# The default of n_groups, unless the data is small.
 _USUAL_GROUPS = 2
 
 
 def usual_alpha_group(features_per_label: float) -> float:
-    """Return the penalty on the group level that suits so many features per label of a person.
+    """Return the default penalty on the group level, given the number of features per label.
 
     Examples
     --------
@@ -38,82 +67,75 @@ def usual_alpha_group(features_per_label: float) -> float:
 # Parameters are the fields of a dataclass: see `ComponentsRanker`.
 @dataclass(eq=False, repr=False)
 class ThreeLevelRanker(StatisticsRanker):
-    """One ranking function per person: consensus + group + personal.
+    """One ranking function per user: consensus + group + personal.
 
     Minimises, over theta, G and P (Yang, Xu, Cao and Huang, AAAI 2019),
 
         sum_i l_i(theta + G_i + P_i) + lambda1 |theta|^2 + lambda2 sum_{j > n_groups} sigma_j(G)^2
             + lambda4 sum_{j <= n_groups} sigma_j(G)^2 + lambda3 sum_i |P_i|
 
-    where l_i is half the mean, over the pairs of a positive and a negative row of person i,
-    of (1 - (the difference of their scores))^2, and sigma_j are singular values. A keyboard
-    interrupt ends the search for the minimum early: the ranker is then fitted with the best
-    levels found so far, and a warning says so.
+    where l_i is half the mean, over the pairs of a positive and a negative row of user i, of
+    (1 - (the difference of their scores))^2, and sigma_j are singular values. After a keyboard
+    interrupt, the ranker has the best levels found so far, and warns.
 
     Parameters
     ----------
     alpha_consensus : float, default=0.001
-        Ridge on the consensus. lambda1 is ``alpha_consensus`` times the number of people, so
-        that a value means the same for ten people and for ten thousand; divide the paper's
-        lambda1 by the number of people to get it.
+        Ridge on the consensus, per user: lambda1 is ``alpha_consensus`` times the number of users.
     alpha_group : float, optional
         Penalty on the weak directions of the group level: the paper's lambda2. By default 0.3
-        plus the number of features per label of a person: the less there is to learn each
-        weight from, the closer people stay together.
+        plus the number of features per label of a user.
     alpha_personal : float, default=1.0
-        Penalty on the personal level, which is zero for most people: the paper's lambda3.
+        Penalty on the personal level, which is zero for most users: the paper's lambda3.
     n_groups : int, optional
         How many directions of the group level are strong: the paper's kappa, from 0 to the
-        smaller of the numbers of people and features. By default 2, or fewer on small data.
+        smaller of the numbers of users and features. By default 2, or fewer on small data.
     group_shrinkage : float, default=0.0
         Penalty on the strong directions (lambda4, at most ``alpha_group``). 0 is the paper's
-        model; a little helps where people have few labels.
+        model; small values help if users have few labels.
     loss : {"auc", "least_squares", "least_squares_raw"} or Loss, default="auc"
-        What is minimised: "auc" as above, the paper's; "least_squares" on labels of +-1 with an
-        intercept for each person; "least_squares_raw" without, and as a sum over rows, so that
-        it wants larger penalties than the default ones; or a `likeminds.losses.Loss`.
+        "auc" is the paper's, as above; "least_squares" is on labels of +-1 with an intercept for
+        each user; "least_squares_raw" has no intercept and is a sum over rows, which needs
+        larger penalties; or a `likeminds.losses.Loss`.
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     solver : {"fast", "accelerated", "paper"} or Solver, default="fast"
-        "fast" is Newton's method on the reduced problem; "accelerated" is the solver
-        for any list of components; "paper" is the published algorithm, a reference that takes
-        thousands of iterations.
+        "fast" is Newton's method on the reduced problem, "accelerated" the solver for any list
+        of components, "paper" the published algorithm, which takes thousands of iterations.
     tol : float, default=1e-4
         Stop when the optimality residual is below: the length of a subgradient of the
         objective, over the length of the loss's gradient at zero.
     max_iter : int, default=1000
         Stop after this many iterations in any case (with a warning).
     unknown : {"error", "consensus"}, default="error"
-        What users get who were not seen in training: an error, or the scores of the consensus.
-        Without features, the same holds for items: an error, or the score of an average item.
+        Users not seen in training raise an error, or get the scores of the consensus. Without
+        features, new items raise an error, or get the score of an average item.
     user_column : int or str, optional
-        The column of X (a position, or a name in a data frame) that says who gave the label,
-        for the places where scikit-learn does not pass ``users`` along.
+        The column of X (a position, or a name in a data frame) with the user of each label, where
+        scikit-learn does not pass ``users`` along.
     warm_start : bool, default=False
         Start from the last solution rather than from zero.
     callback : callable, optional
-        Called as ``callback(step, objective, residual)`` after each step of the solver; to
-        return True is to stop. Where scikit-learn has callbacks (``set_callbacks``, since
-        1.9), they are told as well.
+        Called as ``callback(step, objective, residual)`` after each step of the solver; True
+        stops it. Callbacks of scikit-learn (``set_callbacks``, since 1.9) are called as well.
     verbose : bool, default=False
-        Whether to report progress on stderr: the steps and the objective. Rankers that solve
-        their problem at once report one step.
+        Whether to report steps and objective on stderr. Solvers in closed form report one step.
 
     Attributes
     ----------
     users_ : array of shape (n_users,)
-        The people seen in training.
+        The users seen in training.
     coef_ : array of shape (n_users, n_features)
         Their weights: ``consensus_ + group_ + personal_``.
     consensus_ : array of shape (n_features,)
-        What all agree on: theta plus the mean of G.
+        Theta plus the mean of G.
     group_ : array of shape (n_users, n_features)
-        The group level, a person's deviation in common with others: G, centred.
+        The group level: G, centred.
     personal_ : array of shape (n_users, n_features)
         The personal level: P.
     raw_consensus_, raw_group_, raw_personal_ : arrays
-        theta, G and P before centring. theta is not identified (the strong directions of G
-        can absorb any of it at no cost), which is why the centred form is the one to read.
+        theta, G and P before centring. theta is not identified: the strong directions of G have
+        no penalty and can absorb it.
     alpha_group_, n_groups_ : float, int
         The values that were used.
     scale_ : array of shape (n_features,)
@@ -127,17 +149,17 @@ class ThreeLevelRanker(StatisticsRanker):
     converged_ : bool
         Whether the residual fell to ``tol``.
     prior_, knee_ : Crowd, float
-        What `newcomer` needs: the prior of newcomers' weights with the precision of labels, and
-        the length of a deviation beyond which its penalty is linear.
+        For `newcomer`: the prior of new users' weights with the precision of labels, and the
+        length of a deviation beyond which its penalty is linear.
     n_labels_ : int
-        How many labels were learned from.
+        The number of labels.
     statistics_ : Statistics
-        What was learned from, for `update` (in files, with ``save(..., with_data=True)``; of many
-        people on a cluster, it stays there).
+        The statistics of all labels, for `update` (in files, with ``save(..., with_data=True)``;
+        after a fit on a cluster, they stay there).
     final_steps_ : list of str
         Steps after the optimum: "centre_group" (theta takes the mean of G; the objective stays).
     solution_ : Solution
-        What the solver returned, with its history.
+        The result of the solver, with its history.
     classes_ : array of shape (2,)
         The two labels, the positive one last.
     feature_names_in_, n_features_in_
@@ -198,7 +220,7 @@ class ThreeLevelRanker(StatisticsRanker):
         # Design: units of features, and the loss of each user in these units.
         self.scale_ = self._scale_of(summary)
         loss = as_loss(self.loss).of_blocks(blocks, summary.n_users, self.scale_)
-        # Select: penalties and the number of groups, where the caller left them out.
+        # Select: defaults of the penalties and of the number of groups.
         levels = self._levels(summary)
         # Optimise: the loss plus the penalties over theta, G and P.
         parts = self._note(self._solve(self._solver(), loss, levels, summary.user_ids))
@@ -206,7 +228,7 @@ class ThreeLevelRanker(StatisticsRanker):
         self.users_ = summary.user_ids
         self._set_parts(parts, summary.has_pairs)
         self.final_steps_ = ["centre_group"]
-        # Posteriors: the prior of new users, whose posteriors `newcomer` finds.
+        # Posteriors: the prior of new users, for `newcomer`.
         self._fit_newcomer_prior(loss, summary, parts)
 
     def _solver(self) -> Solver:
@@ -217,12 +239,12 @@ class ThreeLevelRanker(StatisticsRanker):
         usual_alpha = self._usual_alpha(statistics)
         self.alpha_group_ = usual_alpha if self.alpha_group is None else self.alpha_group
         most = min(n_users, n_features)
-        # Schools need members: half the people, or half the features, are too many of them.
+        # At most half the users, or half the features.
         usual = min(_USUAL_GROUPS, (n_users - 1) // 2, n_features // 2)
         self.n_groups_ = usual if self.n_groups is None else self.n_groups
         if self.n_groups_ > most:
             raise ValueError(
-                f"n_groups is {self.n_groups_}, but {n_users} people with {n_features} features "
+                f"n_groups is {self.n_groups_}, but {n_users} users with {n_features} features "
                 f"have at most {most} directions. Choose from 0 to {most}, or leave it out."
             )
         return [
@@ -239,26 +261,139 @@ class ThreeLevelRanker(StatisticsRanker):
     def _default_grid(self, statistics: Statistics) -> list[Candidate]:
         return default_grid(self._usual_alpha(statistics))
 
+    @one_blas_thread()
     def _fit_newcomer_prior(
         self, loss: QuadraticLoss, statistics: AbstractStatistics, parts: Parts
     ) -> None:
+        """Estimate the prior of new users' weights, and the precision of labels."""
         assert self.n_groups_ is not None
-        folding = ThreeLevelNewcomers.learn(
-            as_loss(self.loss),
-            loss,
-            statistics,
-            parts,
-            scale=self.scale_,
-            consensus=self.consensus_ * self.scale_,
-            n_groups=self.n_groups_,
-            knee=0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12),
+        deviation = (parts[1] + parts[2])[statistics.has_pairs]
+        deviation -= deviation.mean(axis=0)
+        B = top_directions(parts[1], self.n_groups_)
+        C = deviation @ B
+        n_users, n_features = deviation.shape
+        covariance = C.T @ C / n_users
+        residual = float(np.vdot(deviation, deviation) - np.vdot(C, C)) / n_users
+        residual = max(residual, 0.0) / max(n_features - self.n_groups_, 1)
+        residual = max(residual, _LEAST * float(np.trace(covariance)) / n_features, 1e-12)
+        variance, axes = np.linalg.eigh(covariance)
+        loadings = B @ (axes * np.sqrt(np.maximum(variance, 0.0) / residual))
+        deviations = np.full(n_features, np.sqrt(residual))
+        self.prior_ = FittedPrior(
+            Design(statistics.origin, self.scale_, None, intercept=False),
+            GaussianPrior(self.consensus_ * self.scale_, loadings, deviations),
+            GaussianLikelihood(self._precision(loss, statistics.class_weight, parts)),
         )
-        self.prior_, self.knee_ = folding.fitted_prior, folding.knee
+        # Deviations of a typical length are never penalised linearly.
+        threshold = 0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12)
+        self.knee_ = max(threshold, float(np.sqrt(residual * n_features)))
 
-    def _newcomers(self) -> ThreeLevelNewcomers:
+    def _precision(self, loss: QuadraticLoss, class_weight: Float, parts: Parts) -> float:
+        """Return one over the mean square of the residuals of evenly spaced users."""
+        weight, count = as_loss(self.loss).weight_and_count(class_weight)
+        chosen = np.arange(len(weight)) % (1 + len(weight) // _SAMPLE) == 0
+        squares = float(weight @ loss.squares(total_weights(parts, len(weight)), chosen))
+        observations = float(count[chosen].sum())
+        # Residuals of zero do not make the precision infinite.
+        return observations / max(squares, _LEAST * observations) if observations else 1.0
+
+    def _newcomers(self) -> "ThreeLevelNewcomers":
         assert self.prior_ is not None
         return ThreeLevelNewcomers(self.prior_, as_loss(self.loss), self.knee_)
 
     def _fitted_parts(self) -> list[Float]:
         assert self.raw_personal_ is not None
         return [self.raw_consensus_, self.raw_group_, self.raw_personal_]
+
+
+@dataclass(frozen=True)
+class ThreeLevelNewcomers:
+    """Posteriors of new users: weights consensus + B c + V, with strong directions B.
+
+    Both c and V have a Gaussian prior estimated from the training users, and the squared loss is a
+    regression with the precision of their residuals: one small linear system. Deviations V beyond
+    the threshold are penalised by their length, not its square (see `solvers`).
+    """
+
+    fitted_prior: FittedPrior
+    loss: Loss
+    threshold: float
+
+    def fold_in(self, annotations: Annotations) -> tuple[Float, NDArray[np.float32]]:
+        """Return each user's mode and matrix K; see `Posterior`."""
+        fitted_prior = self.fitted_prior
+        graded = self.loss.takes_grades
+        statistics = Statistics.from_annotations(annotations, "factored", graded=graded)
+        weight, count = self.loss.weight_and_count(statistics.class_weight)
+        factors = self.loss.block(statistics, fitted_prior.design.scale, slice(None)).factors
+        points, known = posterior_of(
+            _FactorResponses(factors, weight, count),
+            annotations.n_users,
+            fitted_prior,
+            warm_starts=WarmStarts(),
+            rank=_COVARIANCE_RANK,
+        )
+        if isinstance(fitted_prior.likelihood, GaussianLikelihood):
+            weight = weight * fitted_prior.likelihood.precision
+        self._refit_large_deviations(points, factors, weight, fitted_prior.prior)
+        return points, known
+
+    def answered(self, annotations: Annotations, posterior: Posterior) -> None:
+        """Return nothing: the squared loss is not a likelihood of labels."""
+
+    def _refit_large_deviations(
+        self, points: Float, factors: RowFactors, weight: Float, prior: GaussianPrior
+    ) -> None:
+        """Solve again for users whose deviation V exceeds the threshold."""
+        residual = prior.inverse_middle @ prior.inverse_middle
+        V = (points - prior.mean) @ residual
+        beyond = row_dots(V, V) > self.threshold**2
+        if not beyond.any():
+            return
+        variance = float(prior.residual[0]) ** 2
+        penalty = Penalty(0.0, 0.5 / variance, self.threshold / variance, 0.5, prior.rank)
+        directions = prior.loadings * prior.residual[:, None]
+        rows = factors.rows
+        for users, Z, target in replace(factors, rows=rows.of(beyond[rows.users])):
+            part = spectrum_of_factors(users, Z, target)
+            counted = weight[users, None]
+            part = replace(part, curvature=part.curvature * counted, slope=part.slope * counted)
+            start = np.zeros((len(users), prior.rank))
+            found = fit_coordinates(part, FitPoint(penalty, 1e-12, prior.mean, directions), start)
+            deviations = part.back(found.deviations.v)
+            points[users] = prior.mean + found.C @ directions.T + deviations
+
+
+@dataclass(frozen=True)
+class _FactorResponses(InMemoryResponses):
+    """The factors of a quadratic loss as blocks of a regression."""
+
+    factors: RowFactors
+    weight: Float
+    count: Float
+
+    @property
+    def n_users(self) -> int:
+        """The number of users."""
+        return len(self.factors.rows.users)
+
+    @property
+    def n_bytes(self) -> int:
+        """The approximate size of all blocks."""
+        rows = self.factors.rows
+        return 8 * len(rows.index) * int(rows.table.shape[1])
+
+    @cached_property
+    def plan(self) -> Sequence[Index]:
+        """The users of each block."""
+        return list(self.factors.rows.plan())
+
+    def task(self, number: int) -> PaddedRows:
+        """Return one block."""
+        users, Z, target = self.factors.of(self.plan[number])
+        weight = np.repeat(self.weight[users, None], Z.shape[1], axis=1)
+        return PaddedRows(users, Z, target, weight, self.count[users])
+
+    def of_users(self, chosen: Bool) -> "_FactorResponses":
+        """Raise: no prior is estimated from new users."""
+        raise NotImplementedError
