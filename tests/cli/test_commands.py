@@ -224,7 +224,7 @@ class TestEvaluate:
         assert told(copy, *ask, "turned.csv") == told(copy, *ask, "features.csv")
         write_table(table.select(["item", "x1"]), copy / "few.csv")
         done = run(copy, *ask, "few.csv")
-        assert "few.csv lacks features that the model knows: x0, x2, x3." in done.err
+        assert "few.csv lacks features of the model: x0, x2, x3." in done.err
 
 
 class TestCompare:

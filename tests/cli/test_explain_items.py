@@ -72,7 +72,7 @@ def test_texts_are_told_instead_of_ids(folder):
 def test_a_table_of_texts_has_one_column_of_them(folder, tmp_path):
     (tmp_path / "two.csv").write_text("item,remark,note\na0,hello,there\n")
     ask = ("explain", folder[0] / "kept.likeminds", "--texts", tmp_path / "two.csv")
-    assert "needs one column of texts beside item, but there are remark, note" in run(*ask).output
+    assert "needs one column of texts in addition to item" in run(*ask).output
 
 
 def test_a_model_that_cannot_know_says_so(folder):

@@ -10,7 +10,7 @@ from likeminds._util.verbs import Verb
 from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
-    from likeminds.cli._items import ModelItems
+    from likeminds.cli._models import ModelItems
     from likeminds.rankers.ranker import Ranker
     from likeminds.rankers.score_decomposition import ScoreDecomposition
     from likeminds.schools.result import Facts

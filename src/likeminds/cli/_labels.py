@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from likeminds.cli._items import (
+from likeminds.cli._models import (
     FeatureTable,
     ModelItems,
     Names,

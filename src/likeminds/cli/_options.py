@@ -98,13 +98,13 @@ class ItemOptions:
     item_name: Annotated[
         str | None,
         _column(
-            "The column of --features with names of items, to be shown beside their ids: by "
-            "default title or name."
+            "The column of --features with names of items, shown next to their ids: by default "
+            "title or name."
         ),
     ] = None
 
     def refuse_two_sources(self) -> None:
-        """Refuse features beside pictures."""
+        """Refuse features together with pictures."""
         if self.features is not None and self.images is not None:
             raise ValueError("Give --features or --images, not both.")
 
@@ -204,8 +204,8 @@ class ComparisonOptions:
     comparisons: Annotated[
         str | None,
         option(
-            "Who preferred which item to which: a table as for annotations, instead of them or "
-            "beside them."
+            "Who preferred which item to which: a table as for annotations, instead of or in "
+            "addition to them."
         ),
     ] = None
     export: Annotated[
@@ -253,7 +253,7 @@ class LargeFitOptions:
         Path | None,
         _large(
             "With --memory: a folder that keeps labels grouped by user for the next fit. By "
-            "default beside the model, and removed once that is written."
+            "default next to the model, and removed once that is written."
         ),
     ] = None
     dask: Annotated[
@@ -280,8 +280,8 @@ class LargeFitOptions:
     ] = False
 
     @property
-    def given(self) -> bool:
-        """Whether labels are not read into memory; contradictory options are refused."""
+    def requested(self) -> bool:
+        """Whether labels are not read into memory; contradictory options raise ValueError."""
         if self.dask is not None and self.memory is not None:
             raise ValueError("Give --dask or --memory, not both.")
         if self.dask is None and (self.checkpoint or self.resume or self.people_apart):

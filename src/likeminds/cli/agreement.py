@@ -47,7 +47,7 @@ def agreement(
     them apart, by how well a ranking per user predicts held-out labels.
     """
     from likeminds.cli._labels import read_labels
-    from likeminds.cli._models import about
+    from likeminds.cli._models import by_attribute, joined
     from likeminds.metrics.inter_annotator_agreement import agreement as agreement_of
     from likeminds.storage.models import load
 
@@ -55,19 +55,15 @@ def agreement(
     if model is not None:
         parts = _labels_by_attribute(output, load(model), data, pairs)
     else:
-        annotations = read_labels(output, data, pairs).annotations
-        parts = {"": annotations}
-        if annotations.attribute_ids is not None:
-            parts = {str(name): part for name, part in annotations.by_attribute().items()}
+        parts = by_attribute(read_labels(output, data, pairs).annotations)
     found = {
         name: agreement_of(part, n_bootstrap=n_bootstrap, random_state=seed)
         for name, part in parts.items()
     }
     rows = {name: one.to_arrow().to_pylist() for name, one in found.items()}
-    output.json({"coefficients": [about(name) | row for name in rows for row in rows[name]]})
+    output.json({"coefficients": joined(rows)})
     if out is not None:
-        by_user = {name: one.by_user().to_pylist() for name, one in found.items()}
-        write_rows([about(name) | row for name in by_user for row in by_user[name]], out)
+        write_rows(joined({name: one.by_user().to_pylist() for name, one in found.items()}), out)
     if out != "-":
         for name, one in found.items():
             output.table(": ".join(filter(None, [name, one._headline()])), rows[name])
@@ -93,13 +89,13 @@ def diagnose(
     --out has a row per annotator, with AUCs, intervals and p-values. The labels are those of the
     model, or --annotations where it was saved without them.
     """
-    from likeminds.cli._models import about
+    from likeminds.cli._models import about, joined
     from likeminds.diagnostics import MEANINGS, UNUSUAL
     from likeminds.storage.models import load
 
     output.refuse_two_results(out)
-    known = load(model)
-    found = diagnose_annotators(known, _labels_by_attribute(output, known, data, pairs))
+    loaded = load(model)
+    found = diagnose_annotators(loaded, _labels_by_attribute(output, loaded, data, pairs))
     tables = {name: one.to_arrow().to_pylist() for name, one in found.items()}
     results = [
         about(name)
@@ -112,7 +108,7 @@ def diagnose(
     ]
     output.json({"model": str(model), "diagnostics": results})
     if out is not None:
-        write_rows([about(name) | row for name in tables for row in tables[name]], out)
+        write_rows(joined(tables), out)
     if out == "-":
         return
     for name, one in found.items():

@@ -48,6 +48,7 @@ def compare(
 ) -> None:
     """Compare rankers by the paper's protocol: the same splits for all, each tuned inside."""
     from likeminds.cli._labels import read_labels
+    from likeminds.cli._models import by_attribute
     from likeminds.comparing.comparison import ALL, compare_each
     from likeminds.comparing.runs import MANY_LABELS
     from likeminds.rankers.registry import ranker_called
@@ -55,8 +56,6 @@ def compare(
     _refuse_bad_places(out, plot, folder)
     annotations = read_labels(output, data).annotations
     output.show(str(annotations))
-    single = annotations.attribute_ids is None
-    parts = {"": annotations} if single else annotations.by_attribute()
     options: dict[str, Any] = {
         "repeats": repeats or (5 if len(annotations) <= MANY_LABELS else 2),
         "test_size": holdout,
@@ -67,7 +66,7 @@ def compare(
     named: Any = ALL if ranker else None
     if ranker and ranker != [ALL]:
         named = dict(ranker_called(name, folds, seed) for name in ranker)
-    found = compare_each({str(name): part for name, part in parts.items()}, named, **options)
+    found = compare_each(by_attribute(annotations), named, **options)
     output.json({"comparisons": [_as_result(name, one) for name, one in found.items()]})
     for name, one in found.items():
         output.show("", head=f"\n{name}" if name else "")
@@ -94,9 +93,9 @@ def _refuse_bad_places(out: Path | None, plot: Path | None, folder: Path | None)
     elif out is not None:
         as_written(out)
     if plot is not None:
-        known = new_figure(1, 1, shown=False).canvas.get_supported_filetypes()
-        if plot.suffix.lower().removeprefix(".") not in known:
-            endings = ", ".join(f".{ending}" for ending in sorted(known))
+        supported = new_figure(1, 1, shown=False).canvas.get_supported_filetypes()
+        if plot.suffix.lower().removeprefix(".") not in supported:
+            endings = ", ".join(f".{ending}" for ending in sorted(supported))
             raise ValueError(
                 f"{plot} is not a picture that can be drawn: end its name in {endings}."
             )

@@ -1,7 +1,8 @@
 """``likeminds evaluate``: the accuracy of a model on labels."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
+from likeminds.cli._models import Rows
 from likeminds.cli._options import ComparisonOptions, LabelOptions, Model, Seed, Table, option
 from likeminds.cli._output import Output, write_rows
 from likeminds.cli.main import DATA, FIT, command
@@ -9,8 +10,6 @@ from likeminds.cli.main import DATA, FIT, command
 if TYPE_CHECKING:
     from likeminds.data.annotations import Annotations
     from likeminds.rankers.ranker import Ranker
-
-Rows = list[dict[str, Any]]
 
 
 @command(
@@ -51,13 +50,13 @@ def evaluate(
     from likeminds.storage.models import load
 
     output.refuse_two_results(out)
-    known = load(model)
-    annotations = read_labels(output, data, pairs, model=known).annotations
+    loaded = load(model)
+    annotations = read_labels(output, data, pairs, model=loaded).annotations
     found, users = [], []
     by_shots = shots is not None or data.annotations is None
-    for name, part in parts_of(annotations, known).items():
-        ranker = rankers_of(known, name or None)[name]
-        mark = known.fingerprint_of(name)
+    for name, part in parts_of(annotations, loaded).items():
+        ranker = rankers_of(loaded, name or None)[name]
+        mark = loaded.fingerprint_of(name)
         if mark is not None and mark == fingerprint(part):
             output.note(
                 "these are the training labels of the model, so the score is too high; "

@@ -8,7 +8,7 @@ from likeminds.cli._output import Output
 from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
-    from likeminds.cli._items import ModelItems
+    from likeminds.cli._models import ModelItems
     from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.ranker import Ranker
     from likeminds.schools import Explanation
@@ -75,12 +75,13 @@ def explain(
     them, or those of --features or --images.
     """
     from likeminds.cli._explain_text import VIEWS, show_part_worths, show_score
-    from likeminds.cli._items import read_items, read_texts
     from likeminds.cli._models import (
         about,
         find_item,
         find_user,
         rankers_of,
+        read_items,
+        read_texts,
         the_ranker_of,
     )
     from likeminds.schools import Explanation
@@ -88,22 +89,22 @@ def explain(
     from likeminds.storage.models import load
 
     one_score = user is not None and item is not None
-    asked = {"user": user, "school": school, "item": item, "items": which}
-    given = [name for name, value in asked.items() if value is not None]
-    if len(given) + table - one_score > 1:
+    subjects = {"user": user, "school": school, "item": item, "items": which}
+    chosen = [name for name, value in subjects.items() if value is not None]
+    if len(chosen) + table - one_score > 1:
         raise ValueError(
             "Give one of --user, --school, --item, --items and --table, or --user and --item."
         )
     if price is not None and not table:
         raise ValueError("--price belongs to --table: give both.")
-    known = load(model)
-    rankers = rankers_of(known, attribute)
-    if given and which is None:
-        rankers = dict([the_ranker_of(known, attribute)])
+    loaded = load(model)
+    rankers = rankers_of(loaded, attribute)
+    if chosen and which is None:
+        rankers = dict([the_ranker_of(loaded, attribute)])
     shown = None
     if one_score or item is not None or items.features is not None or items.images is not None:
-        shown = None if table else read_items(output, items, known)
-    called = (known.item_names or None) if texts is None else read_texts(texts)
+        shown = None if table else read_items(output, items, loaded)
+    called = (loaded.item_names or None) if texts is None else read_texts(texts)
     found = []
     for name, ranker in rankers.items():
         if name and not one_score:
@@ -116,11 +117,11 @@ def explain(
             what = find_item(item, shown.ids, shown.names)
             facts = show_score(output, ranker, who, what, shown)
         else:
-            seen = items_of(ranker, _as_items(shown, known), texts=called)
-            explained = Explanation(ranker, seen, "auto" if schools is None else schools)
+            table_of = items_of(ranker, _as_items(shown, loaded), texts=called)
+            explained = Explanation(ranker, table_of, "auto" if schools is None else schools)
             facts = _facts(explained, user, school, item, which)
             if not output.as_json:
-                VIEWS[given[0] if given else "crowd"](output, facts)
+                VIEWS[chosen[0] if chosen else "crowd"](output, facts)
         found.append(about(name) | facts)
     output.json({"model": str(model), "explained": found})
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from likeminds.metrics.by_user import MetricByUser
     from likeminds.rankers.ranker import Ranker
 
-# How held-out labels are judged, and how that is shown.
+# Measures on held-out labels, and how they are shown.
 _MEASURES = {
     "auc": ("AUC", "held-out labels"),
     "concordance": ("Concordance", "held-out grades"),
@@ -95,7 +95,7 @@ def fit(
     from likeminds.storage.models import save, writable
 
     target = out if large.people_apart else writable(out)
-    if large.given:
+    if large.requested:
         from likeminds.cli._large_fit import LargeFit
 
         started = time.perf_counter()
@@ -125,9 +125,9 @@ def fit(
     if keep_data:
         for one in model.rankers_.values():
             keep_schools(one)  # explain and report need not find them again
-    # A model of several attributes knows the fingerprints of its data itself.
-    known = None if model.has_attributes else annotations
-    path = save(model, target, with_data=keep_data, data=known, scores=scores)
+    # A model of several attributes has the fingerprints of its data.
+    own_data = None if model.has_attributes else annotations
+    path = save(model, target, with_data=keep_data, data=own_data, scores=scores)
     _show_result(output, path, scores, time.perf_counter() - started)
     _show_next(output, path, data)
 
@@ -138,15 +138,15 @@ def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
     called, ranker = ranker_called(name, folds, seed)
     if loss is None:
         return ranker
-    known = ranker.get_params()
-    parameter = "loss" if "loss" in known else "ranker__loss"
-    if parameter not in known:
+    parameters = ranker.get_params()
+    parameter = "loss" if "loss" in parameters else "ranker__loss"
+    if parameter not in parameters:
         raise ValueError(f"{called} has no choice of loss: leave out --loss.")
     return ranker.set_params(**{parameter: loss})
 
 
 def _show_items_unshared(output: Output, ranker: "Ranker", annotations: "Annotations") -> None:
-    """Tell that item effects are off, because no two users labelled the same item."""
+    """Print that item effects are off, because no two users labelled the same item."""
     from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED, are_shared
     from likeminds.mixed_model.losses import choose_loss
 
@@ -171,14 +171,14 @@ def _held_out(  # noqa: PLR0917 - what a fit needs
 
     For grades, it is the concordance; for comparisons, the accuracy; else the AUC.
     """
+    from likeminds.cli._models import by_attribute
     from likeminds.data.splits import split_within_users
     from likeminds.rankers.capabilities import with_consensus
 
-    single = annotations.attribute_ids is None
-    parts = {"": annotations} if single else annotations.by_attribute()
-    sides = {str(name): split_within_users(part, share, seed) for name, part in parts.items()}
+    parts = by_attribute(annotations)
+    sides = {name: split_within_users(part, share, seed) for name, part in parts.items()}
     train = {name: side[0] for name, side in sides.items()}
-    model = _learn(output, ranker, train[""] if single else train, jobs)
+    model = _learn(output, ranker, train.get("", train), jobs)
     found: dict[str, Any] = {"held_out": share}
     for name, (_, test) in sides.items():
         fitted = model._ranker_of(name)
@@ -205,7 +205,7 @@ def _judged(test: "Annotations", scores: "FloatArray") -> tuple[str, "MetricByUs
 def _compare_without_texts(
     output: Output, ranker: "Ranker", annotations: "Annotations", share: float, seed: int
 ) -> None:
-    """Tell whether held-out labels are predicted better with texts than by ids alone."""
+    """Print whether texts predict held-out labels better than ids alone."""
     import numpy as np
     from sklearn.base import clone
 
@@ -243,34 +243,34 @@ def _learn(
         task = bar.add_task("learning", total=None)
         if not isinstance(data, dict) and data.attribute_ids is None:
             return learn_watched(clone(ranker), bar, task, lambda model: model.fit(data))
-        return AttributeModel(ranker, n_jobs=jobs).fit(data, callback=by_attribute(bar, task))
+        return AttributeModel(ranker, n_jobs=jobs).fit(data, callback=attribute_callback(bar, task))
 
 
-def by_attribute(bar: "Progress", task: "TaskID") -> Callable[[str, int, int], None]:
+def attribute_callback(bar: "Progress", task: "TaskID") -> Callable[[str, int, int], None]:
     """Return the callback of a model of several attributes, which moves a progress bar."""
 
-    def tell(name: str, done: int, total: int) -> None:
+    def show(name: str, done: int, total: int) -> None:
         bar.update(task, description=f"{name} done", completed=done, total=total)
 
-    return tell
+    return show
 
 
 def learn_watched(
     ranker: "Ranker", bar: "Progress", task: "TaskID", work: "Callable[[Ranker], Ranker]"
 ) -> Any:
-    """Let a ranker learn; where it has a callback, show its steps."""
+    """Fit a ranker; if it has a callback, show its steps."""
     bar.update(task, description="learning", completed=0, total=None)
     if "callback" not in ranker.get_params(deep=False):
         return work(ranker)
     steps = count(1)
 
-    def tell(step: int, objective: float, residual: float) -> bool:  # noqa: ARG001
-        # A fit takes several descents, and their number of steps is unknown: steps of all.
-        words = f"learning (objective {objective:.6g}), step"
-        bar.update(task, description=words, completed=next(steps), total=None)
+    def show(step: int, objective: float, residual: float) -> bool:  # noqa: ARG001
+        # A fit consists of several descents: their steps are counted together.
+        description = f"learning (objective {objective:.6g}), step"
+        bar.update(task, description=description, completed=next(steps), total=None)
         return False
 
-    ranker.set_params(callback=tell)
+    ranker.set_params(callback=show)
     try:
         return work(ranker)
     finally:
@@ -309,7 +309,7 @@ def _show_result(output: Output, path: Path, scores: dict[str, Any], seconds: fl
 
 
 def _show_next(output: Output, path: Path, data: LabelOptions) -> None:
-    """Propose commands that work with this model, and with the items there are."""
+    """Propose commands that work with this model and its items."""
     from likeminds._util.console import program
     from likeminds._util.verbs import RATE
     from likeminds.rankers.capabilities import Capability
@@ -318,22 +318,22 @@ def _show_next(output: Output, path: Path, data: LabelOptions) -> None:
     if output.as_json or output.quiet:
         return
     model = load(path)
-    file, given = shlex.quote(str(path)), ""
+    file, items = shlex.quote(str(path)), ""
     has_items = model.training_items() is not None
     if not has_items:
-        given = "".join(
+        items = "".join(
             f" {name} {shlex.quote(str(source))}"
             for name, source in (("--features", data.features), ("--images", data.images))
             if source not in {None, "-"}
         )
     best = [ranker._best_model for ranker in model.rankers_.values()]
     steps = []
-    if given or has_items:
+    if items or has_items:
         verbs = {one.verb for one in best}
         what = verbs.pop() if len(verbs) == 1 else RATE
-        steps.append((f"rank {file}{given} --top 5", f"what everyone {what.most()}"))
+        steps.append((f"rank {file}{items} --top 5", f"what everyone {what.most()}"))
     if all(Capability.LEVELS.of(one) for one in best):
-        steps.append((f"explain {file}{given}", "who thinks alike, and on what"))
+        steps.append((f"explain {file}{items}", "who thinks alike, and on what"))
     page = shlex.quote(f"{path.stem}.html")
     steps.append((f"report {file} --out {page}", "all of it on one page"))
     width = max(len(step) for step, _ in steps) + 4

@@ -159,9 +159,9 @@ def _run(words: list[str]) -> int:
     except _UsageError as error:
         wrong = " ".join(str(error.format_message()).split())
         names = {str(command.name) for command in app.registered_commands}
-        known = f"{words[0]} " if words and words[0] in names else ""
+        name = f"{words[0]} " if words and words[0] in names else ""
         end = "" if wrong.endswith(("?", ".")) else "."
-        print_error(f"Error: {wrong}{end} See likeminds {known}--help.")
+        print_error(f"Error: {wrong}{end} See likeminds {name}--help.")
         return 2
     return code if isinstance(code, int) else 0
 

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from likeminds.cli._models import Rows
 from likeminds.cli._options import (
     ComparisonOptions,
     LabelOptions,
@@ -16,11 +17,11 @@ from likeminds.cli._options import (
 )
 from likeminds.cli._output import Output
 from likeminds.cli.main import DATA, FIT, command
-from likeminds.cli.rank import Rows, as_rows, by_wish, show_rankings
+from likeminds.cli.rank import as_rows, by_wish, show_rankings
 
 if TYPE_CHECKING:
     from likeminds._util.array_types import Index
-    from likeminds.cli._items import ModelItems
+    from likeminds.cli._models import ModelItems
     from likeminds.data.annotations import Annotations
     from likeminds.data.covariates import Covariates
     from likeminds.rankers.multi_attribute import AttributeModel
@@ -59,34 +60,34 @@ def newcomer(
     Nothing is fitted again, and labelled items are left out. Without labels, the ranking is that
     of the consensus; or, with --user-features, that of users with the same covariates.
     """
-    from likeminds.cli._items import read_items
     from likeminds.cli._labels import read_labels, refuse_two_inputs
+    from likeminds.cli._models import read_items
     from likeminds.data.covariates import Covariates
     from likeminds.storage.models import load
 
     output.refuse_two_results(out)
     refuse_two_inputs(data, pairs)
-    known = load(model)
-    shown = read_items(output, data, known, data.item)
+    loaded = load(model)
+    shown = read_items(output, data, loaded, data.item)
     annotations, covariates = None, None
     if data.annotations or pairs.comparisons or pairs.export:
         bare = replace(data, features=None, images=None, user_features=None)
-        found = read_labels(output, bare, pairs, model=known, shown=shown, user=_NEW)
+        found = read_labels(output, bare, pairs, model=loaded, shown=shown, user=_NEW)
         annotations = found.annotations
     if data.user_features is not None:
         covariates = Covariates.read(data.user_features, data.user)
-    new = _Newcomers.of(known, annotations, covariates)
-    rows, asked = [], []
+    new = _Newcomers.of(loaded, annotations, covariates)
+    rows, proposals = [], []
     for user in new.users:
         if like or not_like:
             rows += new.by_wish(user, shown, like or [], not_like or [], top)
         else:
             rows += new.rankings(user, shown, top, labelled=labelled)
-        asked += new.items_to_ask(user, shown, ask) if ask else []
-    more = {"ask": asked} if ask else {}
-    show_rankings(output, known, rows, out, more=more, unseen=not labelled)
-    if asked and out != "-":
-        output.table("Labels of these would teach most", asked)
+        proposals += new.items_to_ask(user, shown, ask) if ask else []
+    more = {"ask": proposals} if ask else {}
+    show_rankings(output, loaded, rows, out, more=more, unseen=not labelled)
+    if proposals and out != "-":
+        output.table("Most informative items to label next", proposals)
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,8 @@ class _Newcomers:
         """Return the best items by a wish for attributes, as rows of a table."""
         from likeminds.rankers.multi_attribute import AttributeNewcomers
 
-        known = any(user in one.users.tolist() for one in self.posterior.values())
-        if not known or not self.model.has_attributes:
+        labelled = any(user in one.users.tolist() for one in self.posterior.values())
+        if not labelled or not self.model.has_attributes:
             return by_wish(self.model, shown, None, like, not_like, top, shown_as=user)
         new = AttributeNewcomers(self.model, self.posterior)
         return by_wish(new, shown, user, like, not_like, top)
@@ -174,9 +175,9 @@ class _Newcomers:
         rows = []
         for name in self.without_labels:
             posterior, who = self._posterior(name, user)
-            left = np.setdiff1d(np.arange(len(shown.ids)), self._labelled(name, user, shown))
-            asked = to_score(who, shown.ids[left], shown.features[left])
-            chosen = left[posterior.next_items(asked, user=who, n=min(n, len(left)))]
+            rest = np.setdiff1d(np.arange(len(shown.ids)), self._labelled(name, user, shown))
+            items = to_score(who, shown.ids[rest], shown.features[rest])
+            chosen = rest[posterior.next_items(items, user=who, n=min(n, len(rest)))]
             rows += [
                 {"user": user} | about(name) | {"place": place} | shown.named(shown.ids[i])
                 for place, i in enumerate(chosen, start=1)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from likeminds.cli._models import Rows
 from likeminds.cli._options import (
     Attribute,
     ItemOptions,
@@ -20,7 +21,7 @@ from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
     from likeminds._util.array_types import Float
-    from likeminds.cli._items import ModelItems
+    from likeminds.cli._models import ModelItems
     from likeminds.rankers.multi_attribute import AttributeModel, AttributeNewcomers
     from likeminds.rankers.ranker import Ranker
     from likeminds.rankers.ranking import Ranking
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 _EVERYONE = "everyone"
 _ASK = "likeminds rank power.likeminds --features power/features.csv"
 _SIMILAR = "likeminds similar power.likeminds"
-
-Rows = list[dict[str, Any]]
 
 
 @command("Ask", DATA, FIT, f"{_ASK} --user household-007 --top 3", f"{_ASK} --out everyone.csv")
@@ -66,45 +65,44 @@ def rank(
     --like comfortable --like open --not pointy: the mean share of items that an item beats.
     Without --features or --images, the items are those of the model's training data.
     """
-    from likeminds.cli._items import read_items
-    from likeminds.cli._models import find_user, rankers_of
+    from likeminds.cli._models import find_user, rankers_of, read_items
     from likeminds.rankers.item_table import ItemTableView
     from likeminds.rankers.validation import find_users
     from likeminds.storage.models import load
 
     to_folder = each_user and out is not None and _is_folder(out)
     output.refuse_two_results(None if to_folder else out)
-    known = load(model)
-    shown = read_items(output, items, known)
+    loaded = load(model)
+    shown = read_items(output, items, loaded)
     wish = bool(like or not_like)
-    whole = not (attribute or wish or unseen or known.has_attributes)
+    whole = not (attribute or wish or unseen or loaded.has_attributes)
     if to_folder and out is not None:
         if not whole:
             raise ValueError(
                 "A folder of rankings is about one attribute, and about all of the items: name a "
                 "file with --out, such as rankings.parquet."
             )
-        _write_folder(output, known, shown, top, out)
+        _write_folder(output, loaded, shown, top, out)
         return
     if wish and attribute is not None:
         raise ValueError("A wish names its attributes: leave out --attribute.")
     rows: Rows = []
-    users: list[Any] = [find_user(text, known.users_) for text in user or ()] or [None]
+    users: list[Any] = [find_user(text, loaded.users_) for text in user or ()] or [None]
     if each_user:
-        users = [] if whole else known.users_.tolist()
-        rows = _rank_all(known, shown, top) if whole else []
+        users = [] if whole else loaded.users_.tolist()
+        rows = _rank_all(loaded, shown, top) if whole else []
     for one in users:
-        fresh = _unseen(shown, known, one) if unseen else shown
+        fresh = _unseen(shown, loaded, one) if unseen else shown
         if wish:
-            rows += by_wish(known, fresh, one, like or [], not_like or [], top)
+            rows += by_wish(loaded, fresh, one, like or [], not_like or [], top)
             continue
-        for name, ranker in rankers_of(known, attribute).items():
+        for name, ranker in rankers_of(loaded, attribute).items():
             if attribute is None and one is not None and find_users(ranker, [one])[0] < 0:
                 output.hint(f"{one} has no labels about {name}: no ranking.")
                 continue
             view = ItemTableView(ranker, fresh.ids, fresh.features)
             rows += _with_counts(ranker, as_rows(fresh, ranker.rank(one, view, k=top), one, name))
-    show_rankings(output, known, rows, out, brief=each_user, unseen=unseen)
+    show_rankings(output, loaded, rows, out, brief=each_user, unseen=unseen)
 
 
 def _rank_all(model: "Ranker | AttributeModel", shown: "ModelItems", top: int) -> Rows:
@@ -117,7 +115,7 @@ def _rank_all(model: "Ranker | AttributeModel", shown: "ModelItems", top: int) -
 
 
 def _with_counts(ranker: "Ranker", rows: Rows) -> Rows:
-    """Return rows of items with the number of training labels of each, if known."""
+    """Return rows of items with the number of training labels of each, if loaded."""
     import numpy as np
 
     from likeminds.data.identifiers import as_id_array, lookup
@@ -199,7 +197,7 @@ def show_rankings(
     more: Mapping[str, Any] | None = None,
     unseen: bool = False,
 ) -> None:
-    """Write, print or show rankings; ``more`` is printed as JSON beside them."""
+    """Write, print or show rankings; ``more`` is added to the JSON."""
     from likeminds._util.verbs import Verb
 
     output.json({"rankings": rows, **(more or {})})
@@ -265,16 +263,15 @@ def similar(
     Two users are alike as far as their scores of the items correlate, two items as far as their
     scores by the users do: who likes one more than others do likes the other more than others do.
     """
-    from likeminds.cli._items import read_items
-    from likeminds.cli._models import find_item, find_user, the_ranker_of
+    from likeminds.cli._models import find_item, find_user, read_items, the_ranker_of
     from likeminds.storage.models import load
 
     output.refuse_two_results(out)
     if (user is None) == (item is None):
         raise ValueError("Give --user or --item.")
-    known = load(model)
-    _, ranker = the_ranker_of(known, attribute)
-    shown = read_items(output, items, known)
+    loaded = load(model)
+    _, ranker = the_ranker_of(loaded, attribute)
+    shown = read_items(output, items, loaded)
     if item is None:
         assert user is not None
         found = ranker.similar_users(find_user(user, ranker.users_), top, shown.by_id)

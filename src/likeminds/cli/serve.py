@@ -19,7 +19,7 @@ State = Annotated[
     Path | None,
     option(
         "The folder for the database and the refreshed model; by default MODEL.service "
-        "beside the model."
+        "next to the model."
     ),
 ]
 Database = Annotated[
@@ -84,7 +84,7 @@ def serve(
 ) -> None:
     """Serve a model over HTTP, with a page on which visitors teach it their taste.
 
-    Without keys, it listens on this machine alone, and whoever is there may do everything.
+    Without API keys, it accepts local requests only, with full access.
     """
     from likeminds._util.lazy_imports import require
     from likeminds.service.settings import Settings, is_loopback
@@ -138,7 +138,7 @@ def keys(
     state: State = None,
     database: Database = None,
 ) -> None:
-    """List, make or revoke the keys of a service. A key is shown once; its hash is kept."""
+    """List, make or revoke the keys of a service. A key is shown once; only its hash is stored."""
     from likeminds.service.keys import add_key
     from likeminds.service.store import open_store
 
@@ -175,23 +175,23 @@ def _what(output: Output, model: str | None, *, demo: bool, state: Path | None) 
     path = Path(model)
     if not (path.is_file() or has_main(path)):
         raise FileNotFoundError(f"There is no model at {path}.")
-    beside = path.with_suffix(".pictures")
-    return Demo(path, _state_of(path, state), beside if beside.is_dir() else None, path.stem)
+    pictures = path.with_suffix(".pictures")
+    return Demo(path, _state_of(path, state), pictures if pictures.is_dir() else None, path.stem)
 
 
 def _state_of(model: Path, state: Path | None) -> Path:
     return model.with_suffix(".service") if state is None else state
 
 
-def _database(state: Path, given: str | None) -> str:
-    return given or f"sqlite:///{(state / 'service.db').resolve()}"
+def _database(state: Path, address: str | None) -> str:
+    return address or f"sqlite:///{(state / 'service.db').resolve()}"
 
 
 def _prepare(output: Output, what: "Demo", items: ItemOptions, texts: str | None) -> None:
     """Leave items and texts that are not in the model where the workers read them."""
     if items.features is None and items.images is None and texts is None:
         return
-    from likeminds.cli._items import read_items, read_texts
+    from likeminds.cli._models import read_items, read_texts
     from likeminds.service.catalogue import write_catalogue, write_texts
     from likeminds.storage.models import load
 

@@ -35,28 +35,28 @@ def report(
     items are shown as thumbnails.
     """
     from likeminds._util.atomic_files import place_for
-    from likeminds.cli._items import read_texts
     from likeminds.cli._labels import read_labels
+    from likeminds.cli._models import read_texts
     from likeminds.report import write_report
     from likeminds.storage.models import load
 
     place_for(out, "the report")
-    known = load(model)
-    called = (known.item_names or None) if texts is None else read_texts(texts)
+    loaded = load(model)
+    called = (loaded.item_names or None) if texts is None else read_texts(texts)
     annotations = None
     if data.annotations is not None:
-        annotations = read_labels(output, data, model=known).annotations
-    if diagnostics and annotations is None and known.training_annotations_ is None:
+        annotations = read_labels(output, data, model=loaded).annotations
+    if diagnostics and annotations is None and loaded.training_annotations_ is None:
         output.note("the model has no labels to judge people by: --annotations gives them.")
     elif diagnostics:
-        fits = 5 * len(known.rankers_)
+        fits = 5 * len(loaded.rankers_)
         output.note(
             f"judging the people takes up to {fits} more fits; --no-diagnostics leaves them out."
         )
     with output.bar() as bar:
         bar.add_task("writing", total=None)
         page = write_report(
-            known,
+            loaded,
             out,
             annotations,
             None if data.images is None else _thumbnails(data.images),
@@ -125,7 +125,7 @@ def export(
     the likelier label and the share of people who would give it go back into the labelling tool.
     """
     from likeminds._util.atomic_files import place_for
-    from likeminds.cli._models import about, rankers_of, training_labels
+    from likeminds.cli._models import joined, rankers_of, training_labels
     from likeminds.cli.agreement import diagnose_annotators
     from likeminds.data.sources import as_written
     from likeminds.storage.models import load
@@ -138,16 +138,14 @@ def export(
             as_written(str(out))
     if annotators is not None:
         as_written(annotators)
-    known = load(model)
-    rankers = rankers_of(known, attribute)
+    loaded = load(model)
+    rankers = rankers_of(loaded, attribute)
     found: dict[str, Any] = {"model": str(model)}
     if out is not None:
         found |= {"file": str(out), "items": _write_soft_labels(rankers, out, back_to)}
     if annotators is not None:
-        tables = diagnose_annotators(known, training_labels(rankers))
-        users = [
-            about(name) | row for name, one in tables.items() for row in one.to_arrow().to_pylist()
-        ]
+        diagnosed = diagnose_annotators(loaded, training_labels(rankers))
+        users = joined({name: one.to_arrow().to_pylist() for name, one in diagnosed.items()})
         write_rows(users, annotators)
         found |= {"annotators": annotators, "people": len(users)}
     output.json(found)
@@ -162,13 +160,12 @@ def _write_soft_labels(
 ) -> int:
     """Write soft labels as a table, or for a labelling tool; return the number of items."""
     from likeminds._util.atomic_files import write_whole
-    from likeminds.cli._models import about
+    from likeminds.cli._models import joined
     from likeminds.data.connectors.write_back import return_to
 
     soft = {name: _soft_labels(ranker) for name, ranker in rankers.items()}
     if back_to is None:
-        tables = {name: one.table().to_pylist() for name, one in soft.items()}
-        write_rows([about(name) | row for name, rows in tables.items() for row in rows], out)
+        write_rows(joined({name: one.to_arrow().to_pylist() for name, one in soft.items()}), out)
     else:
         questions = [_question(name, rankers[name], one) for name, one in soft.items()]
         write_whole(out, return_to(*back_to, questions))
@@ -218,8 +215,9 @@ def card(
 
     if out is not None:
         place_for(out, "the card")
-    known = read_card(model)
-    text = model_card(known, name or model.stem, file=model.name, license_name=license_name)
+    text = model_card(
+        read_card(model), name or model.stem, file=model.name, license_name=license_name
+    )
     if out is None:
         output.show(text)
     else:

@@ -152,8 +152,8 @@ def data(
     from likeminds.datasets import exports
 
     if name not in _BUNDLED:
-        known = ", ".join(_BUNDLED)
-        raise ValueError(f"There is no bundled data called {name!r}; there are {known}.")
+        names = ", ".join(_BUNDLED)
+        raise ValueError(f"There is no bundled data called {name!r}; there are {names}.")
     folder_for(out, "the tables")
     if name == "electricity":
         written = exports.write_electricity(out)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from likeminds.cli._options import ComparisonOptions, LabelOptions, Model, option
 from likeminds.cli._output import Output
-from likeminds.cli.fit import by_attribute, learn_watched
+from likeminds.cli.fit import attribute_callback, learn_watched
 from likeminds.cli.main import DATA, command
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def update(
         option("The file to write the updated model to; by default its own.", "--out", "-o"),
     ] = None,
 ) -> None:
-    """Add labels, of users known or new, to a model that was saved with its data.
+    """Add labels, of known or new users, to a model that was saved with its data.
 
     The result is that of fitting everything at once. Features of known items may be left out
     where the model has them. Ids and labels are read as the model's were, and others are
@@ -54,19 +54,19 @@ def update(
             "--keep-data, or use newcomer, which needs none of them."
         )
     in_place = target.exists() and target.samefile(model)
-    others = file_lock(
+    lock = file_lock(
         main_file(model), lambda: output.note(f"waiting for another update of {model}.")
     )
-    with others if in_place else nullcontext():
-        known = load(model)
-        annotations = read_labels(output, data, pairs, model=known).annotations
-        n_users, n_items = len(known.users_), _n_items(known)
-        known = _learn(output, known, annotations)
-        for ranker in known.rankers_.values():
+    with lock if in_place else nullcontext():
+        loaded = load(model)
+        annotations = read_labels(output, data, pairs, model=loaded).annotations
+        n_users, n_items = len(loaded.users_), _n_items(loaded)
+        loaded = _learn(output, loaded, annotations)
+        for ranker in loaded.rankers_.values():
             keep_schools(ranker)
-        path = save(known, target, with_data=True, if_unchanged=in_place)
+        path = save(loaded, target, with_data=True, if_unchanged=in_place)
     card = read_card(path)
-    new, new_items = len(known.users_) - n_users, _n_items(known) - n_items
+    new, new_items = len(loaded.users_) - n_users, _n_items(loaded) - n_items
     found = {"model": str(path), "added": len(annotations), "new_people": new}
     output.json(found | {"new_items": new_items, "card": card})
     of_items = f", {counted(new_items, 'new item')}" if new_items > 0 else ""
@@ -77,20 +77,20 @@ def update(
     )
 
 
-def _n_items(known: "Ranker | AttributeModel") -> int:
+def _n_items(loaded: "Ranker | AttributeModel") -> int:
     """Return how many items have effects."""
-    items = None if known.has_attributes else known.item_posteriors()
+    items = None if loaded.has_attributes else loaded.item_posteriors()
     return 0 if items is None else len(items.ids)
 
 
-def _learn(output: Output, known: "Ranker | AttributeModel", annotations: "Annotations") -> Any:
+def _learn(output: Output, loaded: "Ranker | AttributeModel", annotations: "Annotations") -> Any:
     from likeminds.cli._models import parts_of
     from likeminds.rankers.capabilities import Capability
 
-    parts = parts_of(annotations, known)
+    parts = parts_of(annotations, loaded)
     with output.bar() as bar:
         task = bar.add_task("learning", total=None)
-        if known.has_attributes:
-            return known.update(parts, callback=by_attribute(bar, task))
-        Capability.UPDATES.require(known)
-        return learn_watched(known, bar, task, lambda _: known.update(annotations))
+        if loaded.has_attributes:
+            return loaded.update(parts, callback=attribute_callback(bar, task))
+        Capability.UPDATES.require(loaded)
+        return learn_watched(loaded, bar, task, lambda _: loaded.update(annotations))
