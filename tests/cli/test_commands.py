@@ -482,7 +482,7 @@ def test_pictures_need_a_model_that_was_taught_with_them(crowd, shoes):
     words = ("rank", str(crowd / "m.likeminds"), "--images", "images")
     done = run(shoes, *words)
     assert done.code == 2
-    assert "was not taught with pictures" in done.err
+    assert "was not fitted to pictures" in done.err
     assert likeminds.read_card(shoes / "m.likeminds")["pictures"] == "GIST and Lab colour histogram"
 
 

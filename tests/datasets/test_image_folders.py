@@ -141,13 +141,13 @@ class TestPrecomputed:
         np.testing.assert_array_equal(crowd.annotations.X, expected)
         assert crowd.annotations.feature_names == ("f0", "f1", "f2", "f3", "f4", "f5")
 
-    @pytest.mark.parametrize("names_inside", [True, False])
-    def test_mat_with_two_matrices(self, shoes, expected, names_inside):
+    @pytest.mark.parametrize("cells", ["images", "im_names", None])
+    def test_mat_with_two_matrices(self, shoes, expected, cells):
         (shoes / "features.npy").unlink()
         content = {"gist": FEATURES[:, 2:], "colour": FEATURES[:, :2], "fs": 3.0}
-        if names_inside:
+        if cells is not None:
             (shoes / "features.txt").unlink()
-            content["images"] = np.array(NAMES, dtype=object)
+            content[cells] = np.array(NAMES, dtype=object)
         savemat(shoes / "features.mat", content)
         np.testing.assert_array_equal(load_shoes(shoes).annotations.X, expected)
 

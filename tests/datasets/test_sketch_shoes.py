@@ -5,7 +5,7 @@ import pytest
 
 from likeminds import Annotations, ThreeLevelRanker, make_sketch_shoes, split_within_users
 from likeminds.baselines import ConsensusOnly
-from likeminds.datasets.sketch_shoes import ATTRIBUTES, OPINIONS, TRAITS, make_crowd
+from likeminds.datasets.sketch_shoes import ATTRIBUTES, OPINIONS, TRAITS, draw_opinions
 from likeminds.features import GIST, ColourHistogram
 from likeminds.metrics import auc_by_user
 
@@ -67,7 +67,7 @@ class TestCrowd:
 
     @pytest.mark.parametrize("attribute", ATTRIBUTES)
     def test_schools_differ_and_sum_to_nothing(self, attribute):
-        crowd = make_crowd(np.random.default_rng(0), attribute, 30, 3)
+        crowd = draw_opinions(np.random.default_rng(0), attribute, 30, 3)
         centres = np.array([crowd.group[crowd.school == k][0] for k in range(3)])
         np.testing.assert_allclose(centres.sum(axis=0), 0, atol=1e-12)
         assert np.linalg.norm(centres, axis=1).min() > 0.5

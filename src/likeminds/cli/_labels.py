@@ -323,8 +323,10 @@ class _Reader:
         found = picture_features(self.data.images, wanted, progress=not self.output.quiet)
         full = dict(zip(wanted, found.images, strict=True))
         rows = {name: row for row, name in enumerate(found.images)}
-        new = self.model is None
-        reduction = Reduction.of(found.features) if new else Reduction.of_model(self.model)
+        if self.model is None:
+            reduction = Reduction.of(found.features)
+        else:
+            reduction = Reduction.from_attribute(self.model.pictures_)
         reduced = reduction(found.features[list(rows.values())])
         features = {column: list(rows)} | dict(zip(reduction.names(), reduced.T, strict=True))
         table = replaced(table, column, [full[name] for name in given])

@@ -149,7 +149,7 @@ def read_items(
         from likeminds.data.identifiers import as_id_array
         from likeminds.features.picture_folder import Reduction, picture_features
 
-        reduction = Reduction.of_model(model)
+        reduction = Reduction.from_attribute(model.pictures_)
         found = picture_features(items.images, progress=not output.quiet)
         ids = as_id_array(list(found.images), "items")
         return ModelItems(ids, reduction(found.features), pictures=True)

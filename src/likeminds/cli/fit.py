@@ -120,7 +120,7 @@ def fit(
             _compare_without_texts(output, new, annotations, holdout, seed)
     model = _learn(output, new, annotations, jobs)
     if read.reduction is not None:
-        model.pictures_ = read.reduction.as_known()
+        model.pictures_ = read.reduction.as_attribute()
     model.name_items(read.names)
     if keep_data:
         for one in model.rankers_.values():

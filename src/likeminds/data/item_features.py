@@ -34,7 +34,8 @@ def read_features(path: Path) -> ItemFeatures:
     - ``.parquet``, ``.csv``: a column ``image``, and columns of numbers.
     - ``.npy``: a matrix; the pictures are listed in ``features.txt``, one per line.
     - ``.mat``: all matrices of numbers with one row per picture, side by side in the order of
-      their names; the pictures are in a cell array ``images``, or in ``features.txt``.
+      their names; the pictures are in a cell array ``images`` or ``im_names``, or in
+      ``features.txt``.
     """
     if path.suffix in {".parquet", ".csv"}:
         return _from_table(path)
@@ -99,7 +100,7 @@ def _load_mat(path: Path) -> tuple[dict[str, Any], list[str] | None]:
         for name, value in sorted(content.items())
         if not name.startswith("__") and value.dtype.kind in "fiub" and value.ndim == 2
     }
-    cells = content.get("images")
+    cells = content.get("images", content.get("im_names"))
     if cells is None or cells.dtype.kind not in "OU":
         return parts, None
     # Each cell of a cell array is an array of one string.

@@ -26,7 +26,7 @@ def load_electricity() -> Annotations:
     Returns
     -------
     Annotations
-        People are ``"household-001"`` to ``"household-361"``. The features are
+        Users are ``"household-001"`` to ``"household-361"``. The features are
 
         - ``price``: fixed price in cents per kWh, 0 for time-of-day or seasonal rates,
         - ``contract_length``: in years,

@@ -1,4 +1,4 @@
-"""Data sets as files that anything reads: annotations.csv, features.csv, pictures."""
+"""Write data sets as annotations.csv, features.csv and pictures."""
 
 from collections.abc import Iterable
 from os import PathLike
@@ -16,12 +16,12 @@ from likeminds.data.sources import write_table
 from likeminds.datasets.electricity import load_electricity
 from likeminds.datasets.simulation import Simulation
 
-# File and what is in it.
+# The content of each file.
 Written = dict[str, str]
 
 
 def write_electricity(folder: str | PathLike[str]) -> Written:
-    """Write the households' choices; an offer is an item, called by what it offers."""
+    """Write the choices of `electricity_by_offer`."""
     annotations = electricity_by_offer()
     assert annotations.choice_set_codes is not None
     columns = {
@@ -35,7 +35,7 @@ def write_electricity(folder: str | PathLike[str]) -> Written:
 
 
 def electricity_by_offer() -> Annotations:
-    """Return the households' choices; equal offers are one item, called by what it offers."""
+    """Return the households' choices; equal offers are one item, named after its features."""
     choices = load_electricity()
     offers, codes = np.unique(choices.features, axis=0, return_inverse=True)
     names = np.array([_offer(*offer) for offer in offers], dtype=object)
@@ -98,11 +98,11 @@ def write_sketch_shoes(
 
 
 def _offer(  # noqa: PLR0917 - the features of an offer, in their order
-    price: float, years: float, local: float, known: float, by_hour: float, seasonal: float
+    price: float, years: float, local: float, well_known: float, by_hour: float, seasonal: float
 ) -> str:
-    """Say what is offered, such as 7ct-5y-local."""
+    """Return the name of an offer, such as 7ct-5y-local."""
     rates = "hourly" if by_hour else "seasonal" if seasonal else f"{price:g}ct"
-    company = "-local" if local else "-known" if known else ""
+    company = "-local" if local else "-known" if well_known else ""
     return f"{rates}-{years:g}y{company}"
 
 

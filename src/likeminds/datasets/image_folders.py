@@ -1,4 +1,4 @@
-"""Crowds that label pictures: from a folder with a table of labels and pictures or features."""
+"""Labels of pictures, from a folder with a table of labels and pictures or features."""
 
 import os
 import warnings
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TABLES = ("annotations.parquet", "annotations.csv")
 IMAGES = "images"
-# The paper removes people with fewer labels of either kind.
+# The paper removes users with fewer labels of either kind.
 ENOUGH_LABELS = 8
 _ROLES = ("attribute", "person", "image", "label")
 _CACHE = ".features"
@@ -43,7 +43,7 @@ class FolderKind:
     """The files of one data set, and the features the paper computes."""
 
     title: str
-    attributes: Mapping[str, Sequence[str]]  # the names, and what else they are called
+    attributes: Mapping[str, Sequence[str]]  # the names, and their synonyms
     extractors: MakeExtractors = field(repr=False)
     needs: tuple[str, ...] = ()  # files besides the pictures, if features are to be computed
 
@@ -66,8 +66,8 @@ class ImageCrowd:
     @property
     def attributes(self) -> list[str]:
         """The names of the attributes."""
-        known = self.annotations.attribute_ids
-        return [] if known is None else [str(name) for name in known]
+        names = self.annotations.attribute_ids
+        return [] if names is None else [str(name) for name in names]
 
     def of_attribute(self, attribute: str) -> Annotations:
         """Return the labels of one attribute, with all features."""
@@ -76,8 +76,8 @@ class ImageCrowd:
     def reduced(self, attribute: str) -> Annotations:
         """Return one attribute with the components of all its labelled pictures.
 
-        As in the paper, where the components are found before the split: no label is used,
-        but the features of what will be held out are. `split` avoids that.
+        As in the paper, components are found before the split, so they use the features of
+        pictures that are held out later. `split` avoids that.
         """
         rows = self.of_attribute(attribute)
         return self._reduce(rows, rows)[0]
@@ -116,8 +116,8 @@ class ImageCrowd:
         return [reduction.transform(part) for part in parts]
 
     def __repr__(self) -> str:
-        kept = "" if self.reduce is None else f"; {self.reduce:.0%} of the variance to be kept"
-        return f"ImageCrowd about {', '.join(self.attributes)}{kept}\n  {self.annotations!r}"
+        share = "" if self.reduce is None else f"; {self.reduce:.0%} of the variance to be kept"
+        return f"ImageCrowd about {', '.join(self.attributes)}{share}\n  {self.annotations!r}"
 
 
 def load_folder(  # noqa: PLR0917 - the arguments of `load_shoes`
@@ -133,18 +133,18 @@ def load_folder(  # noqa: PLR0917 - the arguments of `load_shoes`
     if reduce is not None and not 0 < reduce <= 1:
         raise ValueError(f"reduce must lie above 0 and up to 1, or be None, but is {reduce}.")
     root = Path(folder)
-    table, precomputed = _what_is_there(root, kind)
+    table, precomputed = _find_files(root, kind)
     columns = _read_labels(table, kind, attributes)
-    wanted = list(dict.fromkeys(columns["items"]))
+    pictures = list(dict.fromkeys(columns["items"]))
     if precomputed is not None:
-        items = _take(read_features(precomputed), wanted, precomputed)
+        items = _take(read_features(precomputed), pictures, precomputed)
     else:
         from likeminds.features.picture_folder import compute_features  # noqa: PLC0415 - as above
 
         extractors = kind.extractors(root, _with_cache(root, options))
-        items = compute_features(root / IMAGES, wanted, extractors)
+        items = compute_features(root / IMAGES, pictures, extractors)
     # A picture may be called by more than one name: items are the full names.
-    full = dict(zip(wanted, items.images, strict=True))
+    full = dict(zip(pictures, items.images, strict=True))
     distinct = {name: place for place, name in enumerate(items.images)}
     annotations = Annotations(
         users=columns["users"],
@@ -156,46 +156,46 @@ def load_folder(  # noqa: PLR0917 - the arguments of `load_shoes`
         feature_names=items.names,
         positive=positive,
     )
-    return ImageCrowd(_enough(annotations, min_labels), reduce)
+    return ImageCrowd(_with_enough_labels(annotations, min_labels), reduce)
 
 
-def _what_is_there(root: Path, kind: FolderKind) -> tuple[Path, Path | None]:
-    """Return the table and the features, if any; else say everything that is missing."""
+def _find_files(root: Path, kind: FolderKind) -> tuple[Path, Path | None]:
+    """Return the table and the features, if any; raise if files are missing."""
     if not root.is_dir():
         raise FileNotFoundError(f"There is no folder {root} with {kind.title}. {_DOCS}")
     table = next((root / name for name in TABLES if (root / name).is_file()), None)
     features = next((root / name for name in FEATURE_FILES if (root / name).is_file()), None)
-    lacking = []
+    missing_files = []
     if table is None:
-        lacking.append(f"a table of labels ({' or '.join(TABLES)})")
+        missing_files.append(f"a table of labels ({' or '.join(TABLES)})")
     if features is None:
         from likeminds.features.images import list_images  # noqa: PLC0415 - only with pictures
 
         try:
             list_images(root / IMAGES)
         except FileNotFoundError:
-            lacking.append(f"pictures in {IMAGES}/ (or {' or '.join(FEATURE_FILES)})")
-        lacking += [name for name in kind.needs if not (root / name).is_file()]
-    if table is None or lacking:
-        raise FileNotFoundError(f"{root} lacks {'; and '.join(lacking)}. {_DOCS}")
+            missing_files.append(f"pictures in {IMAGES}/ (or {' or '.join(FEATURE_FILES)})")
+        missing_files += [name for name in kind.needs if not (root / name).is_file()]
+    if table is None or missing_files:
+        raise FileNotFoundError(f"{root} lacks {'; and '.join(missing_files)}. {_DOCS}")
     return table, features
 
 
 def _read_labels(path: Path, kind: FolderKind, attributes: Iterable[str] | None) -> dict[str, Any]:
-    """Return the columns of the rows about the wanted attributes, ids as texts."""
+    """Return the columns of the rows about the chosen attributes, ids as texts."""
     columns = _complete_columns(path)
     names = np.array(_as_attributes(columns["attribute"].tolist(), kind, path), dtype=object)
-    wanted = list(kind.attributes)
+    chosen = list(kind.attributes)
     if attributes is not None:
         listed = [attributes] if isinstance(attributes, str) else list(attributes)
-        wanted = _as_attributes(listed, kind, "attributes=")
-    absent = [name for name in wanted if name not in set(names)]
+        chosen = _as_attributes(listed, kind, "attributes=")
+    absent = [name for name in chosen if name not in set(names)]
     if absent:
         raise ValueError(
             f"{path} has no label about {listing(absent)}. Add them, or pass attributes= with "
             "those to load."
         )
-    keep = np.isin(names, wanted)
+    keep = np.isin(names, chosen)
     users, items = (columns[role][keep].astype(str).tolist() for role in ("person", "image"))
     labels = columns["label"][keep]
     return {"attributes": names[keep], "users": users, "items": items, "labels": labels}
@@ -223,31 +223,33 @@ def _complete_columns(path: Path) -> dict[str, IdArray]:
     return {role: frame.get_column(by_name[role]).to_numpy() for role in _ROLES}
 
 
-def _as_attributes(given: Sequence[Any], kind: FolderKind, where: Path | str) -> list[str]:
+def _as_attributes(names: Sequence[object], kind: FolderKind, where: Path | str) -> list[str]:
     calls = {
-        _plain(call): name for name, others in kind.attributes.items() for call in (name, *others)
+        _plain(call): name
+        for name, synonyms in kind.attributes.items()
+        for call in (name, *synonyms)
     }
-    unknown = sorted({str(name) for name in given if _plain(name) not in calls})
+    unknown = sorted({str(name) for name in names if _plain(name) not in calls})
     if unknown:
         raise ValueError(
             f"{where}: {kind.title} has no attribute {listing(unknown)}; there are "
             f"{', '.join(kind.attributes)}."
         )
-    return [calls[_plain(name)] for name in given]
+    return [calls[_plain(name)] for name in names]
 
 
 def _plain(name: object) -> str:
     return " ".join(str(name).lower().replace("_", " ").replace("-", " ").split())
 
 
-def _take(items: ItemFeatures, wanted: list[str], path: Path) -> ItemFeatures:
-    names = find_names(wanted, items.images, path)
+def _take(items: ItemFeatures, pictures: list[str], path: Path) -> ItemFeatures:
+    names = find_names(pictures, items.images, path)
     places = {name: place for place, name in enumerate(items.images)}
     return ItemFeatures(names, items.features[[places[name] for name in names]], items.names)
 
 
 def _with_cache(root: Path, options: dict[str, Any]) -> dict[str, Any]:
-    """Keep features in the data set's folder, unless that is impossible or not wanted."""
+    """Cache features in the data set's folder, if it is writable and ``cache`` is True."""
     cache = options.get("cache")
     if cache is True and not os.access(root, os.W_OK):
         warnings.warn(
@@ -259,13 +261,13 @@ def _with_cache(root: Path, options: dict[str, Any]) -> dict[str, Any]:
     return options | {"cache": root / _CACHE if cache is True else cache or None}
 
 
-def _enough(annotations: Annotations, min_labels: int) -> Annotations:
-    """Remove people with too few labels of either kind, attribute by attribute."""
+def _with_enough_labels(annotations: Annotations, min_labels: int) -> Annotations:
+    """Remove users with too few labels of either kind, attribute by attribute."""
     for attribute, rows in annotations.by_attribute().items():
         most = int(rows.label_counts().min(axis=1).max())
         if most < min_labels:
             raise ValueError(
-                f"Nobody gave {min_labels} positive and {min_labels} negative labels about "
+                f"No user gave {min_labels} positive and {min_labels} negative labels about "
                 f"{attribute} ({counted(rows.n_users, 'person', 'people')}, at best "
                 f"{most} of the rarer kind). Lower min_labels, or leave it out of attributes=."
             )

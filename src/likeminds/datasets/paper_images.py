@@ -1,4 +1,4 @@
-"""The pictures of the paper, from folders of one's own: Shoes and SUN."""
+"""Loaders of the paper's pictures, Shoes and SUN, from a folder of the user."""
 
 import os
 from collections.abc import Hashable, Iterable
@@ -57,7 +57,7 @@ _SUN = FolderKind(
 def load_shoes(
     folder: str | os.PathLike[str],
     *,
-    attributes: Iterable[str] | None = None,
+    attributes: str | Iterable[str] | None = None,
     min_labels: int = ENOUGH_LABELS,
     reduce: float | None = SHOES_VARIANCE,
     positive: Hashable | None = None,
@@ -66,7 +66,7 @@ def load_shoes(
 ) -> ImageCrowd:
     """Read the Shoes data from a folder, and prepare them as the paper does.
 
-    The data are not ours to give away. Whoever has them puts into the folder
+    The data cannot be bundled. The folder has
 
     - ``annotations.csv`` (or ``.parquet``) with columns ``attribute``, ``person``, ``image``
       and ``label`` (1 and 0, or 1 and -1);
@@ -74,7 +74,7 @@ def load_shoes(
       with features computed before: docs/features.md has the details.
 
     Of pictures, GIST (512 values) and a histogram of colours (Lab, 10 bins per channel) are
-    computed. People with fewer than 8 labels of either kind about an attribute are removed
+    computed. Users with fewer than 8 labels of either kind about an attribute are removed
     there. Principal components keep 99 % of the variance, for each attribute by itself, and
     are found in training pictures only: see `ImageCrowd.split`.
 
@@ -82,11 +82,11 @@ def load_shoes(
     ----------
     folder : path
         Where the files are.
-    attributes : list of str, optional
-        Some of brown, comfortable, fashionable, formal, open, ornate and pointy; the
-        paper's abbreviations (BR, CM, FA, FM, OP, ON, PT) will do. By default all.
+    attributes : str or list of str, optional
+        Some of brown, comfortable, fashionable, formal, open, ornate and pointy, or the
+        paper's abbreviations (BR, CM, FA, FM, OP, ON, PT). By default all.
     min_labels : int
-        How many labels of each kind a person must have given.
+        How many labels of each kind a user must have given.
     reduce : float or None
         The share of the variance to keep; None keeps the features as they are.
     positive : hashable, optional
@@ -94,7 +94,7 @@ def load_shoes(
     cache : bool or path
         Keep computed features, by default in ``.features`` in the folder.
     progress : bool
-        Show how far the features are.
+        Show a progress bar.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def load_shoes(
     Raises
     ------
     FileNotFoundError
-        When the folder lacks something; the message says what.
+        If a file is missing; the message names it.
     """
     options = {"cache": cache, "progress": progress}
     return load_folder(folder, _SHOES, attributes, min_labels, reduce, positive, options)
@@ -112,7 +112,7 @@ def load_shoes(
 def load_sun(
     folder: str | os.PathLike[str],
     *,
-    attributes: Iterable[str] | None = None,
+    attributes: str | Iterable[str] | None = None,
     min_labels: int = ENOUGH_LABELS,
     reduce: float | None = SUN_VARIANCE,
     positive: Hashable | None = None,
@@ -124,7 +124,7 @@ def load_sun(
     The folder is laid out as for `likeminds.load_shoes`: ``annotations.csv``, and
     ``images/`` or features computed before. Of pictures, the 2,048 values of Inception-V3's
     second-last layer are computed, by the network in ``inception_v3.onnx`` in the folder
-    (docs/features.md has the three lines that make it; needs ``likeminds[onnx]``). People
+    (docs/features.md has the three lines that make it; needs ``likeminds[onnx]``). Users
     with fewer than 8 labels of either kind are removed, and principal components keep 90 %
     of the variance, for each attribute by itself: see `ImageCrowd.split`.
 
@@ -132,9 +132,9 @@ def load_sun(
     ----------
     folder : path
         Where the files are.
-    attributes : list of str, optional
-        Some of cluttered, modern, opening area, rustic and soothe; the paper's abbreviations
-        (CL, MO, OP, RU, SO) will do. By default all.
+    attributes : str or list of str, optional
+        Some of cluttered, modern, opening area, rustic and soothe, or the paper's abbreviations
+        (CL, MO, OP, RU, SO). By default all.
     min_labels, reduce, positive, cache, progress
         As in `likeminds.load_shoes`.
 
@@ -145,7 +145,7 @@ def load_sun(
     Raises
     ------
     FileNotFoundError
-        When the folder lacks something; the message says what.
+        If a file is missing; the message names it.
     """
     options = {"cache": cache, "progress": progress}
     return load_folder(folder, _SUN, attributes, min_labels, reduce, positive, options)

@@ -13,15 +13,15 @@ from likeminds.data.annotations import Annotations
 
 Int = NDArray[np.intp]
 
-# The paper's layout, on 100 people and 80 features: where its blocks of people and of
+# The paper's layout, on 100 users and 80 features: where its blocks of users and of
 # features begin and end, and the ranges of users with weights of their own.
-_PEOPLE, _FEATURES = 100, 80
-_PEOPLE_EDGES = (0, 20, 40, 60, 80, 100)
+_USERS, _FEATURES = 100, 80
+_USER_EDGES = (0, 20, 40, 60, 80, 100)
 _FEATURE_EDGES = (0, 20, 40, 50, 70, 80)
 _PERSONAL_EDGES = (0, 5, 9, 15, 19, 25)
 
-# People whose labels are made at a time: bounds the memory for their items' features.
-_PEOPLE_AT_A_TIME = 256
+# Users whose labels are made at a time: bounds the memory for their items' features.
+_USERS_AT_ONCE = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,9 @@ class Simulation:
     consensus : array of shape (n_features,)
         The weights that all users share.
     group, personal : arrays of shape (n_users, n_features)
-        What each person's school adds to them, and what is the person's own.
+        The weights that the school adds, and the personal weights.
     school : array of shape (n_users,)
-        The school of each person, -1 for those who belong to none.
+        The school of each user, -1 for those who belong to none.
     """
 
     annotations: Annotations
@@ -48,12 +48,12 @@ class Simulation:
 
     @property
     def coef(self) -> Float:
-        """Each person's weights, the sum of the three: (n_users, n_features)."""
+        """Each user's weights, the sum of the three: (n_users, n_features)."""
         return self.consensus + self.group + self.personal
 
 
 def make_simulation(
-    n_users: int = _PEOPLE,
+    n_users: int = _USERS,
     n_samples: int = 5000,
     n_features: int = _FEATURES,
     n_positive: int = 100,
@@ -68,18 +68,18 @@ def make_simulation(
 ) -> Simulation:
     """Simulate the data of Yang, Xu, Cao and Huang (2019), section "Simulated Dataset".
 
-    Every person has samples of their own, with standard normal features, scores them with
+    Every user has samples of their own, with standard normal features, scores them with
     ``consensus + group + personal`` weights and a little noise, and labels the best as
     positive. Five schools each care about a block of features of their own; seventeen
-    people, in three ranges, have a personal part. With other numbers of people and
+    users, in three ranges, have a personal part. With other numbers of users and
     features, schools and ranges keep their shares. The defaults make 500,000 rows, 320 MB.
 
     Parameters
     ----------
     n_users, n_samples, n_features : int
-        The number of people, of samples of each person, and of features.
+        The number of users, of samples of each user, and of features.
     n_positive : int
-        How many of a person's samples are positive: those with the highest scores.
+        How many of a user's samples are positive: those with the highest scores.
     noise : float
         Standard deviation of the noise of the scores.
     consensus_high, consensus_spread : float
@@ -117,7 +117,7 @@ def make_simulation(
     consensus += rng.normal(0, consensus_spread, n_features)
     group, school = _blocks(rng, n_users, n_features, centroid_high, group_spread)
     personal = np.zeros((n_users, n_features))
-    edges = _scale_edges(_PERSONAL_EDGES, n_users, _PEOPLE)
+    edges = _scale_edges(_PERSONAL_EDGES, n_users, _USERS)
     for first, end in zip(edges[::2], edges[1::2], strict=True):
         personal[first:end] = rng.uniform(0, personal_high, (end - first, n_features))
 
@@ -151,31 +151,29 @@ def make_schools(
     label_noise: float = 0.05,
     random_state: int | Generator | None = None,
 ) -> Simulation:
-    """Simulate people with few labels each, in schools of thought that contradict.
+    """Simulate users with few labels each, in schools of thought that contradict.
 
-    Everybody labels a random subset of a common pool of items, whose features are standard
-    normal. With fewer labels than features, no user can be learned alone; and as schools oppose
-    each other on some of the features, the consensus serves no user either. A model has to find
-    the schools.
+    Each user labels a random subset of common items, whose features are standard normal. With
+    fewer labels than features, a model per user fails. Schools oppose each other on some features,
+    so the consensus fails, too: a model has to find the schools.
 
     Parameters
     ----------
     n_users, n_labels, n_items, n_features, n_schools : int
-        The number of people, of labels of each person, of items, of features, of schools.
+        The number of users, of labels of each user, of items, of features, of schools.
     contested : float
         The share of the features on which schools differ. There, the schools' weights sum
         to zero: two schools are opposites.
     consensus_strength, school_strength, personal_strength : float
-        The length of each part of a person's weights.
+        The length of each part of a user's weights.
     n_loners : int
-        The number of people, the last ones, who belong to no school, and whose personal
+        The number of users, the last ones, who belong to no school, and whose personal
         part is as long as a school's.
     positive_rate : float
-        The share of their items that people like, before noise.
+        The share of their items that users like, before noise.
     label_noise : float
-        The probability with which a label is the opposite of what the person meant. A
-        user whose labels it would make all alike is spared, so all users have labels of both
-        kinds.
+        The probability with which a label is flipped, except for users who would be left with
+        labels of one kind.
     random_state : int or Generator, optional
         Makes the result reproducible.
 
@@ -213,7 +211,7 @@ def make_schools(
     annotations = Annotations(
         users=np.repeat(np.arange(n_users), n_labels),
         items=items.ravel(),
-        labels=_misread(rng, _highest(scores, n_positive), label_noise).ravel(),
+        labels=_flip_labels(rng, _highest(scores, n_positive), label_noise).ravel(),
         features=features,
         features_per="item",
     )
@@ -223,9 +221,9 @@ def make_schools(
 def _blocks(
     rng: Generator, n_users: int, n_features: int, centroid_high: float, spread: float
 ) -> tuple[Float, Int]:
-    """Return the paper's blocks of group weights, and the block of each person."""
+    """Return the paper's blocks of group weights, and the block of each user."""
     group, school = np.zeros((n_users, n_features)), np.empty(n_users, dtype=np.intp)
-    users = _scale_edges(_PEOPLE_EDGES, n_users, _PEOPLE)
+    users = _scale_edges(_USER_EDGES, n_users, _USERS)
     features = _scale_edges(_FEATURE_EDGES, n_features, _FEATURES)
     for block in range(len(users) - 1):
         members = slice(users[block], users[block + 1])
@@ -279,12 +277,12 @@ def _draw_opposed_schools(
 
 
 def _judge(rng: Generator, features: Float, coef: Float, n_labels: int) -> tuple[Int, Float]:
-    """Return the items that each person sees, and the scores the person gives them."""
+    """Return the items that each user sees, and the scores the user gives them."""
     n_users = len(coef)
     items = np.empty((n_users, n_labels), dtype=np.intp)
     scores = np.empty((n_users, n_labels))
-    for first in range(0, n_users, _PEOPLE_AT_A_TIME):
-        users = slice(first, first + _PEOPLE_AT_A_TIME)
+    for first in range(0, n_users, _USERS_AT_ONCE):
+        users = slice(first, first + _USERS_AT_ONCE)
         # The lowest lots are drawn; single precision halves the time.
         lots = rng.random((len(coef[users]), len(features)), dtype=np.float32)
         items[users] = np.sort(np.argpartition(lots, n_labels - 1, axis=1)[:, :n_labels], axis=1)
@@ -292,15 +290,15 @@ def _judge(rng: Generator, features: Float, coef: Float, n_labels: int) -> tuple
     return items, scores
 
 
-def _misread(rng: Generator, labels: Bool, noise: float) -> Bool:
-    """Flip labels at random, except for people who would be left with one kind only."""
+def _flip_labels(rng: Generator, labels: Bool, noise: float) -> Bool:
+    """Flip labels at random, except for users who would be left with one kind only."""
     flipped = labels ^ (rng.random(labels.shape) < noise)
     alike = (flipped == flipped[:, :1]).all(axis=1, keepdims=True)
     return np.where(alike, labels, flipped)
 
 
 def refuse_below(least: int, **numbers: int) -> None:
-    """Refuse numbers that are too small, by their names."""
+    """Raise ValueError for numbers that are too small, by their names."""
     for name, number in numbers.items():
         if number < least:
             raise ValueError(f"{name} must be at least {least}, but is {number}.")

@@ -27,7 +27,7 @@ TRAITS = (
     "reddish", "brown_sole",
 )  # fmt: skip
 
-# What an attribute means to all users, and what each school adds to it: weights of traits.
+# By attribute, weights of traits: the consensus, and what each school adds.
 OPINIONS: dict[str, tuple[Opinion, dict[str, Opinion]]] = {
     "brown": (
         {"brown": 1.2},
@@ -216,8 +216,8 @@ def make_sketch_shoes(
     if n_components is not None:
         features = Reduce(1.0).fit(features).transform(features)[:, :n_components]
     n_loners = round(loners * users_per_attribute)
-    crowds = [make_crowd(rng, name, users_per_attribute, n_loners) for name in names]
-    judged = [judge(rng, traits, crowd.weights, pictures_each, label_noise) for crowd in crowds]
+    opinions = [draw_opinions(rng, name, users_per_attribute, n_loners) for name in names]
+    judged = [judge(rng, traits, one.weights, pictures_each, label_noise) for one in opinions]
     return SketchShoes(
         annotations=_annotations(names, judged, features, reduced=n_components is not None),
         pictures=stored["pictures"][:n_pictures],
@@ -225,9 +225,9 @@ def make_sketch_shoes(
         attributes=names,
         trait_names=TRAITS,
         traits=traits,
-        schools=np.stack([crowd.school for crowd in crowds], axis=1),
-        weights=np.stack([crowd.weights for crowd in crowds], axis=1),
-        consensus=np.stack([crowd.consensus for crowd in crowds]),
+        schools=np.stack([one.school for one in opinions], axis=1),
+        weights=np.stack([one.weights for one in opinions], axis=1),
+        consensus=np.stack([one.consensus for one in opinions]),
     )
 
 
@@ -251,7 +251,7 @@ def _bundle() -> dict[str, NDArray[Any]]:
 def _annotations(
     names: tuple[str, ...], judged: list[tuple[Int, Bool]], table: Float, *, reduced: bool
 ) -> Annotations:
-    """Return one table of all labels: by attribute, then person, then picture."""
+    """Return one table of all labels: by attribute, then user, then picture."""
     shown = np.stack([pictures for pictures, _ in judged])
     n_attributes, n_users, each = shown.shape
     users = np.array([f"person-{number:03d}" for number in range(n_users)], dtype=object)
@@ -271,13 +271,13 @@ def _annotations(
 def _chosen(attributes: Iterable[str] | None) -> tuple[str, ...]:
     if attributes is None:
         return ATTRIBUTES
-    wanted = (attributes,) if isinstance(attributes, str) else tuple(attributes)
-    unknown = [name for name in wanted if name not in ATTRIBUTES]
-    if unknown or not wanted:
+    chosen = (attributes,) if isinstance(attributes, str) else tuple(attributes)
+    unknown = [name for name in chosen if name not in ATTRIBUTES]
+    if unknown or not chosen:
         raise ValueError(
-            f"attributes must be some of {', '.join(ATTRIBUTES)}, but are {list(wanted)}."
+            f"attributes must be some of {', '.join(ATTRIBUTES)}, but are {list(chosen)}."
         )
-    return tuple(dict.fromkeys(wanted))
+    return tuple(dict.fromkeys(chosen))
 
 
 # Standard deviation of weights within a school, and the range of users' shares of positives.
@@ -287,7 +287,7 @@ _SHARES = (0.32, 0.58)
 
 @dataclass(frozen=True, eq=False)
 class Opinions:
-    """What one attribute means to people: weights on standardised traits."""
+    """Simulated weights of users on standardised traits, for one attribute."""
 
     school: Int
     consensus: Float
@@ -296,12 +296,12 @@ class Opinions:
 
     @property
     def weights(self) -> Float:
-        """Each person's weights: (n_users, n_traits)."""
+        """Each user's weights: (n_users, n_traits)."""
         return self.consensus + self.group + self.personal
 
 
-def make_crowd(rng: Generator, attribute: str, n_users: int, n_loners: int) -> Opinions:
-    """Draw people's schools and weights; the last ``n_loners`` belong to no school."""
+def draw_opinions(rng: Generator, attribute: str, n_users: int, n_loners: int) -> Opinions:
+    """Draw users's schools and weights; the last ``n_loners`` belong to no school."""
     shared, schools = OPINIONS[attribute]
     centres = np.array([_as_weights(opinion) for opinion in schools.values()])
     consensus = _as_weights(shared) + centres.mean(axis=0)
@@ -318,7 +318,7 @@ def make_crowd(rng: Generator, attribute: str, n_users: int, n_loners: int) -> O
 def judge(
     rng: Generator, traits: Float, weights: Float, pictures_each: int, label_noise: float
 ) -> tuple[Int, Bool]:
-    """Return the pictures each person sees, and the labels given: (n_users, pictures_each).
+    """Return the pictures each user sees, and the labels given: (n_users, pictures_each).
 
     A label is positive if the score is above the user's own threshold, a quantile of their scores
     of all pictures. Labels then flip with the probability ``label_noise``.
@@ -326,10 +326,10 @@ def judge(
     shares = rng.uniform(*_SHARES, len(weights))
     shown = np.empty((len(weights), pictures_each), dtype=np.intp)
     labels = np.empty(shown.shape, dtype=np.bool_)
-    for person, own in enumerate(weights):
+    for user, own in enumerate(weights):
         scores = traits @ own
-        shown[person] = np.sort(rng.choice(len(traits), pictures_each, replace=False))
-        labels[person] = scores[shown[person]] > np.quantile(scores, 1 - shares[person])
+        shown[user] = np.sort(rng.choice(len(traits), pictures_each, replace=False))
+        labels[user] = scores[shown[user]] > np.quantile(scores, 1 - shares[user])
     flipped = labels ^ (rng.random(labels.shape) < label_noise)
     return shown, flipped
 

@@ -1,4 +1,4 @@
-"""Features of pictures and texts, as scikit-learn transformers, and fewer of them.
+"""Features of pictures and texts, and their reduction, as scikit-learn transformers.
 
 >>> import numpy as np
 >>> from likeminds.features import GIST, ColourHistogram

@@ -43,7 +43,7 @@ class Network:
             )
         except Exception as error:  # each kind of damage has an exception class of its own
             raise ValueError(f"{self.path} cannot be opened as an ONNX network: {error}") from error
-        self.inputs = {given.name: given for given in self._session.get_inputs()}
+        self.inputs = {tensor.name: tensor for tensor in self._session.get_inputs()}
         self.output = self._choose(output)
 
     def run(self, values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -65,7 +65,7 @@ class Network:
         return _TYPES[kind]
 
     def _choose(self, output: str | None) -> str:
-        names = [given.name for given in self._session.get_outputs()]
+        names = [tensor.name for tensor in self._session.get_outputs()]
         if output is None and len(names) > 1:
             raise ValueError(
                 f"{self.path} has several outputs: {listing(names)}. Pass output= to choose one."
@@ -94,12 +94,12 @@ def digest_of_model(path: str | os.PathLike[str]) -> str:
     return digest(*parts).hex()
 
 
-def refuse_broken_rows(rows: NDArray[Any], path: Path, things: Sequence[Any]) -> None:
-    """Name the things for which a network returned NaN or infinity."""
+def refuse_broken_rows(rows: NDArray[Any], path: Path, inputs: Sequence[Any]) -> None:
+    """Name the inputs for which a network returned NaN or infinity."""
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if bad.size:
         named = [
-            str(thing)[:60] if isinstance(thing, str | Path) else "an array" for thing in things
+            str(thing)[:60] if isinstance(thing, str | Path) else "an array" for thing in inputs
         ]
         raise ValueError(
             f"{path} returned NaN or infinity for {listing([named[place] for place in bad])}."
@@ -124,7 +124,7 @@ class WordPiece:
         missing = [word for word in _SPECIAL if word not in self.numbers]
         if missing:
             raise ValueError(
-                f"{path} is no vocabulary of word pieces: it lacks {', '.join(missing)}."
+                f"{path} is not a vocabulary of word pieces: it lacks {', '.join(missing)}."
             )
         self.lower = lower
         self.pad = self.numbers["[PAD]"]
@@ -155,11 +155,11 @@ def _words(text: str, *, lower: bool) -> Iterator[str]:
     if lower:
         decomposed = unicodedata.normalize("NFD", text.lower())
         text = "".join(sign for sign in decomposed if unicodedata.category(sign) != "Mn")
-    spaced = "".join(f" {sign} " if _stands_alone(sign) else _clean(sign) for sign in text)
+    spaced = "".join(f" {sign} " if _is_own_word(sign) else _clean(sign) for sign in text)
     yield from spaced.split()
 
 
-def _stands_alone(sign: str) -> bool:
+def _is_own_word(sign: str) -> bool:
     """Return whether a character is a word by itself: punctuation, and Chinese characters."""
     is_ascii_symbol = sign.isascii() and sign.isprintable() and not (sign.isalnum() or sign == " ")
     is_ideograph = "CJK" in unicodedata.name(sign, "") and unicodedata.category(sign) == "Lo"

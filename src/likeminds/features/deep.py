@@ -36,7 +36,7 @@ class DeepFeatures(ImageExtractor):
     output : str, optional
         The name of the output; needed if the file has more than one.
     n_values : int, optional
-        How many values there must be, so that a wrong file is refused.
+        The expected number of values; another number raises ValueError.
     n_threads : int, optional
         How many threads the network may use.
     batch_size, cache, progress
@@ -117,7 +117,7 @@ def inception_v3(model: str | os.PathLike[str], **options: Any) -> DeepFeatures:
 
 
 class _Layout:
-    """How a network wants its pictures: channels first or last, and how many at once."""
+    """The input of a network: channels first or last, and the size of a batch."""
 
     def __init__(self, network: Network, size: int) -> None:
         if len(network.inputs) != 1:
@@ -125,17 +125,17 @@ class _Layout:
                 f"{network.path} has inputs {', '.join(network.inputs)}, but a network of "
                 "pictures has one."
             )
-        ((self.name, given),) = network.inputs.items()
-        shape = list(given.shape)
+        ((self.name, tensor),) = network.inputs.items()
+        shape = list(tensor.shape)
         if len(shape) != 4 or 3 not in {shape[1], shape[3]}:
             raise ValueError(
                 f"The input {self.name} of {network.path} has shape {shape}; pictures are "
                 "(n, 3, height, width) or (n, height, width, 3)."
             )
         self.channels_first = shape[1] == 3
-        sides = shape[2:4] if self.channels_first else shape[1:3]
-        if any(isinstance(side, int) and side != size for side in sides):
-            raise ValueError(f"{network.path} takes pictures of {sides}: pass size={sides[0]}.")
+        lengths = shape[2:4] if self.channels_first else shape[1:3]
+        if any(isinstance(side, int) and side != size for side in lengths):
+            raise ValueError(f"{network.path} takes pictures of {lengths}: pass size={lengths[0]}.")
         self.batch = shape[0] if isinstance(shape[0], int) else None
 
     def run(self, network: Network, pictures: NDArray[np.float32]) -> Rows:

@@ -1,4 +1,4 @@
-"""What all extractors of features share: batches, progress, and a cache on disk."""
+"""The base class of extractors of features: batches, progress, and a cache on disk."""
 
 import os
 from abc import abstractmethod
@@ -23,17 +23,17 @@ from likeminds.features.images import as_images, scaled_down_to
 
 Names = NDArray[np.object_]
 
-# Parameters that change how the work is done, but not what comes out.
+# Parameters that do not change the features.
 _HOW = {"batch_size", "cache", "progress", "n_threads"}
 
 
 # Parameters are the fields of a dataclass, which its constructor stores as they are.
 @dataclass(eq=False, repr=False, kw_only=True)
 class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turns things (pictures, texts) into rows of features, each by itself.
+    """Base class of transformers of pictures or texts, each by itself.
 
-    Nothing is learnt, so `transform` works without `fit`, and a row does not depend on what
-    else is in the batch. Subclasses say how (`_extractor`) and name the columns (`_names`).
+    Nothing is learnt, so `transform` works without `fit`. Subclasses define `_extractor` and the
+    names of the columns (`_names`).
     """
 
     batch_size: int = 32
@@ -41,24 +41,24 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     progress: bool = False
 
     def fit(self, X: Iterable[Any], y: ArrayLike | None = None) -> Self:  # noqa: ARG002 - scikit-learn
-        """Check the parameters and what is to be transformed; there is nothing to learn."""
-        self._as_things(X)
+        """Check the parameters and the inputs; nothing is learnt."""
+        self._as_inputs(X)
         self._check()
         return self
 
     def transform(self, X: Iterable[Any]) -> Rows:
-        """Return one row of features for each thing, in single precision.
+        """Return one row of features for each input, in single precision.
 
-        With a ``cache``, things that were transformed before with the same parameters are
+        With a ``cache``, inputs that were transformed before with the same parameters are
         read from there, whatever their names, and an interrupt loses nothing that is done.
         """
-        things = self._as_things(X)
+        inputs = self._as_inputs(X)
         self._check()
         if self.cache is None:
-            return np.vstack([rows for _, rows in self._batches(things)])
-        keys = self._digests(things)
+            return np.vstack([rows for _, rows in self._batches(inputs)])
+        keys = self._digests(inputs)
         with FeatureCache(Path(self.cache), self._recipe()) as cache:
-            missing = {k: t for k, t in zip(keys, things, strict=True) if k not in cache}
+            missing = {k: t for k, t in zip(keys, inputs, strict=True) if k not in cache}
             new = list(missing)
             for part, rows in self._batches(list(missing.values())):
                 cache.add(new[part], rows)
@@ -75,16 +75,16 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     @abstractmethod
-    def _as_things(self, X: Iterable[Any]) -> list[Any]:
-        """Return what was given as a list, or say what is wrong with it."""
+    def _as_inputs(self, X: Iterable[Any]) -> list[Any]:
+        """Return the inputs as a list; raise if one is not valid."""
 
     @abstractmethod
     def _extractor(self) -> Callable[[Sequence[Any]], Rows]:
-        """Return a function from one batch of things to their rows."""
+        """Return a function from one batch of inputs to their rows."""
 
     @abstractmethod
-    def _digests(self, things: list[Any]) -> list[bytes]:
-        """Return the digest of the content of each thing."""
+    def _digests(self, inputs: list[Any]) -> list[bytes]:
+        """Return the digest of the content of each input."""
 
     @abstractmethod
     def _names(self) -> list[str]:
@@ -94,29 +94,29 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         positive_integer(self.batch_size, "batch_size")
 
     def _recipe(self) -> dict[str, Any]:
-        kept = {k: v for k, v in self.get_params(deep=False).items() if k not in _HOW}
-        return {"features": type(self).__name__, **kept}
+        parameters = {k: v for k, v in self.get_params(deep=False).items() if k not in _HOW}
+        return {"features": type(self).__name__, **parameters}
 
-    def _batches(self, things: list[Any]) -> Iterator[tuple[slice, Rows]]:
-        if not things:
+    def _batches(self, inputs: list[Any]) -> Iterator[tuple[slice, Rows]]:
+        if not inputs:
             return
         extract = self._extractor()
         with progress_bar(self.progress) as bar:
-            task = bar.add_task(type(self).__name__, total=len(things))
-            for start in range(0, len(things), self.batch_size):
+            task = bar.add_task(type(self).__name__, total=len(inputs))
+            for start in range(0, len(inputs), self.batch_size):
                 part = slice(start, start + self.batch_size)
-                yield part, extract(things[part])
-                bar.update(task, advance=len(things[part]))
+                yield part, extract(inputs[part])
+                bar.update(task, advance=len(inputs[part]))
 
 
 class ImageExtractor(Extractor):
     """An extractor of features of pictures: paths of files, arrays, or some of both."""
 
-    def _as_things(self, X: Iterable[Any]) -> list[Any]:
+    def _as_inputs(self, X: Iterable[Any]) -> list[Any]:
         return as_images(X)
 
-    def _digests(self, things: list[Any]) -> list[bytes]:
-        return list(map(digest_of_image, things))
+    def _digests(self, inputs: list[Any]) -> list[bytes]:
+        return list(map(digest_of_image, inputs))
 
 
 def digest_of_image(image: Path | NDArray[Any]) -> bytes:
@@ -127,12 +127,12 @@ def digest_of_image(image: Path | NDArray[Any]) -> bytes:
 
 
 def positive_integer(value: object, name: str) -> None:
-    """Refuse what is no whole number from 1 on."""
+    """Raise ValueError unless a value is a whole number from 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f"{name} must be a whole number from 1 on, but is {value!r}.")
 
 
 def one_of(value: object, name: str, choices: Sequence[str]) -> None:
-    """Refuse what is not among the choices, and name them."""
+    """Raise ValueError unless a value is one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, but is {value!r}.")

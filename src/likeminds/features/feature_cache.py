@@ -45,11 +45,11 @@ def digest_of_array(array: NDArray[Any]) -> bytes:
 
 
 class FeatureCache:
-    """Rows of features by the digest of what they describe.
+    """Rows of features by the digest of their inputs.
 
     The file's name has a digest of the recipe (which features, with which parameters), so
-    that other parameters never meet old rows. It holds arrays only, no code, and is written
-    whole or not at all: when the ``with`` block ends, however it ends, and once a minute.
+    other parameters use another file. It holds arrays only, no code, and is written atomically:
+    when the ``with`` block ends, however it ends, and once a minute.
     """
 
     def __init__(self, folder: str | Path, recipe: Mapping[str, Any]) -> None:

@@ -111,7 +111,7 @@ def gabor_bank(side: int, orientations: tuple[int, ...]) -> NDArray[np.float32]:
 
     A filter of scale s (from 0) and orientation o out of n is, at frequency f (in cycles
     per pixel) and angle a, exp(-3.5 (f/f_s - 1)^2 - 2 pi (n/8)^2 (a + pi o/n)^2), with
-    f_s = 0.3/1.85^s and the angle in (-pi, pi]: one-sided, so that the size of the response
+    f_s = 0.3/1.85^s and the angle in (-pi, pi]: one-sided, so the size of the response
     is an envelope.
     """
     frequency = np.fft.fftfreq(side)
@@ -131,8 +131,8 @@ def gabor_bank(side: int, orientations: tuple[int, ...]) -> NDArray[np.float32]:
 def prefilter(images: Sequence[Rows]) -> Rows:
     """Return grey pictures of equal size (0 to 255) with their local contrast made uniform.
 
-    Of the logarithm the low frequencies are taken away, and what is left is divided by its
-    local standard deviation, plus 0.2.
+    Subtracts low frequencies from the logarithm, and divides the rest by its local standard
+    deviation plus 0.2.
     """
     stack = np.log1p(np.stack(images))
     side = stack.shape[1]
@@ -142,8 +142,8 @@ def prefilter(images: Sequence[Rows]) -> Rows:
     low = _low_pass(padded.shape[1])
     details = padded - _apply_filter(padded, low)
     spread = np.sqrt(np.abs(_apply_filter(details**2, low)))
-    even = (details / (_CONTRAST_FLOOR + spread)).astype(np.float32, copy=False)
-    return even[:, pad : pad + side, pad : pad + side]
+    uniform = (details / (_CONTRAST_FLOOR + spread)).astype(np.float32, copy=False)
+    return uniform[:, pad : pad + side, pad : pad + side]
 
 
 @lru_cache(maxsize=4)

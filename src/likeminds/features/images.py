@@ -25,7 +25,7 @@ Image: TypeAlias = str | os.PathLike[str] | ArrayLike
 Pictures: TypeAlias = Mapping[Hashable, Image] | Sequence[Image]
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
-# What these endings stand for. Pillow knows more, among them formats that start other programs.
+# The formats of these suffixes. Some that Pillow knows besides start other programs.
 _FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")
 # Pictures with more pixels than this are scaled down as they are read, ...
 MOST_PIXELS = 2048 * 2048
@@ -77,7 +77,7 @@ def _as_image(image: Image, position: int) -> Any:
         path = Path(image)
         if not path.is_file():
             raise FileNotFoundError(f"There is no picture {path}. Check the name and the folder.")
-        with _open(path):  # what is no picture is found before the work, not in the middle of it
+        with _open(path):  # raises for a file that is not a picture, before the work starts
             return path
     array = np.asarray(image)
     where = f"Picture {position} (counted from 0)"
@@ -102,8 +102,8 @@ def _as_image(image: Image, position: int) -> Any:
 def read_image(image: Image, size: int | None = None, crop: float = 1.0) -> Picture:
     """Return one picture as bytes of shape (height, width, 3), in RGB and upright.
 
-    What is transparent becomes white, and grey becomes equal parts of red, green and blue. A
-    picture of more than 2048 x 2048 pixels is scaled down to at most as many as it is read.
+    Transparent pixels become white, and grey becomes equal parts of red, green and blue. Pictures
+    of more than 2048 x 2048 pixels are scaled down to at most as many.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def scaled_down_to(image: Path | NDArray[Any]) -> int | None:
 
 
 def block_means(pixels: Picture, down: int, across: int) -> Picture:
-    """Return the means of whole blocks of pixels; what is left at the border is cut off."""
+    """Return the means of whole blocks of pixels; incomplete blocks are cut off."""
     height, width = pixels.shape[0] // down, pixels.shape[1] // across
     cut = pixels[: height * down, : width * across].reshape(height, down, -1)
     columns = cut.sum(axis=1, dtype=np.uint32).reshape(height, width, across, 3)
@@ -283,7 +283,7 @@ def picture_of(images: Pictures | None, item: Hashable, row: int) -> Image | Non
 def thumbnail(image: Image, size: int = 96) -> Picture:
     """Return a picture shrunk to at most ``size`` pixels, its shape kept.
 
-    Shrinking is the mean of whole blocks of pixels, so that arrays need no library for it.
+    Shrinking is the mean of whole blocks of pixels, so arrays need no library for it.
     """
     pixels: Picture = read_image(image)
     step = -(-max(pixels.shape[:2]) // size)

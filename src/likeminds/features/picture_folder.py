@@ -1,11 +1,10 @@
-"""Features of the pictures in a folder, as a model knows them: shapes and colours, reduced.
+"""Features of the pictures in a folder: GIST and colours, reduced to principal components.
 
-A model that was fitted to pictures keeps the principal components of their features, so that it
-can rank other pictures later: ``model.pictures_``.
+A model that was fitted to pictures stores the components in ``pictures_``, to rank new pictures.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,22 +37,21 @@ class Reduction(NamedTuple):
         return cls(found.mean_, found.components_)
 
     @classmethod
-    def of_model(cls, model: Any) -> "Reduction":
-        """Return the reduction that a model was fitted with."""
-        known = model.pictures_
-        if known is None:
+    def from_attribute(cls, stored: Mapping[str, FloatArray] | None) -> "Reduction":
+        """Return the reduction in the fitted attribute ``pictures_`` of a model."""
+        if stored is None:
             raise ValueError(
-                "This model was not taught with pictures, so it cannot be shown any: give it "
-                "features= of the items."
+                "This model was not fitted to pictures, so it cannot score any: pass features= of "
+                "the items."
             )
-        return cls(known["mean"], known["components"])
+        return cls(stored["mean"], stored["components"])
 
-    def as_known(self) -> dict[str, Any]:
-        """Return the reduction as a model keeps it, in its ``pictures_``."""
+    def as_attribute(self) -> dict[str, Any]:
+        """Return the reduction as the fitted attribute ``pictures_`` of a model."""
         return {"features": _KIND, "mean": self.mean, "components": self.components}
 
     def names(self) -> list[str]:
-        """Return what the components are called."""
+        """Return the names of the components."""
         return component_names(len(self.components))
 
     def __call__(self, features: FloatArray) -> FloatArray:
@@ -62,26 +60,26 @@ class Reduction(NamedTuple):
 
 
 def picture_features(
-    folder: str | os.PathLike[str], wanted: Sequence[str] | None = None, *, progress: bool = False
+    folder: str | os.PathLike[str], names: Sequence[str] | None = None, *, progress: bool = False
 ) -> ItemFeatures:
-    """Compute the features of the pictures in a folder, or read them where that was done before."""
+    """Compute the features of the pictures in a folder, or read them from the cache."""
     root = Path(folder)
     cache = root / CACHE if os.access(root, os.W_OK) else None
     options = {"cache": cache, "progress": progress}
-    return compute_features(root, wanted, gist_and_colour(options))
+    return compute_features(root, names, gist_and_colour(options))
 
 
 def gist_and_colour(options: dict[str, Any]) -> list[ImageExtractor]:
-    """Return what computes shapes and colours, as the paper does for Shoes."""
+    """Return the extractors that the paper uses for Shoes."""
     return [GIST(**options), ColourHistogram("lab", bins=10, **options)]
 
 
 def compute_features(
-    folder: Path, wanted: Sequence[str] | None, extractors: list[ImageExtractor]
+    folder: Path, names: Sequence[str] | None, extractors: list[ImageExtractor]
 ) -> ItemFeatures:
-    """Compute the features of the wanted pictures of a folder (None: of all)."""
+    """Compute the features of pictures of a folder, by default of all."""
     paths = {path.relative_to(folder).as_posix(): path for path in list_images(folder)}
-    names = list(paths) if wanted is None else find_names(wanted, list(paths), folder)
+    names = list(paths) if names is None else find_names(names, list(paths), folder)
     images = [paths[name] for name in names]
     features = np.hstack([extractor.transform(images) for extractor in extractors])
     columns = [name for extractor in extractors for name in extractor.get_feature_names_out()]

@@ -1,4 +1,4 @@
-"""Fewer features: the principal components that carry a given share of the variance."""
+"""Reduction of features to the principal components with a share of the variance."""
 
 from typing import Any, Self
 
@@ -101,7 +101,7 @@ class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def component_names(n: int) -> list[str]:
-    """Return what so many components are called."""
+    """Return the names of so many components."""
     return [f"component_{position}" for position in range(1, n + 1)]
 
 
@@ -113,11 +113,11 @@ def _components(centred: FloatArray, share: float) -> tuple[FloatArray, FloatArr
     ratio = variances[::-1].clip(0) / variances.clip(0).sum()
     # Directions without variance have that of rounding errors.
     n_real = int((ratio > len(ratio) * np.finfo(np.float64).eps).sum())
-    kept = min(int(np.searchsorted(np.cumsum(ratio), share * (1 - 1e-12))) + 1, n_real)
-    directions: FloatArray = vectors[:, ::-1][:, :kept]
+    n_kept = min(int(np.searchsorted(np.cumsum(ratio), share * (1 - 1e-12))) + 1, n_real)
+    directions: FloatArray = vectors[:, ::-1][:, :n_kept]
     if few_rows:
         directions = linalg.qr(centred.T @ directions, mode="economic")[0]
     # The same signs whatever the solver: the largest entry is positive.
     strongest = np.abs(directions).argmax(axis=0)
-    directions = directions * np.sign(directions[strongest, np.arange(kept)])
-    return directions.T, ratio[:kept]
+    directions = directions * np.sign(directions[strongest, np.arange(n_kept)])
+    return directions.T, ratio[:n_kept]

@@ -27,32 +27,31 @@ from likeminds.features._onnx import (
 from likeminds.features.extractor import Extractor, Names, one_of, positive_integer
 from likeminds.features.feature_cache import Rows, digest
 
-# How many letters pieces of words have; those of a single text tell nothing where there are many.
+# The lengths of pieces of words; with many texts, pieces of a single text are left out.
 _PIECES, _MANY_TEXTS = (2, 5), 100
 # Components are called by so many words, none of which is in more than this share of the texts.
 _WORDS_IN_A_NAME, _COMMON = 3, 0.1
 # Among many texts, such a word has at least this share of the strongest word's weight.
 _STRONG = 0.5
-# Longer runs of letters are keys held down, or addresses.
+# Longer words are keys held down, or addresses.
 _LONGEST = 40
 # So many texts at most are decomposed exactly, by the eigenvectors of their inner products.
 _EXACTLY = 3000
 # Directions with less than this share of the largest square are rounding.
 _ROUNDING = 1e-10
-# What is left of "don't", "we'll" and their like, and words that fit any subject: none of them
-# tells what a text is about.
+# Fragments such as those of "don't" and "we'll", and words that fit any subject.
 _SMALL_WORDS = ENGLISH_STOP_WORDS | {
     *("ain", "aren", "couldn", "didn", "doesn", "don", "hadn", "hasn", "haven", "isn", "ll"),
     *("shouldn", "ve", "wasn", "weren", "wouldn", "does", "did", "doing", "got", "getting"),
     *("know", "think", "thought", "want", "wanted", "say", "said", "saying", "make", "makes"),
-    *("really", "actually", "just", "like", "thing", "things", "way", "lot", "kind", "sure"),
+    *("really", "actually", "just", "like", "thing", "inputs", "way", "lot", "kind", "sure"),
     *("good", "right", "going", "gonna", "need", "look", "come", "feel", "try", "let", "yes"),
     *("understand", "people", "time", "point", "maybe", "probably", "pretty", "literally"),
 }
 
 
 def as_texts(texts: Iterable[str]) -> list[str]:
-    """Return texts as a list, or say which are none."""
+    """Return texts as a list; raise TypeError for values that are not texts."""
     if isinstance(texts, str):
         raise TypeError("Pass a list of texts, not one text: [text].")
     listed = list(texts)
@@ -193,11 +192,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(named, dtype=object)
 
     def _is_topic_word(self) -> NDArray[np.bool_]:
-        """Say which words tell what a text is about, and can be read in a name.
+        """Return which words may name a component: neither small words nor those of many texts.
 
-        Small words and those of many texts do not, nor, among many texts, those of a single one.
-
-        Components may well be made of such words, but would all be called the same.
+        Of many texts, words of a single one may not either.
         """
         words, idf = self.vectorizer_.get_feature_names_out(), self.vectorizer_.idf_
         # With n texts, a word in m of them has the weight 1 + log((1 + n) / (1 + m)).
@@ -259,11 +256,11 @@ class SentenceEmbeddings(Extractor):
     output: str | None = None
     n_threads: int | None = None
 
-    def _as_things(self, X: Iterable[str]) -> list[Any]:
+    def _as_inputs(self, X: Iterable[str]) -> list[Any]:
         return as_texts(X)
 
-    def _digests(self, things: list[Any]) -> list[bytes]:
-        return [digest(text.encode()) for text in things]
+    def _digests(self, inputs: list[Any]) -> list[bytes]:
+        return [digest(text.encode()) for text in inputs]
 
     def _check(self) -> None:
         super()._check()
@@ -285,7 +282,7 @@ class SentenceEmbeddings(Extractor):
         if "input_ids" not in network.inputs:
             raise ValueError(
                 f"{network.path} has inputs {listing(list(network.inputs))}, but not input_ids: "
-                "it is no network for texts that this can use."
+                "it is not a network for texts of a supported kind."
             )
         tokens = WordPiece(self.vocabulary, lower=self.lower)
 
@@ -299,21 +296,21 @@ class SentenceEmbeddings(Extractor):
     def _embed(self, network: Network, tokens: WordPiece, texts: Sequence[str]) -> Rows:
         encoded = [tokens.encode(text, self.max_length) for text in texts]
         lengths = np.array([len(numbers) for numbers in encoded])
-        there = np.arange(lengths.max()) < lengths[:, np.newaxis]
-        ids = np.full(there.shape, tokens.pad, dtype=np.int64)
-        ids[there] = np.concatenate(encoded)
+        is_token = np.arange(lengths.max()) < lengths[:, np.newaxis]
+        ids = np.full(is_token.shape, tokens.pad, dtype=np.int64)
+        ids[is_token] = np.concatenate(encoded)
         possible = {
             "input_ids": ids,
-            "attention_mask": there.astype(np.int64),
+            "attention_mask": is_token.astype(np.int64),
             "token_type_ids": np.zeros_like(ids),
         }
-        known = {name: array for name, array in possible.items() if name in network.inputs}
-        values = network.run(known).astype(np.float32, copy=False)
+        feed = {name: array for name, array in possible.items() if name in network.inputs}
+        values = network.run(feed).astype(np.float32, copy=False)
         if values.ndim == 3 and self.pooling == "first":
             return values[:, 0]
         if values.ndim == 3:
             # Padding may hold anything, so it is left out of the sum, not multiplied by 0.
-            sums = np.where(there[:, :, np.newaxis], values, 0).sum(axis=1)
+            sums = np.where(is_token[:, :, np.newaxis], values, 0).sum(axis=1)
             means: Rows = (sums / lengths[:, np.newaxis]).astype(np.float32)
             return means
         if values.ndim != 2 or len(values) != len(texts):
@@ -338,6 +335,6 @@ def _singular_vectors(
         return np.asarray(svd.components_)
     n = counts.shape[0]
     squares, left = eigh((counts @ counts.T).toarray(), subset_by_index=[n - n_components, n - 1])
-    there = squares[::-1] > _ROUNDING * squares[-1]
-    lengths = np.sqrt(squares[::-1][there])
-    return np.asarray((counts.T @ (left[:, ::-1][:, there] / lengths)).T)
+    real = squares[::-1] > _ROUNDING * squares[-1]
+    lengths = np.sqrt(squares[::-1][real])
+    return np.asarray((counts.T @ (left[:, ::-1][:, real] / lengths)).T)
