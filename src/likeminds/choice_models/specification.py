@@ -11,7 +11,7 @@ from likeminds._util.checks import did_you_mean, listing
 from likeminds.choice_models.importance_sampling import SimulationProblem
 from likeminds.data.alternatives import null_space
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.extensions.sign_constraints import LogNormalPrior, matched
+from likeminds.mixed_model.extensions.sign_constraints import LogNormalPrior, moment_matched
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood, Likelihood, LogisticLikelihood
 from likeminds.mixed_model.responses import Responses, task_of
@@ -125,8 +125,8 @@ class Specification:
             return prior
         return replace(
             prior,
-            prior=matched(prior.prior, logs),
-            inflated=matched(prior.inflated, logs),
+            prior=moment_matched(prior.prior, logs),
+            inflated=moment_matched(prior.inflated, logs),
             log_normal=LogNormalPrior(logs, prior.prior, prior.inflated),
         )
 

@@ -14,11 +14,11 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact
 from likeminds.mixed_model.extensions.sign_constraints import (
     LogNormalPrior,
+    bound_modes,
     curvature_of_logs,
     find_mode_of_logs,
-    keep_signs,
-    known_from,
     moments_of_weights,
+    variance_reductions,
     weights_of_logs,
 )
 from likeminds.mixed_model.fitted_prior import FittedPrior
@@ -142,7 +142,7 @@ def find_user_posteriors(
     users = mode.task.users
     found = prior.means(users) + mode.system.z(mode.state) @ prior.root.T
     if finder.signs is not None:
-        found = keep_signs(found, mode.task, prior, finder.terms.likelihood, finder.signs)
+        found = bound_modes(found, mode.task, prior, finder.terms.likelihood, finder.signs)
     # With twice as many rows as are kept, subspace iteration is faster than eigenvectors.
     few = finder.rank * 2 <= mode.task.rows.shape[1] < len(prior.mean)
     if finder.quick and few and finder.rank > 0 and mode.task.precision is None:
@@ -165,13 +165,13 @@ def _settle_logs(
     mode = find_mode_of_logs(task, logs.prior, likelihood, logs.signs)
     found, derivatives = mode.logs, mode.derivatives
     if finder.signs is not None:
-        found = keep_signs(found, task, logs.prior, likelihood, finder.signs, logs=logs.signs)
+        found = bound_modes(found, task, logs.prior, likelihood, finder.signs, logs=logs.signs)
         derivatives = likelihood.at(times(task.rows, weights_of_logs(found, logs.signs)), task)
     root = logs.inflated.root
     precision = curvature_of_logs(task, found, derivatives, root, logs.signs)
     covariance = root @ np.linalg.inv(precision) @ root.T
     points, covariance = moments_of_weights(found, covariance, logs.signs)
-    inner = known_from(covariance, finder.predictive, finder.rank)
+    inner = variance_reductions(covariance, finder.predictive, finder.rank)
     return task.users, points, inner.astype(np.float32)
 
 

@@ -12,7 +12,7 @@ from likeminds.mixed_model.extensions.covariate_effects import (
     CovariateQuadratic,
     Regressors,
     Slopes,
-    ask,
+    covariate_derivatives,
 )
 from likeminds.mixed_model.losses import PRIOR_LOSSES
 from likeminds.schools import Explanation
@@ -98,9 +98,9 @@ def test_the_slope_is_that_of_the_objective(loss):
 
     def value(values):
         at = Slopes(values, slopes.ridges)
-        return ask(tasks, model, WarmStarts(), regressors, at).objective
+        return covariate_derivatives(tasks, model, WarmStarts(), regressors, at).objective
 
-    found = ask(tasks, model, WarmStarts(), regressors, slopes)
+    found = covariate_derivatives(tasks, model, WarmStarts(), regressors, slopes)
     for row, column in [(0, 0), (1, 2), (3, 1)]:
         step = np.zeros_like(slopes.values)
         step[row, column] = 1e-4
@@ -110,10 +110,10 @@ def test_the_slope_is_that_of_the_objective(loss):
 
 def test_the_quadratic_is_minimised_and_its_ridges_are_those_of_the_evidence():
     tasks, model, regressors, slopes = small_problem("auc")
-    said = ask(tasks, model, WarmStarts(), regressors, slopes)
+    said = covariate_derivatives(tasks, model, WarmStarts(), regressors, slopes)
     quadratic = CovariateQuadratic(said, slopes, regressors)
     size, k = slopes.values.shape
-    hessian = np.kron(said.known, regressors.z.T @ regressors.z)
+    hessian = np.kron(said.information, regressors.z.T @ regressors.z)
     target = said.slope.ravel() + hessian @ slopes.values.ravel()
 
     def naive(ridges):
@@ -132,9 +132,9 @@ def test_the_quadratic_is_minimised_and_its_ridges_are_those_of_the_evidence():
     mean = np.einsum("iaja->ij", blurred.reshape(size, 8, size, 8)) / 8
     np.testing.assert_allclose(quadratic.posterior_covariance(slopes.ridges), mean)
 
-    settled = quadratic.settled(slopes.ridges)
-    lowest = minimize(lambda logs: naive(np.exp(logs))[1], np.log(settled.ridges), tol=1e-8)
-    np.testing.assert_allclose(settled.ridges, np.exp(lowest.x), rtol=0.05)
+    found = quadratic.maximise_evidence(slopes.ridges)
+    lowest = minimize(lambda logs: naive(np.exp(logs))[1], np.log(found.ridges), tol=1e-8)
+    np.testing.assert_allclose(found.ridges, np.exp(lowest.x), rtol=0.05)
 
 
 def test_strangers_start_better_than_the_consensus(crowd, fitted):
@@ -273,7 +273,9 @@ def test_covariates_move_thresholds_if_features_describe_items_only(tmp_path):
     effects, without = ranker.prior_.covariate_effects, bare.prior_.covariate_effects
     np.testing.assert_array_equal(effects.slopes[:-1], 0.0)
     np.testing.assert_allclose(effects.slopes[-1:], without.slopes, rtol=1e-6)
-    np.testing.assert_allclose(effects.unsure[-1:, -1:], without.unsure, rtol=1e-6)
+    np.testing.assert_allclose(
+        effects.posterior_covariance[-1:, -1:], without.posterior_covariance, rtol=1e-6
+    )
     assert effects.covariance.shape == ranker.prior_.predictive.covariance.shape
     assert ranker.explained_by_users_ == {"age": 0.0}
     # New items are ranked by their features, and new users start from their covariates.

@@ -10,10 +10,10 @@ from learned_model import GaussianPrior
 from likeminds import HierarchicalRanker
 from likeminds.mixed_model.extensions.sign_constraints import (
     find_mode_of_logs,
-    known_from,
     logs_of_moments,
-    matched,
+    moment_matched,
     moments_of_weights,
+    variance_reductions,
     weights_of_logs,
 )
 from likeminds.mixed_model.losses import PRIOR_LOSSES
@@ -48,7 +48,7 @@ def test_moments_are_undone(mean, root, signs):
 
 
 def test_a_matched_prior_has_these_moments():
-    prior = matched(GaussianPrior.of_covariance(MEAN, ROOT @ ROOT.T), SIGNS)
+    prior = moment_matched(GaussianPrior.of_covariance(MEAN, ROOT @ ROOT.T), SIGNS)
     mean, covariance = moments_of_weights(MEAN, ROOT @ ROOT.T, SIGNS)
     np.testing.assert_allclose(prior.mean, mean)
     np.testing.assert_allclose(prior.covariance, covariance, rtol=1e-8, atol=1e-10)
@@ -58,9 +58,9 @@ def test_what_is_known_leaves_the_covariance():
     prior = GaussianPrior.of_covariance(MEAN, ROOT @ ROOT.T)
     less = 0.5 * prior.covariance
     less[0, 0] *= 0.7
-    known = known_from(less[None], prior, 4)[0]
+    known = variance_reductions(less[None], prior, 4)[0]
     np.testing.assert_allclose(prior.covariance - known.T @ known, less, atol=1e-10)
-    wide = known_from(2.0 * prior.covariance[None], prior, 4)[0]
+    wide = variance_reductions(2.0 * prior.covariance[None], prior, 4)[0]
     np.testing.assert_allclose(wide, 0.0, atol=1e-7)
 
 

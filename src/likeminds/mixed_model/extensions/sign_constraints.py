@@ -1,12 +1,12 @@
-"""Weights of known sign: truncated normal or log-normal.
+"""Weights of known sign: censored normal or log-normal.
 
-Truncated: the prior is a normal distribution of u, and a user's weight is u where its sign is
-right, else zero. The posterior mode is that of the normal prior within the bounds, since beyond
-them labels say nothing and the prior falls.
+Censored: the prior is a normal distribution of u, and a user's weight is u if its sign is right,
+else zero. The posterior mode is that of the normal prior within the bounds, since the likelihood is
+constant beyond them and the prior falls.
 
 Log-normal: a weight with sign s is s exp(l), with l normally distributed, jointly with all other
-weights. Everything else in the package treats weights as normal around their means, so prior and
-posteriors get the moments of s exp(l), where l has Laplace's approximation around its mode.
+weights. The rest of the package treats weights as normal, so prior and posteriors get the moments
+of s exp(l), where l has Laplace's approximation around its mode.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from likeminds.mixed_model.responses import PaddedRows, of_each_user
 optimize: Any = LazyModule("scipy.optimize")
 
 
-def keep_signs(
+def bound_modes(
     points: Float,
     task: PaddedRows,
     prior: GaussianPrior,
@@ -35,16 +35,12 @@ def keep_signs(
     *,
     logs: Float | None = None,
 ) -> Float:
-    """Return a block's modes with weights of the known signs."""
+    """Return a block's modes under the constraint that weights have the known signs."""
     logs = np.zeros_like(signs) if logs is None else logs
-    wrong = np.flatnonzero((points * signs < 0.0).any(axis=1))
-    if not len(wrong):
-        return points
     points, means = points.copy(), prior.means(task.users)
-    for person in wrong:
-        own = of_each_user(task, itemgetter(slice(person, person + 1)))
-        mean = means[person]
-        points[person] = _bounded(points[person], mean, own, prior, (likelihood, signs, logs))
+    for user in np.flatnonzero((points * signs < 0.0).any(axis=1)):
+        own = of_each_user(task, itemgetter(slice(user, user + 1)))
+        points[user] = _bounded(points[user], means[user], own, prior, (likelihood, signs, logs))
     return points
 
 
@@ -64,17 +60,17 @@ def _bounded(
 
     def loss(scaled: Float) -> tuple[float, Float]:
         own = scaled * unit
-        away = own - mean[varies]
+        deviation = own - mean[varies]
         eta = rows @ weights_of_logs(own, logs[varies]) + rest
-        labels = likelihood.at(eta[None], task)
-        value = float(labels.loss[0]) + 0.5 * float(away @ precision @ away)
-        pulled = slopes_of_logs(own, logs[varies]) * (rows.T @ labels.residuals[0])
-        return value, (precision @ away - pulled) * unit
+        derivatives = likelihood.at(eta[None], task)
+        value = float(derivatives.loss[0]) + 0.5 * float(deviation @ precision @ deviation)
+        gradient = slopes_of_logs(own, logs[varies]) * (rows.T @ derivatives.residuals[0])
+        return value, (precision @ deviation - gradient) * unit
 
-    known = signs[varies]
-    # What a weight is at least, in standard deviations: zero, and on the right side of it for sure.
-    bounds = [(1e-9 if s > 0 else None, -1e-9 if s < 0 else None) for s in known]
-    start = np.where(known * point[varies] < 0.0, known * 1e-9, point[varies] / unit)
+    own_signs = signs[varies]
+    # The least size of a weight, in standard deviations: zero, but of the right sign.
+    bounds = [(1e-9 if s > 0 else None, -1e-9 if s < 0 else None) for s in own_signs]
+    start = np.where(own_signs * point[varies] < 0.0, own_signs * 1e-9, point[varies] / unit)
     found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
     bounded = mean.copy()
     bounded[varies] = found.x * unit
@@ -83,7 +79,7 @@ def _bounded(
 
 @dataclass(frozen=True)
 class LogNormalPrior:
-    """What users are drawn from where some weights are log-normal."""
+    """The distribution of users' weights if some are log-normal."""
 
     signs: Float  # (p,): 1 or -1 for coordinates whose weights are log-normal, else 0
     prior: GaussianPrior  # the normal distribution of logarithms and of all other weights
@@ -99,8 +95,8 @@ class LogNormalPrior:
         )
 
 
-def matched(prior: GaussianPrior, signs: Float) -> GaussianPrior:
-    """Return the normal distribution of weights with the moments that weights have."""
+def moment_matched(prior: GaussianPrior, signs: Float) -> GaussianPrior:
+    """Return the normal distribution with the moments of the weights."""
     mean, covariance = moments_of_weights(prior.mean, prior.covariance, signs)
     return GaussianPrior.of_covariance(mean, covariance, prior.beyond)
 
@@ -137,7 +133,7 @@ def moments_of_weights(mean: Float, covariance: Float, signs: Float) -> tuple[Fl
 
 
 def logs_of_moments(mean: Float, covariance: Float, signs: Float) -> tuple[Float, Float]:
-    """Return what `moments_of_weights` was given: it undoes that."""
+    """Return the inverse of `moments_of_weights`."""
     is_log = signs != 0
     factor = np.where(is_log, mean, 1.0)
     inner = covariance / (factor[..., :, None] * factor[..., None, :])
@@ -161,10 +157,10 @@ class LogNormalMode:
 def find_mode_of_logs(
     task: PaddedRows, prior: GaussianPrior, likelihood: Likelihood, signs: Float
 ) -> LogNormalMode:
-    """Find the modes of a block by Newton's method, each user with steps of their own length.
+    """Find the modes of a block by damped Newton steps.
 
     With u = m + R z, z ~ N(0, I), and weights w(u), the loss of labels at X w(u) plus |z|^2 / 2
-    is not convex: directions that curve the wrong way are taken to curve a little.
+    is not convex: negative curvatures are replaced by small positive ones.
     """
     means = prior.means(task.users)
     varies = np.flatnonzero(prior.residual > 0)
@@ -191,33 +187,33 @@ def find_mode_of_logs(
 def curvature_of_logs(
     task: PaddedRows, logs: Float, derivatives: LossDerivatives, root: Float, signs: Float
 ) -> Float:
-    """Return the curvature of minus the log-posterior by z, shape (b, q, q), kept off zero."""
-    steep = slopes_of_logs(logs, signs)
-    scaled = derivatives.curvature.times_root_back((task.rows * steep[:, None]) @ root)
+    """Return the curvature of minus the log-posterior by z, shape (b, q, q), made positive."""
+    slopes = slopes_of_logs(logs, signs)
+    scaled = derivatives.curvature.times_root_back((task.rows * slopes[:, None]) @ root)
     precision = scaled.transpose(0, 2, 1) @ scaled + np.eye(root.shape[1])
-    bent = np.where(signs != 0, steep * times_back(task.rows, derivatives.residuals), 0.0)
-    precision -= root.T @ (bent[:, :, None] * root)
+    second = np.where(signs != 0, slopes * times_back(task.rows, derivatives.residuals), 0.0)
+    precision -= root.T @ (second[:, :, None] * root)
     values, vectors = np.linalg.eigh(precision)
-    # The least curvature, in units of the prior's: where labels make the posterior wider than that.
+    # The least curvature, in units of the prior's.
     if values.min() >= 0.25:
         return np.asarray(precision)
-    lifted = vectors * np.maximum(values, 0.25)[:, None]
-    return np.asarray(lifted @ vectors.transpose(0, 2, 1))
+    floored = vectors * np.maximum(values, 0.25)[:, None]
+    return np.asarray(floored @ vectors.transpose(0, 2, 1))
 
 
 def slopes_of_logs(logs: Float, signs: Float) -> Float:
-    """Return by how much weights move with their logarithms: by themselves; others by one."""
+    """Return the derivatives of weights by their logarithms, and 1 for normal weights."""
     return np.where(signs != 0, weights_of_logs(logs, signs), 1.0)
 
 
-def known_from(covariance: Float, prior: GaussianPrior, most: int) -> Float:
-    """Return matrices K of few rows, (b, m, p), with prior less K'K near some covariances.
+def variance_reductions(covariance: Float, prior: GaussianPrior, rank: int) -> Float:
+    """Return matrices K of few rows, (b, rank, p), with prior less K'K near some covariances.
 
-    What labels make wider than the prior is as wide as the prior.
+    Variances above the prior's are replaced by the prior's.
     """
-    back = prior.inverse_root
-    told = np.eye(len(back)) - back @ covariance @ back.T
-    values, vectors = np.linalg.eigh(0.5 * (told + told.transpose(0, 2, 1)))
-    best = vectors[:, :, ::-1][:, :, :most].transpose(0, 2, 1)
-    size = np.sqrt(np.clip(values[:, ::-1][:, :most], 0.0, 1.0))
-    return np.asarray(size[:, :, None] * best @ prior.root.T)
+    inverse = prior.inverse_root
+    reduction = np.eye(len(inverse)) - inverse @ covariance @ inverse.T
+    values, vectors = np.linalg.eigh(0.5 * (reduction + reduction.transpose(0, 2, 1)))
+    leading = vectors[:, :, ::-1][:, :, :rank].transpose(0, 2, 1)
+    size = np.sqrt(np.clip(values[:, ::-1][:, :rank], 0.0, 1.0))
+    return np.asarray(size[:, :, None] * leading @ prior.root.T)
