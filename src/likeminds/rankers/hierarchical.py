@@ -115,9 +115,9 @@ class HierarchicalRanker(PriorRanker):
     loss_, positive_share_ : str, float
         The loss that was used, and the share of positive labels.
     prior_ : FittedPrior
-        The distribution of users: ``prior`` (theta and Omega), the ``coordinates`` it is in, the
+        The distribution of users: ``prior`` (theta and Omega) in the coordinates of ``design``, the
         ``likelihood`` of labels, ``predictive`` (the prior with its parameters' uncertainty), and
-        ``traits`` (Gamma) if there are covariates of users.
+        ``covariate_effects`` (Gamma) if there are covariates of users.
     information_ : array of shape (n_users, covariance_rank, p)
         The matrices K of `Posterior`: a user's posterior covariance is the prior's less K'K.
     intercept_ : array of shape (n_users,)

@@ -1,4 +1,4 @@
-"""People not seen in training: their posteriors, given their labels."""
+"""Posteriors of new users and new items, given their labels, without a refit."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from copy import copy
@@ -19,7 +19,6 @@ from likeminds.data.identifiers import encode, lookup
 from likeminds.data.label_source import LabelSource
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_posteriors import Answered
-from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import ResponseStyle
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import new_item_posteriors
@@ -47,30 +46,30 @@ _PRINTED, _MOST_PRINTED = 5, 10
 
 
 class Newcomers(Protocol):
-    """The prior of newcomers, and how to find their posteriors without a refit."""
+    """The prior of new users, and their posteriors without a refit."""
 
     @property
     def fitted_prior(self) -> FittedPrior:
-        """The prior of people without labels."""
+        """The prior of users without labels."""
         ...
 
     def fold_in(self, annotations: Annotations) -> tuple[Float, NDArray[np.float32]]:
-        """Return everybody's mode and matrix K; see `Posterior`."""
+        """Return the mode and matrix K of each user; see `Posterior`."""
         ...
 
     def answered(self, annotations: Annotations, posterior: Posterior) -> Answered | None:
-        """Return the residuals of labelled items, where labels have a likelihood."""
+        """Return the residuals of labelled items, if labels have a likelihood."""
         ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NewUsers(Posterior):
-    """Posteriors of new users, who can be asked for rankings: see `newcomer`.
+    """Posteriors of new users, with rankings: see `newcomer`.
 
     Attributes
     ----------
     ranker : Ranker
-        The ranker whose prior they have.
+        The ranker with their prior.
     annotations : Annotations or None
         Their labels; None without any.
 
@@ -102,37 +101,37 @@ class NewUsers(Posterior):
         Parameters
         ----------
         user : id, optional
-            For whom; not needed where there is one new user.
+            The user; not needed if there is only one.
         items : mapping from item to features, or Annotations, optional
-            The items; without them, those the ranker was fitted to, where it has kept them.
+            The items; by default those in training, if the model was saved with them.
         k : int, optional
-            How many of the best to return; all by default.
+            The number of best items to return; all by default.
         labelled : bool
-            Rank labelled items, too: by the mean utility given the label, and with the grade they
-            got as the expected one.
+            Whether to rank labelled items, too: by the mean utility given the label, and with their
+            grade as the expected one.
 
         Returns
         -------
         Ranking
         """
         shown = ItemTableView.of(self.ranker, items)
-        person = self._only_user() if user is None else user
-        has_label = self._labelled_by(person, shown.ids)
+        owner = self._only_user() if user is None else user
+        has_label = self._labelled_by(owner, shown.ids)
         kept = slice(None) if labelled else ~has_label
         ids, features, has_label = shown.ids[kept], shown.features[kept], has_label[kept]
         frames, names = frames_of(self.ranker), shown.names
         if not len(ids):
-            return Ranking(person, ids, np.empty(0), frames, names=names)
-        asked = to_score(person, ids, features)
+            return Ranking(owner, ids, np.empty(0), frames, names=names)
+        asked = to_score(owner, ids, features)
         scores = self.decision_function(asked, asked.users)
         best = best_of(scores, len(ids) if k is None else k)
         expected = None
         if gives_grades(self.ranker):
             expected = self._expected(asked[best], has_label[best])
-        return Ranking(person, ids[best], scores[best], frames, expected, names)
+        return Ranking(owner, ids[best], scores[best], frames, expected, names)
 
     def _expected(self, asked: Annotations, has_label: Bool) -> NDArray[Any]:
-        """Return expected grades; for labelled items, the grades they got."""
+        """Return expected grades; for labelled items, their grades."""
         expected = self.predict_grades(asked, asked.users).typical.copy()
         if self.annotations is not None and has_label.any():
             mine = self.annotations.of_user(asked.users[0])
@@ -191,10 +190,10 @@ class NewUsers(Posterior):
         return self._table()._repr_html_()
 
 
-def to_score(person: Hashable, items: IdArray, features: Any) -> Annotations:
-    """Return items to be scored for one user; their labels mean nothing."""
+def to_score(owner: Hashable, items: IdArray, features: Any) -> Annotations:
+    """Return items as annotations of one user; their labels are placeholders."""
     return Annotations(
-        users=repeated(person, len(items)),
+        users=repeated(owner, len(items)),
         items=items,
         labels=np.zeros(len(items), dtype=np.bool_),
         features=features,
@@ -211,31 +210,30 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     *,
     user_features: Any = None,
 ) -> Posterior:
-    """Return the posteriors of people not seen in training, given their labels, without a refit.
+    """Return the posteriors of new users, given their labels, without a refit (cold start).
 
-    ``newcomer({item: answer})`` takes the answers of one user by the ids or names of items:
-    stars where the ranker learned from stars, yes or no where it learned from those.
+    ``newcomer({item: answer})`` takes the answers of one user by the ids or names of items, on
+    the scale of the training labels.
 
-    Any number of labels will do. Without any, the posterior is the prior: the consensus, with
-    the covariance of the crowd. Labels of one class are informative with the logistic loss;
-    the AUC loss has no pair to learn from, and leaves the consensus.
+    Without labels, the posterior is the prior: the consensus and the covariance of users. Labels
+    of one class are informative with the logistic loss; with the AUC loss they have no pairs, and
+    the posterior is the prior.
 
     Parameters
     ----------
     X, y, users, sample_weight
-        As in `fit`: the labels of one person, or of several with ``users``; or a mapping from
-        item to answer, of one person. Without X (or with no rows), there are no labels. Where the
-        crowd gave grades, newcomers may say yes or no: that counts as a grade in the middle of
-        those above, or below, where grades divide.
-    user_features : Covariates, mapping by person, data frame or path, optional
-        Covariates of these people, as in `Annotations`, where the ranker has learned from such:
-        they start from what goes with theirs instead of the consensus. Without X and ``users``,
-        the people are those of this table.
+        As in `fit`: the labels of one user, or of several with ``users``; or a mapping from
+        item to answer, of one user. Without X (or with no rows), there are no labels. If the
+        training labels are grades, yes and no count as the median grade above and below the
+        threshold.
+    user_features : Covariates, mapping by user, data frame or path, optional
+        Covariates of these users, as in `Annotations`, if the ranker was fitted with covariates:
+        the prior mean depends on them. Without X and ``users``, the users are those of this table.
 
     Returns
     -------
     NewUsers
-        Weights, scores, standard errors, rankings, and which items to ask about next.
+        Weights, scores, standard errors, rankings, and the most informative items to label.
 
     Examples
     --------
@@ -245,15 +243,13 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     >>> new = ranker.newcomer(households.X[:4], households.labels[:4])
     >>> new.next_items(households.X[4:40], n=2).shape
     (2,)
-    >>> stranger = ranker.newcomer()
-    >>> bool(np.allclose(stranger.coef, ranker.consensus_))
+    >>> bool(np.allclose(ranker.newcomer().coef, ranker.consensus_))
     True
     """
     check_is_fitted(self)
     if isinstance(X, LabelSource):
         refuse_extras(y=y, users=users, sample_weight=sample_weight, user_features=user_features)
-        found: Posterior = X.newcomers(self)
-        return found
+        return X.newcomers(self)
     if isinstance(X, Mapping):
         refuse_extras(y=y, sample_weight=sample_weight)
         return newcomer(self, _by_item(self, X, users) if X else None, user_features=user_features)
@@ -261,7 +257,7 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     fitted_prior = newcomers.fitted_prior
     covariates = _covariates(user_features, fitted_prior)
     if X is None or (not isinstance(X, Annotations) and not len(np.asarray(X))):
-        who, points, known = _new_users(users, covariates, fitted_prior)
+        ids, points, information = _new_users(users, covariates, fitted_prior)
         annotations = None
     else:
         if is_graded(self):
@@ -270,28 +266,29 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
         self._best_model._item_ids(annotations, None, annotations.X)
         if covariates is not None:
             annotations = annotations.with_user_features(covariates)
-        who = annotations.user_ids
-        points, known = newcomers.fold_in(annotations)
-    posterior = Posterior.given(fitted_prior, who, points, known, unknown=self._best_model.unknown)
-    ways = response_style(self)
+        ids = annotations.user_ids
+        points, information = newcomers.fold_in(annotations)
+    posterior = Posterior.given(
+        fitted_prior, ids, points, information, unknown=self._best_model.unknown
+    )
+    style = response_style(self)
     answered = None if annotations is None else newcomers.answered(annotations, posterior)
-    if ways is not None:
-        posterior = posterior.with_response_style(ways, annotations)
+    if style is not None:
+        posterior = posterior.with_response_style(style, annotations)
     values = {one.name: getattr(posterior, one.name) for one in fields(Posterior)}
     return NewUsers(**values | {"answered": answered}, ranker=self, annotations=annotations)
 
 
 def new_items(self: "Prior", annotations: Annotations) -> "Prior":
-    """Return a ranker that also knows items it has not seen, from a few labels of each.
+    """Return a ranker with the posteriors of new items, given their labels, without a refit.
 
-    Nothing is refitted: people's weights and the prior of items are held fixed, and the new
-    items get their posterior. It is for items what `newcomer` is for people.
+    Weights of users and the prior of items stay as they are: the cold start of items.
 
     Parameters
     ----------
     annotations : Annotations
-        Labels of items not seen in training, by people who were (of others, only the prior
-        is known). Choice sets may show known items beside new ones.
+        Labels of items not seen in training, by users in training (others have the prior).
+        Choice sets may show known items with new ones.
 
     Returns
     -------
@@ -311,27 +308,27 @@ def new_items(self: "Prior", annotations: Annotations) -> "Prior":
         )
     posterior, users = self._posterior_of(user_positions(self, annotations.users))
     joint_reading(self, annotations)
-    wiser = copy(self)
+    ranker = copy(self)
     found = new_item_posteriors(posterior, annotations, users)
-    wiser.prior_ = replace(self.prior_, items=items.joined(found))
-    return wiser
+    ranker.prior_ = replace(self.prior_, items=items.joined(found))
+    return ranker
 
 
 def _by_item(
     ranker: "Ranker", answers: Mapping[Hashable, Any], users: Iterable[Hashable] | None
 ) -> Annotations:
     """Return the answers of one user about items, by their ids or names."""
-    who = [0] if users is None else list(users)
-    if len(who) != 1:
+    owners = [0] if users is None else list(users)
+    if len(owners) != 1:
         raise ValueError(
-            f"A mapping has the answers of one user, but users has {len(who)}: pass Annotations."
+            f"A mapping has the answers of one user, but users has {len(owners)}: pass Annotations."
         )
     shown = ItemTableView.of(ranker, None)
     places = shown.places_of(list(answers))
     labels = list(answers.values())
     plain = all(isinstance(label, bool | np.bool_) for label in labels)
     return Annotations(
-        users=repeated(who[0], len(labels)),
+        users=repeated(owners[0], len(labels)),
         items=shown.ids[places],
         labels=labels,
         features=shown.features[places],
@@ -342,18 +339,16 @@ def _by_item(
 
 
 def response_style(ranker: "Ranker") -> ResponseStyle | None:
-    """Return how the people of a ranker turn scores into grades, where they gave grades."""
-    grading: CumulativeLogit | None = ranker.grading_
-    if grading is None:
+    """Return the response styles of a ranker's users, if labels are grades."""
+    if ranker.grading_ is None or ranker.label_reading_ is None:
         return None
-    assert ranker.label_reading_ is not None
-    return ResponseStyle(grading, ranker.label_reading_)
+    return ResponseStyle(ranker.grading_, ranker.label_reading_)
 
 
 def _as_grades(
     ranker: "Ranker", X: ArrayLike | Annotations, y: ArrayLike | None
 ) -> tuple[ArrayLike | Annotations, ArrayLike | None]:
-    """Return labels of yes or no as typical grades; grades as they are."""
+    """Return yes and no as typical grades; grades as they are."""
     reading = ranker.label_reading_
     assert reading is not None
     cut, words = float(reading.threshold or 0.0), reading.grades
@@ -376,7 +371,7 @@ def _covariates(user_features: Any, fitted_prior: FittedPrior) -> Covariates | N
         return None
     if fitted_prior.covariate_effects is None:
         raise ValueError(
-            "This ranker has not learned from covariates of people: leave out user_features=, or "
+            "This ranker has not learned from covariates of users: leave out user_features=, or "
             "fit a HierarchicalRanker to annotations that have them."
         )
     return Covariates.read(user_features)

@@ -18,7 +18,6 @@ from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
 from likeminds.mixed_model.optimisers import PriorFit
-from likeminds.mixed_model.ordinal_responses import ResponseStyle
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import NewUserPosteriors
 from likeminds.rankers import choice_reporting, newcomers, probabilities
@@ -35,9 +34,9 @@ from likeminds.rankers.validation import (
 )
 from likeminds.solvers.solver import Callback
 
-# Attributes that are made of all users' points.
+# Attributes that are computed from all users' points.
 _WEIGHTS = ("coef_", "group_", "personal_")
-# Rows of wide features that are scored at a time.
+# Rows of wide features per block of scores.
 _ROWS_AT_ONCE = 1 << 10
 
 
@@ -63,7 +62,7 @@ class PriorRanker(Ranker):
 
     takes_updates = takes_newcomers = has_part_worths = has_standard_errors = True
     _has_steps = True
-    # Whether users weigh features too many for Omega; None: held-out labels decide.
+    # Whether users weigh features if these are too many for Omega; None: held-out labels decide.
     _weighs_features: bool | None = None
 
     loss_: str
@@ -99,10 +98,10 @@ class PriorRanker(Ranker):
         users: Iterable[Hashable] | None = None,
         items: Iterable[Hashable] | None = None,
     ) -> Float:
-        """Score each row for its person, as in `ThreeLevelRanker.decision_function`.
+        """Score each row for its user, as in `ThreeLevelRanker.decision_function`.
 
-        Users not seen in training get what goes with their covariates, where annotations have
-        these and the ranker has learned from such; otherwise ``unknown`` says what happens.
+        New users with covariates are scored by their prior mean, if the ranker was fitted with
+        covariates. ``unknown`` applies to all others.
         """
         if (
             not isinstance(X, Annotations)
@@ -110,21 +109,21 @@ class PriorRanker(Ranker):
             or self.prior_.covariate_effects is None
         ):
             return super().decision_function(X, users, items)
-        strange = find_users(self, X.users) < 0
+        is_new = find_users(self, X.users) < 0
         shifts = self.prior_.shifts(X.user_features, X.user_ids)
         assert shifts is not None
         if self.unknown == "error":
             described = np.any(shifts != 0.0, axis=1)[X.user_codes]
-            refuse_unknown_users(X.users, strange & ~described)
+            refuse_unknown_users(X.users, is_new & ~described)
         self._item_ids(X, items, X.X)
         scores = super(PriorRanker, with_consensus(self)).decision_function(X, users, items)
-        if strange.any():
-            added = self.prior_.design.weights(shifts)[X.user_codes[strange]]
-            scores[strange] += np.einsum("nd,nd->n", X.X[strange], added)
+        if is_new.any():
+            added = self.prior_.design.weights(shifts)[X.user_codes[is_new]]
+            scores[is_new] += np.einsum("nd,nd->n", X.X[is_new], added)
         return np.asarray(scores)
 
     def item_posteriors(self) -> ItemPosteriors | None:
-        """Return what was learned about items beyond their features; None for nothing."""
+        """Return the posteriors of item effects; None without item effects."""
         return self.prior_.items
 
     def standard_error(
@@ -133,13 +132,13 @@ class PriorRanker(Ranker):
         users: Iterable[Hashable] | None = None,
         items: Iterable[Hashable] | None = None,
     ) -> Float:
-        """Return the standard error of each row's score, as seen from the average item's.
+        """Return the standard error of each row's score, relative to the average item.
 
         Parameters
         ----------
         X, users, items
-            As in `decision_function`. With ``unknown="consensus"``, users not seen in training
-            are as uncertain as the prior.
+            As in `decision_function`. With ``unknown="consensus"``, new users have the variance of
+            the prior.
 
         Returns
         -------
@@ -154,14 +153,14 @@ class PriorRanker(Ranker):
     def rank_interval(
         self, user: Hashable, items: ArrayLike | Annotations, level: float = 0.9
     ) -> tuple[Index, Index]:
-        """Return the lowest and the highest rank that each item may have for a person.
+        """Return an interval of the rank of each item for a user.
 
         Parameters
         ----------
         user : id
-            For whom.
+            The user.
         items : array of shape (n_items, n_features), or Annotations
-            What is ranked; of `Annotations`, the item of each row.
+            The items; for `Annotations`, the item of each row.
         level : float, default=0.9
             The probability that an item's rank lies in its interval.
 
@@ -170,44 +169,43 @@ class PriorRanker(Ranker):
         low, high : arrays of shape (n_items,)
             Ranks; 1 is best.
         """
-        rows, posterior, person = self._rows_for(items, user)
+        rows, posterior, position = self._rows_for(items, user)
         return posterior.ranks(
-            posterior.prediction_rows(rows, self._item_ids(items, None, rows)), person, level
+            posterior.prediction_rows(rows, self._item_ids(items, None, rows)), position, level
         )
 
     def next_items(self, user: Hashable, items: ArrayLike | Annotations, n: int = 1) -> Index:
-        """Return which items to ask a person about next: those that tell most about the ranking.
+        """Select the items whose labels would be most informative about a user's ranking.
 
         Parameters
         ----------
         user : id
-            Whom to ask; for new users, ``newcomer(X, y).next_items(items)``.
+            The user; for new users, call ``newcomer(X, y).next_items(items)``.
         items : array of shape (n_items, n_features), or Annotations
-            What can be asked about; of `Annotations`, the item of each row.
+            The candidates; for `Annotations`, the item of each row.
         n : int, default=1
-            How many.
+            The number of items.
 
         Returns
         -------
         array of shape (n,)
-            Positions among the items, the most telling first.
+            Positions of the items, the most informative first.
         """
-        rows, posterior, person = self._rows_for(items, user)
-        seen = posterior.prediction_rows(rows, self._item_ids(items, None, rows))
-        return posterior.most_informative(seen, person, n)
+        rows, posterior, position = self._rows_for(items, user)
+        candidates = posterior.prediction_rows(rows, self._item_ids(items, None, rows))
+        return posterior.most_informative(candidates, position, n)
 
     def _rows_for(
         self, items: ArrayLike | Annotations, user: Hashable
     ) -> tuple[FloatArray, Posterior, int]:
-        """Return items' features, and the posterior of the person who is asked about them."""
+        """Return the features of items, and the posterior of a user with their position in it."""
         check_is_fitted(self)
         if isinstance(items, Annotations):
             check_width(self, items)
             rows = items.X
         else:
             rows = split_user_column(self, items)[0]
-        users = user_positions(self, [user])
-        posterior, users = self._posterior_of(users[:1])
+        posterior, users = self._posterior_of(user_positions(self, [user]))
         return rows, posterior, int(users[0])
 
     def _set_prior(
@@ -265,24 +263,24 @@ class PriorRanker(Ranker):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Weights of wide features are made of points when they are first asked for.
+            # Weights of wide features are computed from points when first used.
             if name in _WEIGHTS and "points_" in self._fitted_names():
                 self._set_weights(self.points_)
                 return self.__dict__[name]
             return super().__getattr__(name)
 
     def _fitted_names(self) -> list[str]:
-        """Return the names of the fitted attributes, but for those that others tell."""
+        """Return the names of the fitted attributes, without those computed from others."""
         names = super()._fitted_names()
         return [n for n in names if n not in _WEIGHTS] if "points_" in names else names
 
     @property
     def scores_by_weights(self) -> bool:
-        """Not of wide features: they are points times coordinates."""
+        """False for wide features: their scores are points times coordinates."""
         return self.points_ is None
 
     def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
-        """Return scores; of wide features in coordinates, without anybody's weights."""
+        """Return scores; those of wide features in coordinates, without weights of users."""
         points = self.points_
         if points is None:
             return super()._scores(rows, users, items)
@@ -297,7 +295,7 @@ class PriorRanker(Ranker):
 
     @property
     def n_item_factors_(self) -> int:
-        """How many features of items were learned."""
+        """The number of learned factors of items."""
         return 0 if self.prior_.items is None else self.prior_.items.n_factors
 
     @property
@@ -307,7 +305,7 @@ class PriorRanker(Ranker):
 
     @property
     def item_effect_(self) -> Float:
-        """The effect of each item on everybody's score, beyond its features: b_j."""
+        """The effect b_j of each item on the scores of all users, beyond its features."""
         return self._items().effects
 
     @property
@@ -317,23 +315,26 @@ class PriorRanker(Ranker):
 
     @property
     def item_factors_(self) -> Float:
-        """The features of items that were learned, shape (n_items, n_item_factors_)."""
+        """The learned factors of items, shape (n_items, n_item_factors_)."""
         return self._items().factors
 
     def _items(self) -> ItemPosteriors:
         if self.prior_.items is None:
-            raise AttributeError("Items have no character of their own here: see item_effects_.")
+            raise AttributeError("This model has no item effects (item_effects_ is False).")
         return self.prior_.items
 
     @property
     def has_levels(self) -> bool:
-        """Whether it is fitted."""
+        """Whether the ranker is fitted: it always has levels."""
         return bool(self._fitted_names())
 
     def _specification(self) -> Specification:
-        """Return what the caller knows about the weights, and how much is simulated."""
-        known = (() if self.fixed is None else self.fixed, self.signs, self.distributions)
-        return Specification.read(self.feature_names_, *known, draws=self.draws)
+        """Return the constraints on weights, and the number of draws."""
+        fixed = () if self.fixed is None else self.fixed
+        signs, distributions = self.signs, self.distributions
+        return Specification.read(
+            self.feature_names_, fixed, signs, distributions, draws=self.draws
+        )
 
     def _prior_loss(self) -> PriorLoss:
         return ALL_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss
@@ -343,31 +344,31 @@ class PriorRanker(Ranker):
         return NewUserPosteriors(fitted_prior, loss, self.positive_share_, self.covariance_rank)
 
     def user_posterior(self, user: Hashable) -> Posterior:
-        """Return the posterior of one person seen in training; nobody else's weights are read.
+        """Return the posterior of a user in training; weights of other users are not read.
 
         Parameters
         ----------
         user : id
-            Who.
+            The user.
 
         Returns
         -------
         Posterior
-            As `newcomer` returns them.
+            As returned by `newcomer`.
         """
         check_is_fitted(self)
         place = find_user(self, user)
         return self._posterior(slice(place, place + 1))
 
     def _posterior_of(self, users: Index) -> tuple[Posterior, Index]:
-        """Return the posteriors of those asked about (-1: anybody), and where each now is."""
-        known, codes = np.unique(users[users >= 0], return_inverse=True)
+        """Return the posteriors of distinct users (-1: new), and positions among them."""
+        distinct, codes = np.unique(users[users >= 0], return_inverse=True)
         places = np.full(len(users), -1, dtype=np.intp)
         places[users >= 0] = codes
-        return self._posterior(known if len(known) else slice(0, 1)), places
+        return self._posterior(distinct if len(distinct) else slice(0, 1)), places
 
     def _posterior(self, positions: slice | Index = slice(None)) -> Posterior:
-        """Return the posteriors of people seen in training."""
+        """Return the posteriors of users in training."""
         points = self.points_
         if points is None:
             coef, intercept = self.coef_[positions], self.intercept_[positions]
@@ -376,17 +377,16 @@ class PriorRanker(Ranker):
             points = points[positions]
         if self.prior_.items is not None:
             points = np.hstack([points, self.factor_weights_[positions]])
-        style = None
-        if self.grading_ is not None and self.label_reading_ is not None:
-            style = ResponseStyle(self.grading_, self.label_reading_).some(positions)
-        known, users = self.information_[positions], self.users_[positions]
-        return Posterior.given(self.prior_, users, points, known, style, unknown=self.unknown)
+        style = newcomers.response_style(self)
+        style = None if style is None else style.some(positions)
+        information, users = self.information_[positions], self.users_[positions]
+        return Posterior.given(self.prior_, users, points, information, style, unknown=self.unknown)
 
 
 def _explained(
     covariance: Float, directions: Float, spread: Float, beyond: float
 ) -> dict[str, float]:
-    """Return the shares of the variance of scores, with that beyond the coordinates, by level."""
+    """Return the shares of the variance of scores by level, ``beyond`` coordinates included."""
     projected = directions @ (directions.T @ covariance @ directions) @ directions.T
     whole = float((spread * covariance).sum()) + beyond
     share = float((spread * projected).sum()) / whole if whole > 0 else 0.0
@@ -396,7 +396,7 @@ def _explained(
 def _explained_by(
     traits: CovariateEffects | None, covariance: Float, spread: Float
 ) -> dict[str, float]:
-    """Return the share of the variance of scores that goes with each covariate of people."""
+    """Return the share of the variance of scores that each covariate of users explains."""
     if traits is None:
         return {}
     whole, size = float((spread * covariance).sum()), len(covariance)

@@ -23,18 +23,18 @@ from likeminds.rankers.validation import find_users, is_graded, rows_and_users
 if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
 
-# Losses that learn from what was chosen among what was shown.
+# Losses of choice sets.
 _OF_CHOICES = ("choice", "mixed")
-# What a label may say of its own score, at most.
-_MOST_TOLD = 0.9
+# The largest leverage of a label on its own score.
+_MOST_LEVERAGE = 0.9
 # Labels (or rows of choice sets), and numbers of their features, that calibration uses.
 _MOST_ROWS, _MOST_NUMBERS = 20_000, 8_000_000
-# Rounds of alternation between how users use the scale of grades and the scale itself.
+# Rounds of alternation between response styles of users and the scale of grades.
 _ROUNDS = 8
 
 
 def _may_have_log_odds(ranker: "PriorRanker") -> bool:
-    """Say whether scores can be log-odds; those of the squared AUC loss never are."""
+    """Tell whether scores can be log-odds; those of the squared AUC loss never are."""
     return bool(ranker.loss != "auc")
 
 
@@ -45,14 +45,14 @@ def predict_proba(
     users: Iterable[Hashable] | None = None,
     items: Iterable[Hashable] | None = None,
 ) -> Float:
-    """Return the probability of each label: that somebody says yes, or would choose an item.
+    """Return the probability of a positive label, or of being chosen.
 
-    Scores m of the logistic loss are log-odds, with a variance s^2 that has what is not known about
-    the person, and about the item: the probability is sigma(m / sqrt(1 + pi c s^2 / 8)), where c
-    makes training labels most likely that are left out (``variance_scale_``), and is 1 for new
-    users and items. docs/probabilities.md says how far it holds. Of grades, it is that of a
-    grade above the one that divides them (see `predict_grades` for that of each). Of choices, it is
-    that of being chosen among the rows of the same group.
+    Scores m of the logistic loss are log-odds with posterior variance s^2 of user and item. The
+    probability is sigma(m / sqrt(1 + pi c s^2 / 8)). The scale c (``variance_scale_``) maximises
+    the leave-one-out likelihood of training labels, and is 1 for new users and items. See
+    docs/probabilities.md for its calibration. For grades, it is the probability of a grade above
+    the threshold (`predict_grades` has that of each grade). For choices, it is the probability of
+    being chosen among the rows of the same choice set.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def predict_proba(
     Returns
     -------
     array of shape (n_rows, 2)
-        Of the negative and of the positive label, as ``classes_``.
+        Probabilities of the negative and of the positive label, as in ``classes_``.
 
     Examples
     --------
@@ -78,8 +78,8 @@ def predict_proba(
         positive = _of_grades(self, X, users, items)
     elif is_graded(self) or self.prior_.likelihood.is_quadratic:
         raise TypeError(
-            "Scores that were learned as a regression are no log-odds, so that they say nothing "
-            'about the probability of a label. Fit with another loss than "auc".'
+            "Scores that were learned as a regression are not log-odds, so labels have no "
+            'probability. Fit with another loss than "auc".'
         )
     elif self.loss_ in _OF_CHOICES and isinstance(X, Annotations) and _are_grouped(X):
         positive = _of_choices(self, X)
@@ -103,8 +103,7 @@ def predict(
 ) -> NDArray[Any]:
     """Predict each label: the positive class where its probability is above one half.
 
-    Only where labels are yes or no. Grades have `predict_grades`; a choice depends on all items
-    that are shown, and `rank` finds the best of them.
+    It is for labels of two classes. For grades, call `predict_grades`; for choices, `rank`.
 
     Parameters
     ----------
@@ -143,14 +142,14 @@ def probability_above(
 ) -> Float:
     """Return the probability that item ``a`` of each row ranks above item ``b``.
 
-    It is about scores, not labels: see `probability_preferred`.
+    It compares scores, not labels: see `probability_preferred`.
 
     Parameters
     ----------
     a, b : arrays of shape (n_rows, n_features), or Annotations
         The items.
     users : array of shape (n_rows,), optional
-        For whom, as in `decision_function`.
+        The user of each row, as in `decision_function`.
 
     Returns
     -------
@@ -176,10 +175,8 @@ def probability_preferred(
 ) -> Float:
     """Return the probability that item ``a`` of each row gets the better label of the two.
 
-    Labels are not certain even where scores are: somebody who ranks ``a`` above ``b`` for
-    sure may still say yes to ``b`` only. What is predicted here is which of the two is
-    chosen, or gets the positive label where one of them does; `probability_above` is about
-    scores.
+    That is the probability that ``a`` is chosen, or gets the positive label if one of the two
+    does. Labels are noisy even if scores are known exactly; `probability_above` is about scores.
 
     Parameters
     ----------
@@ -195,19 +192,18 @@ def probability_preferred(
 
 
 def calibrate_variance_scale(ranker: "PriorRanker", data: TrainingData) -> float:
-    """Return the share of scores' variance that makes labels most likely which are left out.
+    """Return the scale of the predictive variance that maximises the leave-one-out likelihood.
 
-    Scores are modes, variances are Laplace's approximation, and they include what is not known
-    about the prior: together they may be too careful, or not careful enough. A label is left out by
-    taking its likelihood, a normal distribution of the score, out of the score's posterior.
+    A label is left out by dividing the score's posterior by the label's likelihood, which is
+    approximated by a normal distribution of the score.
     """
     if ranker.loss_ in _OF_CHOICES:
         return _calibrate_choices(ranker, data)
     some = scored_sample(ranker, data)
     annotations, eta, variance = some.annotations, some.scores, some.variances
     chance = expit(eta)
-    told = np.minimum(chance * (1.0 - chance) * variance, _MOST_TOLD)
-    variance = variance / (1.0 - told)
+    leverage = np.minimum(chance * (1.0 - chance) * variance, _MOST_LEVERAGE)
+    variance = variance / (1.0 - leverage)
     eta = eta - variance * (annotations.labels - chance)
     towards = np.where(annotations.labels, eta, -eta)
     likely = [
@@ -218,7 +214,7 @@ def calibrate_variance_scale(ranker: "PriorRanker", data: TrainingData) -> float
 
 
 def _calibrate_choices(ranker: "PriorRanker", data: TrainingData) -> float:
-    """Return the same of choices, from those of some users."""
+    """Return the scale for choices, from those of some users."""
     n_users, n_rows = len(data.counts.user_ids), data.counts.n_labels
     most = int(np.ceil(n_users * min(1.0, _MOST_ROWS / n_rows)))
     annotations = data.rows_of(np.unique(np.linspace(0, n_users - 1, most).astype(np.intp)))
@@ -237,13 +233,12 @@ def _of_labels(
     users: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None,
 ) -> Float:
-    posterior, seen, places, positions = prediction_rows(ranker, X, users, items)
-    eta, variance = posterior.linear_predictor(seen, places)
-    counts = ranker.variance_scale_
-    if counts is not None:  # of people and items that are new, all of it does
-        variance = variance * np.where(
-            (positions >= 0) & seen.is_known(posterior.items), counts, 1.0
-        )
+    posterior, rows, places, positions = prediction_rows(ranker, X, users, items)
+    eta, variance = posterior.linear_predictor(rows, places)
+    scale = ranker.variance_scale_
+    if scale is not None:  # new users and items have a scale of 1
+        in_training = (positions >= 0) & rows.is_known(posterior.items)
+        variance = variance * np.where(in_training, scale, 1.0)
     return label_probability(eta, np.sqrt(variance))
 
 
@@ -282,7 +277,7 @@ def _are_grouped(X: ArrayLike | Annotations) -> bool:
 
 
 def _of_choices(ranker: "PriorRanker", annotations: Annotations) -> Float:
-    """Return the chance of each row in its choice set; rows of their own are labels."""
+    """Return the probability of each row in its choice set; single rows are labels."""
     users: Index = rows_and_users(ranker, annotations, None)[1]
     sets = annotations.choice_set_codes
     scores = ranker.decision_function(annotations)
@@ -305,10 +300,10 @@ def predict_grades(
     users: Iterable[Hashable] | None = None,
     items: Iterable[Hashable] | None = None,
 ) -> GradePredictions:
-    """Return the grades that people would give: their probabilities, and the expected grade.
+    """Predict grades: their probabilities, and the expected grade.
 
-    People use the scale in their own way: with the same score, one gives a 5 and another a 7.
-    That is part of the prediction; of people not seen in training the crowd's way is assumed.
+    Response styles are part of the prediction: with the same score, one user gives a 5 and another
+    a 7. New users have the mean response style.
 
     Parameters
     ----------
@@ -331,8 +326,8 @@ def predict_grades(
     ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 5.0])
     """
     check_is_fitted(self)
-    posterior, seen, places, _ = prediction_rows(self, X, users, items)
-    return posterior.grades(seen, places)
+    posterior, rows, places, _ = prediction_rows(self, X, users, items)
+    return posterior.grades(rows, places)
 
 
 def grade_chances(
@@ -341,7 +336,7 @@ def grade_chances(
     users: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None = None,
 ) -> tuple[Float, CumulativeLogit]:
-    """Return the probability of each grade, shape (n_rows, n_grades), and how grades arise."""
+    """Return the probability of each grade, shape (n_rows, n_grades), and the model of grades."""
     grading = ranker.grading_
     assert grading is not None
     eta, variance, positions = scores_and_variances(ranker, X, users, items)
@@ -350,7 +345,7 @@ def grade_chances(
 
 
 def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
-    """Learn how grades follow from the scores of a ranker that is fitted."""
+    """Fit the model of grades given the scores of a fitted ranker."""
     assert data.counts.grades is not None
     found = CumulativeLogit.given(data.counts.grades)
     some = scored_sample(ranker, data)
@@ -364,7 +359,7 @@ def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
 
 
 def scored_sample(ranker: "PriorRanker", data: TrainingData) -> ScoredLabels:
-    """Return some labels with the scores of a ranker that is fitted."""
+    """Return a sample of labels with the scores of a fitted ranker."""
     found = data.scored
     if found is None:
         annotations = data.sample_rows(scored_share(data.table.n_features, data.counts.n_labels))
@@ -373,7 +368,7 @@ def scored_sample(ranker: "PriorRanker", data: TrainingData) -> ScoredLabels:
 
 
 def scored_share(n_features: int, n_labels: int) -> float:
-    """Return the share of labels from which it is learned what scores say of labels."""
+    """Return the share of labels that calibration uses."""
     return min(_MOST_ROWS, _MOST_NUMBERS // max(n_features, 1)) / n_labels
 
 
@@ -383,9 +378,9 @@ def scores_and_variances(
     users: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None = None,
 ) -> tuple[Float, Float, Index]:
-    """Return scores from the common zero of all people, their variances, and the people."""
-    posterior, seen, places, positions = prediction_rows(ranker, X, users, items)
-    return (*posterior.linear_predictor(seen, places), positions)
+    """Return scores from the common zero of all users, their variances, and positions of users."""
+    posterior, rows, places, positions = prediction_rows(ranker, X, users, items)
+    return (*posterior.linear_predictor(rows, places), positions)
 
 
 def prediction_rows(
@@ -394,7 +389,7 @@ def prediction_rows(
     users: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None = None,
 ) -> tuple[Posterior, PredictionRows, Index, Index]:
-    """Return posteriors, rows as people see them, and whose rows are: among these, and of all."""
+    """Return posteriors, rows, and positions of users among these posteriors and in training."""
     rows, positions = rows_and_users(ranker, X, users)
     posterior, places = ranker._posterior_of(positions)
     return (

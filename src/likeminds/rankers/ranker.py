@@ -59,17 +59,17 @@ def with_callbacks(method: Method) -> Method:
 
 
 class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[misc]
-    """Base of the rankers: one vector of weights per person.
+    """Base of the rankers: one vector of weights per user.
 
     A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``.
     """
 
     _tuning: ClassVar[type[FromRows]] = FromRows
-    # Whether fits report their steps themselves; those of others are reported as one step.
+    # Whether fits report their steps; other fits are reported as one step.
     _has_steps: ClassVar[bool] = False
-    # Whether items may be known by their ids alone.
+    # Whether items may be without features.
     _needs_no_features: ClassVar[bool] = False
-    # Whether a fit is judged by its scores alone, and reports nothing.
+    # Whether only the scores of a fit are used: it reports nothing.
     _is_trial: bool = False
 
     unknown: str
@@ -83,7 +83,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     fitted_on_annotations_: bool = False
     n_features_in_: int
     feature_names_in_: IdArray
-    # The fitted attribute that `update` adds to, and the error where a model does not have it.
+    # The fitted attribute that `update` adds to, and the error of models without it.
     _learned_from: ClassVar[str] = ""
     _nothing_to_add_to: ClassVar[str] = ""
     _interrupted: bool = False
@@ -108,7 +108,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn everybody's ranking.
+        """Fit the ranking functions of all users.
 
         Parameters
         ----------
@@ -116,13 +116,13 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
             One row per label. With `Annotations`, leave out all other arguments; with an
             `AnnotationFolder` or `cluster.Shards`, labels need not fit in memory.
         y : array of shape (n_rows,)
-            The labels, two values; the larger one is positive. More than two numbers are
-            grades, where ``users`` say who gave them.
+            The labels: two values, of which the larger one is positive. With ``users``, more than
+            two numbers are grades.
         users : array of shape (n_rows,), optional
-            Who gave the label, as ids of any hashable kind. Without it, all rows are one
-            person's (unless ``user_column`` names a column of X).
+            The user of each label, as hashable ids. Without it, all rows belong to one user
+            (unless ``user_column`` names a column of X).
         sample_weight : array of shape (n_rows,), optional
-            How much each label counts.
+            The weight of each label.
 
         Returns
         -------
@@ -145,21 +145,21 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         users: Iterable[Hashable] | None = None,
         items: Iterable[Hashable] | None = None,
     ) -> Float:
-        """Score each row for its person: the higher, the more the item is to their liking.
+        """Score each row for its user; higher scores rank higher.
 
-        Scores order the items of one person; their zero means nothing, and those of two people
-        are not comparable. Rows of features alone are scored as items nobody has labelled.
+        Scores order the items of one user. Their zero is arbitrary, and scores of two users are not
+        comparable. Without ids, rows are scored as items without labels.
 
         Parameters
         ----------
         X : array of shape (n_rows, n_features), data frame, or Annotations
             The items.
         users : array of shape (n_rows,), optional
-            For whom each row is scored. Without it (and without ``user_column``), for the
-            one person the ranker was fitted to, or for the consensus if there were several.
+            The user of each row. Without it (and without ``user_column``), the only user in
+            training, or the consensus if there were several.
         items : array of shape (n_rows,), optional
-            The id of each row's item, for rankers that know items by their ids. Rankers without
-            features refuse items not seen in training, unless ``unknown="consensus"``.
+            The id of each row's item, for rankers with item effects. Rankers without features
+            refuse items not seen in training, unless ``unknown="consensus"``.
 
         Returns
         -------
@@ -171,27 +171,27 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     def _item_ids(
         self, X: Any, items: Iterable[Hashable] | None, rows: FloatArray
     ) -> IdArray | None:
-        """Return the id of each row's item; refuse items of which nothing is known."""
+        """Return the id of each row's item; refuse items that have no score."""
         ids = item_ids_of(X, items, len(rows))
         self._refuse_new_items(ids)
         return ids
 
     def _refuse_new_items(self, ids: IdArray | None) -> None:
-        """Refuse items that can only be scored as average, unless the caller asked for that."""
-        known = self.scorable_ids()
-        if self.unknown == "error" and known is not None:
-            refuse_new_items(ids, known)
+        """Refuse items not seen in training that have no features, if ``unknown="error"``."""
+        scorable = self.scorable_ids()
+        if self.unknown == "error" and scorable is not None:
+            refuse_new_items(ids, scorable)
 
     def scorable_ids(self) -> IdArray | None:
-        """Return the ids of all items that have a score; None where features score any item."""
-        known = self.item_posteriors()
-        return None if known is None or len(self.feature_names_) else known.ids
+        """Return the ids of all items that have a score; None if features score any item."""
+        items = self.item_posteriors()
+        return None if items is None or len(self.feature_names_) else items.ids
 
     def item_posteriors_of(self, ids: IdArray) -> ItemPosteriors | None:
-        """Return what was learned about some items; refuse items of which nothing is known."""
+        """Return the posteriors of some items; refuse items that have no score."""
         self._refuse_new_items(ids)
-        known = self.item_posteriors()
-        return None if known is None else known.of(ids)
+        items = self.item_posteriors()
+        return None if items is None else items.of(ids)
 
     def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
         def score(some: slice) -> Float:
@@ -201,41 +201,41 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         return of_rows(score, len(rows), _ROWS_AT_ONCE) + self.item_scores(items, users)
 
     def _weights_of(self, users: Index) -> Float:
-        """Return the weights of people (-1: of all); who is not asked about is not read."""
-        known = users >= 0
-        if known.all():
+        """Return the weights of users (-1: consensus); those of other users are not read."""
+        in_training = users >= 0
+        if in_training.all():
             return self.coef_[users]
         # Not np.tile: without features it returns the consensus itself, read-only from a file.
         weights = np.repeat(self.consensus_[np.newaxis], len(users), axis=0)
-        if known.any():
-            weights[known] = self.coef_[users[known]]
+        if in_training.any():
+            weights[in_training] = self.coef_[users[in_training]]
         return weights
 
     @property
     def scores_by_weights(self) -> bool:
-        """Whether scores are ``coef_`` times features, and what was learned about items."""
+        """Whether scores are ``coef_`` times features, plus item effects."""
         return True
 
     def item_scores(self, items: IdArray | None, users: Index) -> Float | float:
-        """Return what items add beyond features; zero where nobody says which they are."""
-        known = self.item_posteriors()
-        if items is None or known is None:
+        """Return effects and factors of items by user; zero without ids of items."""
+        posteriors = self.item_posteriors()
+        if items is None or posteriors is None:
             return 0.0
-        weights = np.zeros((len(users), known.n_factors))
-        if known.n_factors:
-            theirs = users >= 0
-            weights[theirs] = self.factor_weights_[users[theirs]]
-        return known.scores_of(items, weights)
+        weights = np.zeros((len(users), posteriors.n_factors))
+        if posteriors.n_factors:
+            in_training = users >= 0
+            weights[in_training] = self.factor_weights_[users[in_training]]
+        return posteriors.scores_of(items, weights)
 
     def consensus_scores(self, annotations: Annotations) -> Float:
-        """Return scores by what all agree on; what they see in items is part of it."""
+        """Return scores of the consensus, with item effects."""
         items = item_ids_of(annotations, None, len(annotations))
         return np.asarray(
             self._best_model._scores(annotations.X, np.full(len(annotations), -1), items)
         )
 
     def item_posteriors(self) -> ItemPosteriors | None:
-        """Return what was learned about items beyond their features; None for nothing."""
+        """Return the posteriors of item effects; None without item effects."""
         return self.known_items_
 
     @property
@@ -250,9 +250,9 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return the mean over people of the AUC of their rows; of grades, of the concordance.
+        """Return the mean over users of the AUC of their rows; for grades, of the concordance.
 
-        People with labels of one kind only have no AUC and are left out of the mean.
+        Users with labels of one class have no AUC and are left out of the mean.
 
         Parameters
         ----------
@@ -284,10 +284,10 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add labels, of people known or new, to those seen before.
+        """Add labels, of known or new users, to the training data.
 
-        The result is that of fitting everything at once; where rows merge into statistics, no
-        row is touched twice and the solver starts from where it was. The first call is a `fit`.
+        The result is that of fitting all labels at once. Rankers that learn from statistics read no
+        row twice, and the solver starts from the last solution. The first call is a `fit`.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     partial_fit = update
 
     def _fit_more(self, more: Annotations) -> None:
-        """Learn from the earlier labels and from more."""
+        """Fit the ranker to its training data and more labels."""
         raise NotImplementedError
 
     def _fit_annotations(self, annotations: Annotations) -> None:
@@ -330,11 +330,11 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     @property
     def has_default_grid(self) -> bool:
-        """Whether a search has candidates where the caller gives none."""
+        """Whether a search has default candidates."""
         return type(self)._default_grid is not Ranker._default_grid
 
     def _default_grid(self, statistics: Statistics) -> list[Candidate] | None:  # noqa: ARG002
-        """Return the candidates of a search; None where the caller has to give them."""
+        """Return the default candidates of a search, if any."""
         return None
 
     def _fit_folder(self, folder: AnnotationFolder) -> None:
@@ -347,7 +347,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         return state
 
     def _repr_html_inner(self) -> str:
-        """Return what was learned, above scikit-learn's diagram of the parameters."""
+        """Return the facts of the fit, above scikit-learn's diagram of the parameters."""
         return summary_html(self) + str(super()._repr_html_inner())
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
@@ -357,7 +357,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         return bundle
 
     def __sklearn_tags__(self) -> Tags:
-        # Labels are two-valued, as a classifier's; but a ranker ranks, and predicts no label.
+        # Labels are those of a binary classifier, but rankers predict scores.
         tags: Tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
