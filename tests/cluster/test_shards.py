@@ -27,6 +27,12 @@ from likeminds import (
 )
 from likeminds.baselines import PopularityWithFeatures
 from likeminds.cluster import Shards
+from likeminds.cluster.partitions import (
+    PartitionColumns,
+    kinds_of_columns,
+    mixed_ids,
+    read_part,
+)
 from sharded import QUIET, ranker, same, spread, table_of
 
 pytestmark = [*QUIET, pytest.mark.seconds]
@@ -73,10 +79,31 @@ def test_losses_of_labels_and_the_form_of_omega_are_the_same(client, said, loss)
 def test_choices_and_weights_are_the_same(client):
     homes = load_electricity()
     homes = homes.of_users(homes.user_ids[:30])
-    shards = spread(homes, client, [homes[:500], homes[500:]], choice_set="choice_set", n_shards=3)
+    shards = spread(homes, client, [homes[:500], homes[500:]], n_shards=3)
     there, here = HierarchicalRanker(n_groups=1).fit(shards), HierarchicalRanker(n_groups=1)
     same(there, here.fit(homes))
     assert there.loss_ == "choice"
+
+
+def test_choice_sets_and_weights_are_found_by_their_usual_names():
+    names = ["user", "item", "label", "chid", "weight", "group"]
+    found = PartitionColumns(choice_set="chid").found_in(names)
+    assert (found["choice_set"], found["weight"]) == ("chid", "weight")
+    assert PartitionColumns().found_in(names[:3], ["weight"]).keys() == {"user", "item", "label"}
+    with pytest.raises(ValueError, match="choice_set: chid, group"):
+        PartitionColumns().found_in(names)
+
+
+def test_partitions_with_other_columns_are_refused():
+    rows = {"user": ["ann"], "item": ["boot"], "label": [1]}
+    tables = {"first": pa.table(rows), "second": pa.table(rows | {"choice_set": [1]})}
+    columns = PartitionColumns()
+    found = [
+        kinds_of_columns(read_part(table, name, columns, None, ()), name)
+        for name, table in tables.items()
+    ]
+    with pytest.raises(ValueError, match="first has no column choice_set, and second has one"):
+        mixed_ids(found)
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Partitions of a table as Arrow tables, and their rows by the shard of their person."""
 
 import zlib
-from collections.abc import Container, Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -15,6 +15,7 @@ from likeminds._util.checks import listing
 from likeminds.cluster.item_broadcast import ItemBroadcast
 from likeminds.cluster.label_table import LabelTable
 from likeminds.data.annotations import Annotations
+from likeminds.data.column_roles import find_column
 from likeminds.data.id_coercion import write_as_known
 from likeminds.data.identifiers import IntegerCodes, compact, join_ids, lookup
 from likeminds.data.out_of_core.parquet_parts import is_csv
@@ -25,6 +26,8 @@ _ROLES = ("user", "item", "label", "weight", "choice_set")
 _KINDS_IN_A_BYTE = 127
 # What has ids, of which there are fewer than rows.
 _CODED = ("user", "item")
+# What partitions need not have.
+_OPTIONAL = ("weight", "choice_set")
 _TEXTS, _WHOLE = "texts", "whole numbers"
 
 
@@ -37,6 +40,12 @@ class PartitionColumns:
     label: str = "label"
     weight: str | None = None
     choice_set: str | None = None
+
+    def found_in(self, names: Iterable[str], features: Sequence[str] = ()) -> dict[str, str]:
+        """Return the column of each role; weights and choice sets by their usual names."""
+        free = [name for name in names if name not in {*vars(self).values(), *features}]
+        found = {role: name or find_column(role, free) for role, name in vars(self).items()}
+        return {role: name for role, name in found.items() if name is not None}
 
 
 def read_part(
@@ -51,10 +60,8 @@ def read_part(
     Users and items are codes of four bytes. ``name`` is the partition's in errors. With a
     catalogue, labels of other items raise ValueError. ``features`` are columns of features.
     """
-    table = _as_table(part, {columns.user, columns.item, columns.choice_set})
-    wanted = {"user": columns.user, "item": columns.item, "label": columns.label}
-    wanted |= {"weight": columns.weight} if columns.weight else {}
-    wanted |= {"choice_set": columns.choice_set} if columns.choice_set else {}
+    table = _as_table(part, columns)
+    wanted = columns.found_in(table.column_names, features)
     wanted |= {column: column for column in features}
     missing = [column for column in wanted.values() if column not in table.column_names]
     if missing:
@@ -104,11 +111,12 @@ def join_pieces(
     )
 
 
-def kinds_of_ids(table: pa.Table, name: str) -> tuple[str, dict[str, str]]:
-    """Return of what kind the ids of users and items are in a partition, if it has any."""
+def kinds_of_columns(table: pa.Table, name: str) -> tuple[str, dict[str, str]]:
+    """Return the types of ids in a partition, and its optional columns; none if it is empty."""
     if not table.num_rows:
         return name, {}
-    return name, {role: _kind(table.schema.field(role).type.value_type) for role in _CODED}
+    kinds = {role: _kind(table.schema.field(role).type.value_type) for role in _CODED}
+    return name, kinds | {role: "" for role in _OPTIONAL if role in table.column_names}
 
 
 def _kind(kind: pa.DataType) -> str:
@@ -121,9 +129,17 @@ def _kind(kind: pa.DataType) -> str:
 def mixed_ids(found: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
     """Return the roles whose ids are texts in some partitions and whole numbers in others.
 
-    Ids of users of other kinds that differ are refused.
+    Other differences between partitions are refused: in types of user ids, and in columns.
     """
     mixed = []
+    for role in _OPTIONAL:
+        without = [name for name, kind in found if kind and role not in kind]
+        having = [name for name, kind in found if role in kind]
+        if without and having:
+            raise ValueError(
+                f"{without[0]} has no column {role}, and {having[0]} has one: write all "
+                f"partitions with the same columns, or name it ({role}=)."
+            )
     for role in _CODED:
         kinds = {name: kind[role] for name, kind in found if kind}
         if set(kinds.values()) == {_TEXTS, _WHOLE}:
@@ -199,20 +215,25 @@ def _as_in_catalogue(
     return pa.DictionaryArray.from_arrays(items.indices, pa.array(written.tolist()))
 
 
-def _as_table(part: object, ids: Container[str | None]) -> pa.Table:
+def _as_table(part: object, columns: PartitionColumns) -> pa.Table:
     if isinstance(part, pa.Table):
         return part
     if isinstance(part, str | Path) and is_csv(part):
-        return read_csv(part, lambda names: [name for name in names if name in ids])
+        return read_csv(part, lambda names: _ids_among(names, columns))
     if isinstance(part, str | Path):
         # Workers have threads enough, and those of Arrow each keep memory of their own.
         return pq.ParquetFile(part).read(use_threads=False)
     if isinstance(part, Annotations):
-        columns = {"user": part.users, "item": part.items, "label": part.outcomes}
-        columns |= {} if part.weights is None else {"weight": part.weights}
-        columns |= {} if part.choice_set_codes is None else {"choice_set": part.choice_set_codes}
-        return pa.table({name: pa.array(list(values)) for name, values in columns.items()})
+        found = {"user": part.users, "item": part.items, "label": part.outcomes}
+        found |= {} if part.weights is None else {"weight": part.weights}
+        found |= {} if part.choice_set_codes is None else {"choice_set": part.choice_set_codes}
+        return pa.table({name: pa.array(list(values)) for name, values in found.items()})
     return pa.Table.from_pandas(part, preserve_index=False)
+
+
+def _ids_among(names: Sequence[str], columns: PartitionColumns) -> list[str]:
+    found = columns.found_in(names)
+    return [found[role] for role in (*_CODED, "choice_set") if found.get(role) in names]
 
 
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -79,8 +79,8 @@ class Shards(LabelSource[Ranker, Posterior]):
     >>> parts = [homes[start : start + 1000] for start in range(0, 4000, 1000)]
     >>> here = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
     >>> with Client(**here) as client:
-    ...     named = {"item_ids": homes.item_ids, "choice_set": "choice_set"}
-    ...     shards = Shards.from_parts(parts, client, homes.features, n_shards=3, **named)
+    ...     named = {"item_ids": homes.item_ids, "n_shards": 3}
+    ...     shards = Shards.from_parts(parts, client, homes.features, **named)
     ...     ranker = HierarchicalRanker(n_groups=1).fit(shards)
     >>> ranker.coef_.shape
     (84, 6)
@@ -142,7 +142,8 @@ class Shards(LabelSource[Ranker, Posterior]):
         n_shards : int, optional
             How many shards; by default one for each thread of the cluster.
         user, item, label, weight, choice_set : str
-            What the columns are called; there need not be weights and choice sets.
+            The names of the columns. Columns of weights and choice sets are optional, and found
+            by their usual names.
         positive, threshold, grades : optional
             How labels are read, as in `Annotations`: more than two numbers are grades.
         user_features : mapping, data frame or path, optional

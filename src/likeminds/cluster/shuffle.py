@@ -31,7 +31,7 @@ from likeminds.cluster.partitions import (
     by_shard,
     ids_as_texts,
     join_pieces,
-    kinds_of_ids,
+    kinds_of_columns,
     mixed_ids,
     read_part,
 )
@@ -166,7 +166,7 @@ class Shuffle:
 
 
 def _seen(table: pa.Table, name: str) -> tuple[Counted, tuple[str, dict[str, str]]]:
-    return count_labels(table, name), kinds_of_ids(table, name)
+    return count_labels(table, name), kinds_of_columns(table, name)
 
 
 def _size_of(pieces: Sequence[Any]) -> int:

@@ -203,7 +203,7 @@ class SparkRows(LabelSource[Ranker, Posterior]):
         grades: bool | Sequence[Hashable] | None = None,
         **called: str,
     ) -> None:
-        columns = PartitionColumns(**called)
+        columns = PartitionColumns(**PartitionColumns(**called).found_in(frame.columns))
         wanted = [name for name in astuple(columns) if name is not None]
         missing = [name for name in wanted if name not in frame.columns]
         if missing:
