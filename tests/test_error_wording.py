@@ -186,7 +186,7 @@ USE = [
         lambda: said(attributes=list("ababa")).of_attribute("c"),
         "KeyError: .*about 'c'; there are a, b",
     ),
-    (lambda: said().with_enough_labels(), "Nobody gave 8 labels of each kind; the most is 1"),
+    (lambda: said().with_enough_labels(), "No user gave 8 labels of each kind; the most is 1"),
     (
         lambda: said().concat(said(features=TABLE + 1)),
         r"Item\(s\) a, b, c, d have other features",
@@ -195,7 +195,7 @@ USE = [
     (lambda: said().concat(said(choice_sets=[1] * 5)), "Only one of the two has choice_sets"),
     (lambda: said().concat(said(attributes=[1] * 5)), "Only one of the two has attributes"),
     (lambda: split_within_users(said(), 1.5), "between 0 and 1"),
-    (lambda: said().choices(), "no grades, of which choices"),
+    (lambda: said().choices(), "not grades, so they cannot become choices"),
 ]
 
 COMPARISONS = [

@@ -9,9 +9,9 @@ from likeminds._util.per_user_arrays import (
     inverse_and_log,
     of_users,
     order_by,
-    put_together,
+    restore_user_arrays,
     solve_nearly,
-    take_apart,
+    split_user_arrays,
     times,
 )
 from likeminds.mixed_model.gaussian_prior import MeanShifts
@@ -81,10 +81,10 @@ def test_what_people_have_inside_of_what_people_have_is_taken_apart():
     z = np.arange(12.0).reshape(6, 2)
     prior = GaussianPrior(np.zeros(3), np.ones((3, 1)), np.ones(3), MeanShifts(z, np.ones((3, 2))))
     arrays = []
-    apart = take_apart((prior, "state"), arrays)
+    apart = split_user_arrays((prior, "state"), arrays)
     assert len(arrays) == 1
     assert arrays[0] is z
-    again = put_together(apart, [z[:2]])[0]
+    again = restore_user_arrays(apart, [z[:2]])[0]
     np.testing.assert_array_equal(again.shifts[np.array([1])], prior.shifts[np.array([1])])
     few = of_users(prior, np.array([4, 0]))
     np.testing.assert_array_equal(few.shifts.z, z[[4, 0]])

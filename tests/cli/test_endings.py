@@ -254,7 +254,7 @@ def test_what_was_replaced_meanwhile_is_kept(copy, monkeypatch):
     monkeypatch.setattr(update, "_learn", learned_and_replaced)
     done = run(copy, *UPDATE)
     assert done.code == 1
-    assert done.err.startswith("Error: m.likeminds was changed by somebody else since it was")
+    assert done.err.startswith("Error: m.likeminds was changed by another program since it was")
     assert model.read_bytes() == b"another model"
 
 

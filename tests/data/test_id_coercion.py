@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likeminds.data.id_coercion import write_as_known
+from likeminds.data.id_coercion import coerce_ids
 
 
 def texts(*values):
@@ -31,7 +31,7 @@ def texts(*values):
     ],
 )
 def test_ids_are_written_as_those_that_are_known(ids, known, found):
-    assert write_as_known(ids, known, "users").tolist() == found
+    assert coerce_ids(ids, known, "users").tolist() == found
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_ids_are_written_as_those_that_are_known(ids, known, found):
 )
 def test_what_may_be_somebody_known_is_refused(ids, known):
     with pytest.raises(ValueError):
-        write_as_known(ids, known, "users")
+        coerce_ids(ids, known, "users")
 
 
 def test_integers_stay_an_array_of_integers():
-    assert write_as_known(texts("7", "9"), np.array([7, 8]), "users").dtype.kind == "i"
+    assert coerce_ids(texts("7", "9"), np.array([7, 8]), "users").dtype.kind == "i"

@@ -200,14 +200,14 @@ def test_half_a_folder_is_not_taken_for_a_whole_one(tmp_path):
 
 def late_first(monkeypatch):
     """Let the threads that count values end in the opposite order."""
-    settle = first_pass._ValueCounter._settle
+    merge = first_pass._ValueCounter._merge
 
-    def reversed_settle(counted):
-        settle(counted)
+    def reversed_merge(counted):
+        merge(counted)
         table = counted.waiting[0]
         counted.waiting = [table.take(np.arange(len(table))[::-1])]
 
-    monkeypatch.setattr(first_pass._ValueCounter, "_settle", reversed_settle)
+    monkeypatch.setattr(first_pass._ValueCounter, "_merge", reversed_merge)
 
 
 @pytest.mark.parametrize("label", ["label", "rating"])

@@ -137,9 +137,9 @@ def folder_for(path: str | os.PathLike[str], what: str) -> Path:
     """Return the path if it is, or can be made, a folder to write to; else say why it cannot."""
     folder = Path(path)
     place = Path(os.path.realpath(folder))
-    there = next(part for part in (place, *place.parents) if part.exists())
-    shown = folder if there == place else there
-    if not there.is_dir():
+    existing = next(part for part in (place, *place.parents) if part.exists())
+    shown = folder if existing == place else existing
+    if not existing.is_dir():
         raise NotADirectoryError(f"{shown} is a file; name a folder for {what}.")
     _refuse_unwritable(shown, what)
     return folder
@@ -178,7 +178,7 @@ def _refuse_another(
 ) -> None:
     if replacing is not None and (found is None or FileVersion.of(found) != replacing):
         raise FileChangedError(
-            f"{target} was changed by somebody else since it was read; it is left as it is now."
+            f"{target} was changed by another program since it was read; it is left as it is now."
         )
 
 
@@ -208,8 +208,8 @@ def _stat(place: Path) -> os.stat_result | None:
 
 def _scratch_name(name: str) -> str:
     ending = f".{secrets.token_hex(8)}"
-    kept = os.fsencode(f".{name}")[: _LONGEST_NAME - len(ending)]
-    return kept.decode(errors="ignore") + ending
+    start = os.fsencode(f".{name}")[: _LONGEST_NAME - len(ending)]
+    return start.decode(errors="ignore") + ending
 
 
 def _open_scratch(scratch: Path, mode: int) -> int:

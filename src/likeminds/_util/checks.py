@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 # Products of squares of larger numbers may overflow.
 LARGEST = 1e100
-# Beside a row of more weight than the first, all others are lost to rounding; below the second,
+# Next to a row of more weight than the first, all others are lost to rounding; below the second,
 # products of weights underflow.
 _HEAVIEST, _LIGHTEST = 1e12, 1e-100
 # Numbers of a large array that are looked at together.

@@ -20,8 +20,8 @@ class LazyModule:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, asked: str) -> Any:
-        return getattr(import_module(self._name), asked)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
 
 
 # Data frames are read by most programs, but not by all.

@@ -140,20 +140,20 @@ class ThreadExecutor(Executor[B]):
         start: R | None = None,
     ) -> tuple[R, Own]:
         """Return the sum of what blocks answer, and what they carry: see `Executor`."""
-        total, kept = start, []
-        for part, mine in self.map(work, state, own):
+        total, carried = start, []
+        for part, carry in self.map(work, state, own):
             total = part if total is None else _add(total, part)
-            kept.append(mine)
+            carried.append(carry)
         if total is None:
-            raise ValueError("There is nobody to visit.")
-        return total, kept
+            raise ValueError("There are no blocks of users.")
+        return total, carried
 
     def map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
         """Yield what each block answers: see `Executor`."""
-        kept = [None] * len(self.blocks) if own is None else own
+        carried = [None] * len(self.blocks) if own is None else own
 
         def answer(number: int) -> R:
-            return work(self.blocks[number], state, kept[number])
+            return work(self.blocks[number], state, carried[number])
 
         numbers = range(len(self.blocks))
         return in_threads(answer, numbers) if self.many_threads else map(answer, numbers)
@@ -163,7 +163,7 @@ class ThreadExecutor(Executor[B]):
         work: Callable[[B, S], Executor[C]],
         state: S,
         *,
-        consume: bool = False,  # noqa: ARG002 - whoever holds the blocks releases them
+        consume: bool = False,  # noqa: ARG002 - the caller holds the blocks
         here: Callable[[Index], Executor[C]] | None = None,  # noqa: ARG002 - they are
     ) -> Executor[C]:
         """Return what ``work`` makes of the only block: see `Executor`."""
@@ -211,7 +211,7 @@ class SumTuple:
         self.parts = list(parts)
 
     def __iadd__(self, other: "SumTuple") -> "SumTuple":
-        self.parts = [_add(mine, its) for mine, its in zip(self, other, strict=True)]
+        self.parts = [_add(first, second) for first, second in zip(self, other, strict=True)]
         return self
 
     def __iter__(self) -> Iterator[Any]:

@@ -45,7 +45,7 @@ def solve_nearly(times_matrix: Callable[[Float], Float], right: Float, share: fl
     its products with vectors; few are needed near the identity. Converged systems are frozen, so
     no solution depends on the other systems.
     """
-    found, left = np.zeros_like(right), right.copy()
+    found, residual = np.zeros_like(right), right.copy()
     direction, length = right.copy(), row_dots(right, right)
     enough = share**2 * length
     for _ in range(right.shape[1]):
@@ -53,12 +53,12 @@ def solve_nearly(times_matrix: Callable[[Float], Float], right: Float, share: fl
         full_step = length / np.maximum(row_dots(direction, product), _TINY)
         step = np.where(length > enough, full_step, 0.0)[:, None]
         found += step * direction
-        left -= step * product
-        before, length = length, row_dots(left, left)
+        residual -= step * product
+        before, length = length, row_dots(residual, residual)
         if (length <= enough).all():
             break
         direction *= (length / np.maximum(before, _TINY))[:, None]
-        direction += left
+        direction += residual
     return found
 
 
@@ -147,7 +147,7 @@ class SeparateArray:
     number: int
 
 
-def take_apart(state: S, arrays: list[Any]) -> S:
+def split_user_arrays(state: S, arrays: list[Any]) -> S:
     """Return a state whose arrays of users are replaced by placeholders, and append them.
 
     A dataclass names its arrays with a row per user in ``per_user``. Cached attributes that
@@ -160,11 +160,11 @@ def take_apart(state: S, arrays: list[Any]) -> S:
         arrays.append(value)
         return SeparateArray(len(arrays) - 1)
 
-    apart: S = _changed(state, change)
-    return apart
+    split: S = _changed(state, change)
+    return split
 
 
-def put_together(state: S, arrays: list[Any]) -> S:
+def restore_user_arrays(state: S, arrays: list[Any]) -> S:
     """Return a state that was taken apart, with other arrays in place of its own."""
     whole: S = _changed(
         state, lambda one, _: arrays[one.number] if isinstance(one, SeparateArray) else one
@@ -186,9 +186,9 @@ def _changed(
     parts = fields(value)
     if not all(one.init for one in parts):
         return value
-    theirs = getattr(value, "per_user", ())
+    per_user = getattr(value, "per_user", ())
     changed = {
-        one.name: _changed(getattr(value, one.name), change, one.name in theirs) for one in parts
+        one.name: _changed(getattr(value, one.name), change, one.name in per_user) for one in parts
     }
     return replace(value, **changed)
 
@@ -206,8 +206,8 @@ def of_users(state: S, users: Index | slice) -> S:
     Known(ages=array([52, 30]))
     """
     arrays: list[Any] = []
-    apart = take_apart(state, arrays)
-    return put_together(apart, [array[users] for array in arrays])
+    split = split_user_arrays(state, arrays)
+    return restore_user_arrays(split, [array[users] for array in arrays])
 
 
 def nan_mean(values: Float) -> Float:

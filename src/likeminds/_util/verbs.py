@@ -101,7 +101,7 @@ class Verb:
 
 
 LIKE = Verb("like it")
-# The verb of labels whose meaning is not known: they may be about what nobody likes.
+# The verb of labels whose meaning is not known: they may be about disliked items.
 RATE = Verb("rate it high")
 
 

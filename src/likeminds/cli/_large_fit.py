@@ -122,14 +122,14 @@ class LargeFit:
         from likeminds._util.verbs import read_verb
         from likeminds.storage.folders import main_file
         from likeminds.storage.models import save, write_model
-        from likeminds.storage.user_files import people_of
+        from likeminds.storage.user_files import user_files_of
 
         if self.verb is not None:
             model._best_model.verb_ = model.verb_ = read_verb(self.verb)
         if not self.options.people_apart:
             return save(model, self.target, with_data=False)
         if self.verb is not None:
-            write_model(model, main_file(self.target), users=people_of(model))
+            write_model(model, main_file(self.target), users=user_files_of(model))
         return self.target
 
     def _reading(self, source: str) -> dict[str, Any]:

@@ -78,10 +78,10 @@ def about(attribute: str) -> dict[str, str]:
 def find_user(text: str, users: "IdArray") -> Hashable:
     """Return the user with an id, which is written as a text."""
     from likeminds._util.checks import did_you_mean, listing
-    from likeminds.data.id_coercion import write_as_known
+    from likeminds.data.id_coercion import coerce_ids
     from likeminds.data.identifiers import lookup
 
-    place = lookup(write_as_known([text], users, "user"), users, "user")[0]
+    place = lookup(coerce_ids([text], users, "user"), users, "user")[0]
     if place < 0:
         hint = did_you_mean(text, users[:_COMPARED].tolist())
         raise ValueError(f"There is no user {text!r}; there are {listing(users)}.{hint}")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from likeminds._util.array_types import Bool, Index
 from likeminds._util.map_reduce import Executor, Own
-from likeminds._util.per_user_arrays import SubsetRows, put_together, take_apart
+from likeminds._util.per_user_arrays import SubsetRows, restore_user_arrays, split_user_arrays
 from likeminds._util.threads import in_this_thread, one_blas_thread
 from likeminds.cluster.checkpoints import Journal, read_own, write_own
 from likeminds.cluster.client import Client, Future, identity, release
@@ -313,7 +313,7 @@ class DaskExecutor(Executor[B]):
 
     def _submitted(self, method: str, own: Own, given: tuple[Any, Any]) -> list[Future]:
         arrays: list[Any] = []
-        given = given[0], take_apart(given[1], arrays)
+        given = given[0], split_user_arrays(given[1], arrays)
         self.session.traffic.sent += len(self.parts) * size_of(given)
         if arrays:  # which parts look up by positions
             arrays.insert(0, self._positions)
@@ -342,7 +342,7 @@ def _run(
     """Run a work on a part, which gets its users' rows of the arrays in the state."""
     work, state = given
     if positions is not None:
-        state = put_together(state, [SubsetRows(piece, positions) for piece in pieces])
+        state = restore_user_arrays(state, [SubsetRows(piece, positions) for piece in pieces])
     with in_this_thread(), one_blas_thread():
         if method == _DERIVE:
             return part.derive(work, state)

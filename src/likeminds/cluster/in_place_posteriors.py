@@ -29,9 +29,9 @@ from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.probabilities import scored_share, scores_and_variances
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_data import ScoredLabels, SharedTable, sample_rows
-from likeminds.storage.folders import UserFolder, with_users_in, write_apart
+from likeminds.storage.folders import UserFolder, with_users_in, write_user_files
 from likeminds.storage.models import write_model
-from likeminds.storage.user_files import WrittenFile, people_of, write_users
+from likeminds.storage.user_files import WrittenFile, user_files_of, write_users
 
 if TYPE_CHECKING:
     from likeminds.cluster.shards import Shards
@@ -197,7 +197,7 @@ def _submit_posteriors(
 
 def put_away(ranker: Ranker, folder: UserFolder, n_files: int) -> None:
     """Write the users of a ranker that was solved here; it reads them from there from now on."""
-    stored = write_apart(ranker, folder, -(-len(ranker.users_) // n_files))
+    stored = write_user_files(ranker, folder, -(-len(ranker.users_) // n_files))
     finish(stored, folder)
     _take_over(ranker, stored)
 
@@ -205,7 +205,7 @@ def put_away(ranker: Ranker, folder: UserFolder, n_files: int) -> None:
 def finish(ranker: Ranker, folder: UserFolder) -> None:
     """Write the model's own file, last; without the function that watched the fit."""
     bare = _bare(ranker)
-    write_model(bare, folder.main, users=people_of(bare))
+    write_model(bare, folder.main, users=user_files_of(bare))
     ranker._read_from = bare._read_from
 
 

@@ -16,7 +16,7 @@ from likeminds.cluster.item_broadcast import ItemBroadcast
 from likeminds.cluster.label_table import LabelTable
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import find_column
-from likeminds.data.id_coercion import write_as_known
+from likeminds.data.id_coercion import coerce_ids
 from likeminds.data.identifiers import IntegerCodes, compact, join_ids, lookup
 from likeminds.data.out_of_core.parquet_parts import is_csv
 from likeminds.data.sources import read_csv
@@ -205,7 +205,7 @@ def _as_in_catalogue(
 ) -> pa.DictionaryArray:
     """Return items as the catalogue writes them, which may have 7 as "7"; refuse any other."""
     values = items.dictionary.to_pylist()
-    written = write_as_known(values, catalogue.ids, "items")
+    written = coerce_ids(values, catalogue.ids, "items")
     unknown = lookup(written, catalogue.ids, "items") < 0
     if unknown.any():
         some = listing(np.array(values, dtype=object)[unknown])

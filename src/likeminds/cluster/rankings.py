@@ -30,7 +30,7 @@ from likeminds.rankers.item_table import ItemTableView
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.validation import find_users, joint_reading
 from likeminds.storage.models import load
-from likeminds.storage.user_files import people_of
+from likeminds.storage.user_files import user_files_of
 
 if TYPE_CHECKING:
     from likeminds.cluster.shards import Shards
@@ -111,7 +111,7 @@ def _parts(
     ranker: Ranker, items: FeaturesByItem, k: int, scratch: Path, client: Client | None
 ) -> Iterator[pa.Table | None]:
     """Yield the table of each part; None where a worker has written it."""
-    there = people_of(ranker)
+    there = user_files_of(ranker)
     starts = range(0, len(ranker.users_), _USERS_AT_ONCE)
     places = [slice(start, start + _USERS_AT_ONCE) for start in starts]
     if there is not None:
@@ -239,7 +239,7 @@ def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
 
 def _for_each(shards: "Shards", ranker: Ranker) -> Iterator[Ranker | Path]:
     """Yield a ranker of each shard's users: where it is, or the ranker itself."""
-    there = people_of(ranker)
+    there = user_files_of(ranker)
     is_seen = there is not None and PosteriorFolder(there.folder).is_seen(shards.client)
     for places in shards.counts.places:
         known = find_users(ranker, shards.counts.user_ids[places])

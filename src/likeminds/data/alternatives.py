@@ -53,32 +53,32 @@ def available_rows(
     column, label = found.get("availability"), found["label"]
     if column is None:
         return table
-    there = as_available(read_values(table, column), column)
-    if there.all():
+    available = as_available(read_values(table, column), column)
+    if available.all():
         return table
     assert label is not None
     try:
         chosen = as_binary(read_values(table, label), positive=positive)
     except ValueError:  # grades, or labels that are refused with their own error
-        chosen = np.zeros(len(there), dtype=np.bool_)
-    refuse_chosen(np.flatnonzero(chosen & ~there))
+        chosen = np.zeros(len(available), dtype=np.bool_)
+    refuse_chosen(np.flatnonzero(chosen & ~available))
     logger.info(
         "%s: %s rows of alternatives that were not available are left out.",
         column,
-        f"{int((~there).sum()):,}",
+        f"{int((~available).sum()):,}",
     )
-    return table.filter(there.tolist())
+    return table.filter(available.tolist())
 
 
 def as_available(values: ArrayLike, column: str) -> Bool:
     """Return a column of zeros and ones (or true and false) as booleans."""
-    given = np.asarray(values)
-    if given.dtype.kind not in "biuf" or not np.isin(given, [0, 1]).all():
-        strange = [value for value in np.unique(given).tolist() if value not in (0, 1)]
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf" or not np.isin(array, [0, 1]).all():
+        invalid = [value for value in np.unique(array).tolist() if value not in (0, 1)]
         raise ValueError(
-            f"Availability {column!r} must be 1 (available) or 0, but has {listing(strange)}."
+            f"Availability {column!r} must be 1 (available) or 0, but has {listing(invalid)}."
         )
-    return given.astype(np.bool_)
+    return array.astype(np.bool_)
 
 
 def refuse_chosen(rows: Index) -> None:
@@ -118,26 +118,28 @@ def add_constants(
         features = features[:, differs]
     if len(distinct) > _MOST_ALTERNATIVES:
         logger.info("%s: %s alternatives, so no constants.", column, f"{len(distinct):,}")
-        dummies, called = np.zeros((len(codes), 0)), []
+        dummies, dummy_names = np.zeros((len(codes), 0)), []
     else:
         first = _base_of(distinct, base, column)
-        others = [k for k in range(len(distinct)) if k != first]
-        dummies = (codes[:, None] == others).astype(features.dtype)
-        called = [f"{column}: {one}" for one in distinct[others].tolist()]
+        codes_with_dummy = [k for k in range(len(distinct)) if k != first]
+        dummies = (codes[:, None] == codes_with_dummy).astype(features.dtype)
+        dummy_names = [f"{column}: {one}" for one in distinct[codes_with_dummy].tolist()]
         moved = within_sets(np.hstack([features, dummies]), sets)
-        n_free = len(sets) - len(np.unique(sets))  # degrees of freedom beside the means of sets
+        n_free = len(sets) - len(np.unique(sets))  # degrees of freedom besides the means of sets
         new = independent(moved, features.shape[1], n_free)
-        dummies, called = dummies[:, new], [called[k] for k in np.flatnonzero(new)]
-        added = f"alternative-specific constants relative to {distinct[first]}: {listing(called)}"
+        dummies, dummy_names = dummies[:, new], [dummy_names[k] for k in np.flatnonzero(new)]
+        added = (
+            f"alternative-specific constants relative to {distinct[first]}: {listing(dummy_names)}"
+        )
         none = "no constants, as other features imply them"
-        logger.info("%s: %s.", column, added if called else none)
+        logger.info("%s: %s.", column, added if dummy_names else none)
     return arguments | {
         "features": np.hstack([features, dummies]),
-        "feature_names": [*names, *called],
+        "feature_names": [*names, *dummy_names],
     }
 
 
-def known_constants(column: str, alternatives: IdArray, names: Sequence[str]) -> dict[str, Float]:
+def constants_among(column: str, alternatives: IdArray, names: Sequence[str]) -> dict[str, Float]:
     """Return the constants among names of features, each as a column of zeros and ones."""
     start = f"{column}: "
     texts = np.array([str(one) for one in alternatives.tolist()])
@@ -171,18 +173,18 @@ def within_sets(features: FloatArray, sets: Index) -> Float:
     return out
 
 
-def independent(columns: Float, n_given: int, n_free: int) -> Bool:
+def independent(columns: Float, n_before: int, n_free: int) -> Bool:
     """Tell which columns after the first ``n_given`` do not follow from those before them."""
     if min(n_free, _MOST_COLUMNS) < columns.shape[1]:  # few rows imply too much
-        return np.ones(columns.shape[1] - n_given, dtype=np.bool_)
+        return np.ones(columns.shape[1] - n_before, dtype=np.bool_)
     gram = _scaled(columns.T @ columns)
-    chosen, found = list(range(n_given)), []
-    for k in range(n_given, len(gram)):
-        cross = gram[chosen, k]
-        inverse = np.linalg.pinv(gram[np.ix_(chosen, chosen)], rcond=_IDLE, hermitian=True)
-        found.append(bool(gram[k, k] - cross @ inverse @ cross > _IDLE))
-        chosen += [k] * found[-1]
-    return np.array(found, dtype=np.bool_)
+    basis, is_new = list(range(n_before)), []
+    for k in range(n_before, len(gram)):
+        cross = gram[basis, k]
+        inverse = np.linalg.pinv(gram[np.ix_(basis, basis)], rcond=_IDLE, hermitian=True)
+        is_new.append(bool(gram[k, k] - cross @ inverse @ cross > _IDLE))
+        basis += [k] * is_new[-1]
+    return np.array(is_new, dtype=np.bool_)
 
 
 def null_space(gram: Float) -> Float:

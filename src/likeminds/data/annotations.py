@@ -11,7 +11,7 @@ from likeminds._util import checks
 from likeminds._util.result_tables import Frames
 from likeminds._util.verbs import read_verb
 from likeminds.data.choice_constructors import ChoiceConstructors
-from likeminds.data.coded_labels import known_covariates
+from likeminds.data.coded_labels import read_covariates
 from likeminds.data.column_roles import default_verb
 from likeminds.data.feature_columns import link_features
 from likeminds.data.grades import read_answers
@@ -182,7 +182,7 @@ class Annotations(ChoiceConstructors):
             attribute_codes=about,
             weights=None if checked is None else checked.copy(),
             **linked._asdict(),
-            user_features=known_covariates(user_features, ids),
+            user_features=read_covariates(user_features, ids),
             verb=read_verb(verb) or (default_verb(word) if about is None else None),
             **named_choice_sets(codes, *coded.get("choice_sets", (None, None))),
         )

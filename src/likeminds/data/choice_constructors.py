@@ -236,8 +236,8 @@ class ChoiceConstructors(CodedLabels):
     def choices(self, most: int = 8, random_state: int = 0) -> Self:
         """Return grades as choices: each item is chosen among those the person graded lower.
 
-        They can be joined with comparisons, so that people who grade and people who compare are
-        learned from in one fit. Items of the same grade are not compared.
+        They can be joined with comparisons, so one fit learns from grades and comparisons. Items of
+        the same grade are not compared.
 
         Parameters
         ----------

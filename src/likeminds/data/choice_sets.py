@@ -126,12 +126,12 @@ def preference_arguments(
         frame = read_table(frame, id_texts(names))
     table = as_frame(frame)
     found = find_columns(table, names, (), _ARGUMENTS)
-    kept = {role: name for role, name in found.items() if name is not None}
-    won, lost = (_vectors(table.get_column(kept[role])) for role in ("winner", "loser"))
+    columns = {role: name for role, name in found.items() if name is not None}
+    won, lost = (_vectors(table.get_column(columns[role])) for role in ("winner", "loser"))
     by_id = won is None or lost is None
     values: dict[str, Any] = {
         f"{role}s": read_values(table, name, as_ids=role in ID_ROLES)
-        for role, name in kept.items()
+        for role, name in columns.items()
         if by_id or role not in {"winner", "loser"}
     }
     values |= {"strength": values.pop("strengths", None)}
@@ -139,7 +139,7 @@ def preference_arguments(
         return comparison_arguments(values, options)
     if options.get("features") is not None:
         raise ValueError(
-            f"The columns {kept['winner']} and {kept['loser']} are features already: leave "
+            f"The columns {columns['winner']} and {columns['loser']} are features already: leave "
             "out features=."
         )
     stacked = _stack_two(won, lost, len(won))
@@ -180,10 +180,10 @@ def _pair_rows(
     return rows, sides.ravel()
 
 
-def _refuse_equal(same: Index, called: IdArray | None = None) -> None:
+def _refuse_equal(same: Index, items: IdArray | None = None) -> None:
     """Refuse pairs of an item with itself."""
     if same.size:
-        distinct = [] if called is None else list(dict.fromkeys(called[same].tolist()))
+        distinct = [] if items is None else list(dict.fromkeys(items[same].tolist()))
         names = f" ({listing(distinct)})" if distinct else ""
         raise ValueError(
             f"Comparison(s) {listing(same)}, counted from 0, have the same item{names} as winner "
@@ -194,11 +194,11 @@ def _refuse_equal(same: Index, called: IdArray | None = None) -> None:
 def _as_ties(ties: ArrayLike | None, n_pairs: int) -> Bool:
     if ties is None:
         return np.zeros(n_pairs, dtype=np.bool_)
-    given = np.asarray(ties)
-    same_length(users=np.empty(n_pairs), ties=given)
-    if not np.isin(given, [0, 1]).all():
+    array = np.asarray(ties)
+    same_length(users=np.empty(n_pairs), ties=array)
+    if not np.isin(array, [0, 1]).all():
         raise ValueError("ties must be true or false (or 1 and 0), one for each comparison.")
-    return given.astype(np.bool_)
+    return array.astype(np.bool_)
 
 
 def _stack_two(winners: ArrayLike, losers: ArrayLike, n_pairs: int) -> FloatArray:
@@ -234,16 +234,16 @@ def ranking_sets(
     """Return a chain of sets for each ranking: the best of all, the best of the rest, ..."""
     sets = ChoiceSets()
     orders = [_tiers(ranking) for ranking in rankings]
-    everything = None if shown is None else [_as_list(items, "set") for items in shown]
-    given = {} if everything is None else {"shown": everything}
-    same_length(users=range(n_users), rankings=orders, **given)
+    menus = None if shown is None else [_as_list(items, "set") for items in shown]
+    optional = {} if menus is None else {"shown": menus}
+    same_length(users=range(n_users), rankings=orders, **optional)
     for who, order in enumerate(orders):
         tiers, ranked = order, [item for tier in order for item in tier]
         _refuse_twice(ranked, f"Ranking {who}")
-        if everything is not None:
-            _refuse_not_shown(ranked, everything[who], f"Ranking {who}")
+        if menus is not None:
+            _refuse_not_shown(ranked, menus[who], f"Ranking {who}")
             named = set(ranked)
-            rest = [item for item in dict.fromkeys(everything[who]) if item not in named]
+            rest = [item for item in dict.fromkeys(menus[who]) if item not in named]
             tiers = [*order, rest] if rest else order
         if len(tiers) < 2:
             raise ValueError(
@@ -283,8 +283,8 @@ def choice_sets(
     menus = [_as_list(items, "set") for items in shown]
     picks = [none if is_missing(pick) else pick for pick in _as_list(chosen, "column")]
     worsts = None if worst is None else _as_list(worst, "column")
-    given = {} if worsts is None else {"worst": worsts}
-    same_length(users=range(n_users), shown=menus, chosen=picks, **given)
+    optional = {} if worsts is None else {"worst": worsts}
+    same_length(users=range(n_users), shown=menus, chosen=picks, **optional)
     sets = ChoiceSets()
     for who, (menu, pick) in enumerate(zip(menus, picks, strict=True)):
         where = f"Choice {who}"
@@ -317,14 +317,14 @@ def only_available(
     shown: Iterable[Iterable[Hashable]], availability: Iterable[Iterable[bool]]
 ) -> list[list[Hashable]]:
     """Return the items of each choice that were available."""
-    menus, free = ([_as_list(one, "set") for one in given] for given in (shown, availability))
+    menus, free = ([_as_list(one, "set") for one in lists] for lists in (shown, availability))
     same_length(shown=menus, availability=free)
-    for number, (menu, there) in enumerate(zip(menus, free, strict=True)):
-        same_length(**{f"shown[{number}]": menu, f"availability[{number}]": there})
-    allowed = [as_available(there, f"[{number}]") for number, there in enumerate(free)]
+    for number, (menu, available) in enumerate(zip(menus, free, strict=True)):
+        same_length(**{f"shown[{number}]": menu, f"availability[{number}]": available})
+    allowed = [as_available(available, f"[{number}]") for number, available in enumerate(free)]
     return [
-        [item for item, is_there in zip(menu, there, strict=True) if is_there]
-        for menu, there in zip(menus, allowed, strict=True)
+        [item for item, is_available in zip(menu, available, strict=True) if is_available]
+        for menu, available in zip(menus, allowed, strict=True)
     ]
 
 
@@ -337,11 +337,11 @@ def _refuse_twice(items: Sequence[Hashable], where: str) -> None:
 
 
 def _refuse_not_shown(items: Iterable[Hashable], shown: Sequence[Hashable], where: str) -> None:
-    known = set(shown)
-    strange = [item for item in items if item not in known]
-    if strange:
+    available = set(shown)
+    unknown = [item for item in items if item not in available]
+    if unknown:
         raise ValueError(
-            f"{where} (counted from 0) chose what was not shown: {listing(strange)}; shown were "
+            f"{where} (counted from 0) chose what was not shown: {listing(unknown)}; shown were "
             f"{listing(shown)}."
         )
 
@@ -364,12 +364,13 @@ def difference_arguments(choices: CodedLabels) -> dict[str, Any]:
     ahead = np.arange(len(others)) % 2 == 0
     better = choices.labels[chosen]  # else the worst was chosen, and the other one is better
     rows = choices.feature_rows
-    apart = choices.features[rows[chosen]] - choices.features[rows[others]]
+    differences = choices.features[rows[chosen]] - choices.features[rows[others]]
     return {
         "users": choices.users[others],
         "items": None,
         "labels": ahead,
-        "features": apart * np.where(ahead == better, 1.0, -1.0)[:, None].astype(apart.dtype),
+        "features": differences
+        * np.where(ahead == better, 1.0, -1.0)[:, None].astype(differences.dtype),
         "features_per": "row",
         "feature_names": choices.feature_names,
         "weights": None if choices.weights is None else choices.weights[others],
@@ -381,19 +382,19 @@ def difference_arguments(choices: CodedLabels) -> dict[str, Any]:
 def graded_sets(graded: CodedLabels, most: int, rng: Generator) -> tuple[Index, Index]:
     """Return the rows of sets, each an item and some that the user graded lower; and sizes."""
     if graded.grades is None:
-        raise ValueError("These labels are no grades, of which choices could be made.")
+        raise ValueError("These labels are not grades, so they cannot become choices.")
     if most < 1:
         raise ValueError(f"most must be at least 1, but is {most}.")
     rows: list[Index] = []
     order, offsets = graded.user_index()
-    for mine in np.split(order, offsets[1:-1]):
-        own = mine[np.argsort(graded.grades[mine], kind="stable")]
-        grades = graded.grades[own]
+    for user_rows in np.split(order, offsets[1:-1]):
+        ordered = user_rows[np.argsort(graded.grades[user_rows], kind="stable")]
+        grades = graded.grades[ordered]
         n_lower = np.searchsorted(grades, grades, side="left")
         for place in np.flatnonzero(n_lower).tolist():
             n = int(n_lower[place])
             lower = np.arange(n) if n <= most else rng.choice(n, most, replace=False)
-            rows.append(np.append(own[place], own[np.sort(lower)]))
+            rows.append(np.append(ordered[place], ordered[np.sort(lower)]))
     if not rows:
-        raise ValueError("Nobody gave two different grades, so that there is nothing to choose.")
+        raise ValueError("No user gave two different grades, so there is nothing to choose from.")
     return np.concatenate(rows), np.array([len(one) for one in rows])

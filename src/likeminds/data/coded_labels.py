@@ -17,7 +17,7 @@ from likeminds._util.text_format import counted
 from likeminds._util.verbs import read_verb
 from likeminds.data.column_roles import default_verb
 from likeminds.data.covariates import Covariates
-from likeminds.data.id_coercion import write_as_known
+from likeminds.data.id_coercion import coerce_ids
 from likeminds.data.identifiers import compact, encode, encode_pairs
 from likeminds.data.label_parsing import LabelReading, count_labels
 
@@ -55,12 +55,12 @@ class CodedLabels:
 
     @property
     def outcomes(self) -> Bool | FloatArray:
-        """What scores are to put in order: the grades, or the labels where there are none."""
+        """The grades, or the labels where there are none: the target of the ranking."""
         return self.labels if self.grades is None else self.grades
 
     @property
     def users(self) -> IdArray:
-        """The person of each row."""
+        """The user of each row."""
         return self.user_ids[self.user_codes]
 
     @property
@@ -89,7 +89,7 @@ class CodedLabels:
 
     @property
     def n_users(self) -> int:
-        """The number of people that gave a label."""
+        """The number of users who gave a label."""
         return len(self.user_ids)
 
     @property
@@ -113,8 +113,8 @@ class CodedLabels:
     def take(self, rows: ArrayLike | slice) -> Self:
         """Return some of the rows, by a mask or by their numbers (which may repeat).
 
-        People and attributes that no longer occur are left out; the items and their features
-        stay, and are shared. No rows at all are refused.
+        Users and attributes that no longer occur are dropped; items and their features are
+        shared. An empty selection raises ValueError.
         """
         chosen = checks.as_rows(rows, len(self))
         if not chosen.size:
@@ -127,11 +127,11 @@ class CodedLabels:
         by_row = self.features_per == "row"
         changes["feature_rows"] = self.feature_rows[chosen] if by_row else changes["item_codes"]
         if self.attribute_ids is not None and self.attribute_codes is not None:
-            codes, left = compact(self.attribute_codes[chosen], self.n_attributes)
-            changes |= {"attribute_codes": codes, "attribute_ids": self.attribute_ids[left]}
+            codes, remaining = compact(self.attribute_codes[chosen], self.n_attributes)
+            changes |= {"attribute_codes": codes, "attribute_ids": self.attribute_ids[remaining]}
         if self.choice_set_codes is not None:
-            codes, left = encode(self.choice_set_codes[chosen], "choice_sets")
-            ids = None if self.choice_set_ids is None else self.choice_set_ids[left]
+            codes, remaining = encode(self.choice_set_codes[chosen], "choice_sets")
+            ids = None if self.choice_set_ids is None else self.choice_set_ids[remaining]
             changes |= {"choice_set_codes": codes, "choice_set_ids": ids}
         return self._with(**changes)
 
@@ -162,7 +162,7 @@ class CodedLabels:
 
     @property
     def _has_sets(self) -> bool:
-        """Whether all rows are in choice sets, or single labels beside them."""
+        """Whether all rows are in choice sets, or single labels."""
         if self.grades is not None or self.choice_set_codes is None:
             return False
         return self.choice_set_ids is None or are_choices(self)
@@ -202,9 +202,9 @@ class CodedLabels:
         return html_page(repr(self), html_table(rows), rest)
 
     def user_index(self) -> tuple[Index, Index]:
-        """Return the rows sorted by person, and where each person starts.
+        """Return the rows sorted by user, and where each user starts.
 
-        The rows of person ``p`` are ``order[offsets[p] : offsets[p + 1]]``, ascending.
+        The rows of user ``p`` are ``order[offsets[p] : offsets[p + 1]]``, ascending.
         """
         return self._user_index
 
@@ -215,29 +215,29 @@ class CodedLabels:
 
     @cached_property
     def _user_positions(self) -> dict[Hashable, int]:
-        return {person: code for code, person in enumerate(self.user_ids.tolist())}
+        return {user: code for code, user in enumerate(self.user_ids.tolist())}
 
-    def of_user(self, person: Hashable) -> Self:
-        """Return the rows of one person."""
-        return self.take(self._rows_of(self._codes_of([person])[0]))
+    def of_user(self, user: Hashable) -> Self:
+        """Return the rows of one user."""
+        return self.take(self._rows_of(self._codes_of([user])[0]))
 
     def of_users(self, users: Iterable[Hashable]) -> Self:
         """Return the rows of several people, in the order they have here."""
-        wanted = np.zeros(self.n_users, dtype=bool)
-        wanted[self._codes_of(users)] = True
-        return self.take(wanted[self.user_codes])
+        mask = np.zeros(self.n_users, dtype=bool)
+        mask[self._codes_of(users)] = True
+        return self.take(mask[self.user_codes])
 
     def by_user(self) -> Iterator[tuple[Hashable, Self]]:
         """Iterate over people and their rows."""
-        for code, person in enumerate(self.user_ids.tolist()):
-            yield person, self.take(self._rows_of(code))
+        for code, user in enumerate(self.user_ids.tolist()):
+            yield user, self.take(self._rows_of(code))
 
     def of_attribute(self, attribute: Hashable) -> Self:
         """Return the rows about one attribute, without the column of attributes."""
-        known = self._known_attributes()
-        if attribute not in known:
-            raise KeyError(f"No label is about {attribute!r}; there are {listing(known)}.")
-        rows = self.take(self.attribute_codes == known.index(attribute))
+        attributes = self._known_attributes()
+        if attribute not in attributes:
+            raise KeyError(f"No label is about {attribute!r}; there are {listing(attributes)}.")
+        rows = self.take(self.attribute_codes == attributes.index(attribute))
         verb = self.verb or default_verb(attribute) or "find {}"
         verb = verb.replace("{}", str(attribute))
         return rows._with(attribute_ids=None, attribute_codes=None, verb=verb)
@@ -247,18 +247,18 @@ class CodedLabels:
         return {attribute: self.of_attribute(attribute) for attribute in self._known_attributes()}
 
     def label_counts(self) -> Index:
-        """Return how many negative and positive labels each person gave: (n_users, 2)."""
+        """Return how many negative and positive labels each user gave: (n_users, 2)."""
         return count_labels(self.user_codes, self.labels)
 
     def with_enough_labels(self, k: int = 8) -> Self:
-        """Keep who gave at least ``k`` negative and ``k`` positive labels (per attribute)."""
+        """Keep users with at least ``k`` negative and ``k`` positive labels (per attribute)."""
         blocks = self.user_codes
         if self.attribute_codes is not None:
             blocks = encode_pairs(blocks, self.attribute_codes)
         least = count_labels(blocks, self.labels).min(axis=1)
         if least.max() < k:
             raise ValueError(
-                f"Nobody gave {k} labels of each kind; the most is {least.max()}. Lower k."
+                f"No user gave {k} labels of each kind; the most is {least.max()}. Lower k."
             )
         return self.take((least >= k)[blocks])
 
@@ -274,7 +274,7 @@ class CodedLabels:
 
     def with_user_features(self, user_features: object) -> Self:
         """Return the same labels with covariates of people: see `Annotations`."""
-        return self._with(user_features=known_covariates(user_features, self.user_ids))
+        return self._with(user_features=read_covariates(user_features, self.user_ids))
 
     def with_verb(self, verb: str) -> Self:
         """Return the same labels with a verb: see `Annotations`."""
@@ -286,21 +286,21 @@ class CodedLabels:
         items: IdArray | None = None,
         attributes: IdArray | None = None,
     ) -> Self:
-        """Write ids as others are written that are known: see `write_as_known`."""
+        """Write ids as others are written that are known: see `coerce_ids`."""
         changes: dict[str, Any] = {}
         for name, known in (("user", users), ("attribute", attributes)):
             ids, codes = getattr(self, f"{name}_ids"), getattr(self, f"{name}_codes")
             if known is not None and ids is not None:
-                new, distinct = encode(write_as_known(ids, known, f"{name}s"), f"{name}s")
+                new, distinct = encode(coerce_ids(ids, known, f"{name}s"), f"{name}s")
                 changes |= {f"{name}_ids": distinct, f"{name}_codes": new[codes]}
         if users is not None and self.user_features is not None:
             changes["user_features"] = self.user_features.written_as(users)
         if items is not None:
-            changes["item_ids"] = write_as_known(self.item_ids, items, "items")
+            changes["item_ids"] = coerce_ids(self.item_ids, items, "items")
         return self._with(**changes)
 
     def without_choice_set_names(self) -> Self:
-        """Return the same rows, whose choice sets stay apart from all that are added later."""
+        """Return the same rows without ids of choice sets, so later rows join none of them."""
         return self._with(choice_set_ids=None)
 
     def _known_attributes(self) -> list[Hashable]:
@@ -309,14 +309,14 @@ class CodedLabels:
         return list(self.attribute_ids.tolist())
 
     def _codes_of(self, users: Iterable[Hashable]) -> list[int]:
-        wanted = list(dict.fromkeys(users))
-        unknown = [person for person in wanted if person not in self._user_positions]
+        distinct = list(dict.fromkeys(users))
+        unknown = [user for user in distinct if user not in self._user_positions]
         if unknown:
             raise KeyError(
-                f"No label is by {listing([repr(person) for person in unknown])}; see user_ids for "
+                f"No label is by {listing([repr(user) for user in unknown])}; see user_ids for "
                 f"who is there.{did_you_mean(unknown[0], self.user_ids.tolist())}"
             )
-        return [self._user_positions[person] for person in wanted]
+        return [self._user_positions[user] for user in distinct]
 
     def _rows_of(self, code: int) -> Index:
         order, offsets = self._user_index
@@ -343,7 +343,7 @@ class CodedLabels:
         self._store(**state)
 
 
-def known_covariates(user_features: object, ids: IdArray) -> Covariates | None:
+def read_covariates(user_features: object, ids: IdArray) -> Covariates | None:
     """Return covariates whose users are written as in ``ids``."""
     return None if user_features is None else Covariates.read(user_features).written_as(ids)
 

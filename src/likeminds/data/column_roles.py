@@ -95,8 +95,8 @@ def with_index(frame: object, name: str | None = None) -> Frame:
     index = nw.maybe_get_index(table)
     if index is None or (index.name is None and type(index).__name__ == "RangeIndex"):
         return table
-    called = name if index.name is None else index.name
-    return table if called is None else as_frame(table.to_native().reset_index(names=called))
+    column = name if index.name is None else index.name
+    return table if column is None else as_frame(table.to_native().reset_index(names=column))
 
 
 def find_columns(
@@ -110,10 +110,10 @@ def find_columns(
     Where user and item are there, and one other column, it is the label, whatever its name.
     ``arguments`` says which argument names the column of a role, where it is called otherwise.
     """
-    called = {role: role for role in names} | dict(arguments or {})
+    argument_of = {role: role for role in names} | dict(arguments or {})
     for role, name in names.items():
         if name is not None:
-            refuse_unknown(table, [name], called[role])
+            refuse_unknown(table, [name], argument_of[role])
     spoken_for = {*names.values(), *listed}
     free = [column for column in table.columns if column not in spoken_for]
     found = {role: name or find_column(role, free) for role, name in names.items()}
@@ -124,7 +124,7 @@ def find_columns(
     _refuse_wide(table, names, found)
     for role in ("user", "label", "winner", "loser"):
         if role in found and found[role] is None:
-            raise not_found(role, table, called[role])
+            raise not_found(role, table, argument_of[role])
     return found
 
 
@@ -154,11 +154,11 @@ def _refuse_wide(
 
 
 def _left_for_label(found: Mapping[str, str | None], free: Sequence[str]) -> str | None:
-    """Return the one column that is left beside those of user and item, or None."""
+    """Return the only column besides those of user and item, or None."""
     if found.get("item") is None or found.get("user", "") is None:
         return None
-    left = [c for c in free if c not in found.values() and may_be_feature(c)]
-    return left[0] if len(left) == 1 else None
+    remaining = [c for c in free if c not in found.values() and may_be_feature(c)]
+    return remaining[0] if len(remaining) == 1 else None
 
 
 def find_column(role: str, columns: Iterable[str]) -> str | None:
@@ -195,7 +195,7 @@ def _letters(name: object) -> str:
 
 
 def not_found(role: str, table: Frame, argument: str | None = None) -> ValueError:
-    """Say that no column has a role, and how to name it."""
+    """Return the error for a role without a column."""
     alike = [column for column in table.columns if close_matches(column, COLUMN_NAMES[role])]
     hint = f" Is it {' or '.join(map(visible, alike))}?" if len(alike) in (1, 2) else ""
     return ValueError(
@@ -205,7 +205,7 @@ def not_found(role: str, table: Frame, argument: str | None = None) -> ValueErro
 
 
 def refuse_unknown(table: Frame, names: Iterable[str], argument: str) -> None:
-    """Say which names are none of columns."""
+    """Refuse names that are not columns."""
     known = set(table.columns)
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -216,7 +216,7 @@ def refuse_unknown(table: Frame, names: Iterable[str], argument: str) -> None:
 
 
 def id_texts(names: Mapping[str, str | None], listed: Iterable[str] = ()) -> Texts:
-    """Say which columns of a table of labels hold ids; see `find_columns`."""
+    """Return a function that finds the columns of ids in a table of labels."""
     spoken_for = {*names.values(), *listed}
 
     def texts(columns: Sequence[str]) -> set[str]:
@@ -229,7 +229,7 @@ def id_texts(names: Mapping[str, str | None], listed: Iterable[str] = ()) -> Tex
 
 
 def item_texts(*called: str | None) -> Texts:
-    """Say which column of a table of features names the items: see `find_item_column`."""
+    """Return a function that finds the column of items in a table of features."""
 
     def texts(columns: Sequence[str]) -> set[str]:
         try:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing, read_only, refuse_not_finite, same_length
 from likeminds.data.column_roles import find_column, is_usual, not_found, read_values, with_index
-from likeminds.data.id_coercion import write_as_known
+from likeminds.data.id_coercion import coerce_ids
 from likeminds.data.identifiers import as_distinct, as_objects, is_missing, join_ids, lookup
 from likeminds.data.sources import read_table
 
@@ -109,8 +109,8 @@ class Covariates:
         return Covariates(as_distinct(wanted, "people"), self.names, columns)
 
     def written_as(self, known: IdArray) -> "Covariates":
-        """Write ids as others are written that are known: see `write_as_known`."""
-        return replace(self, ids=write_as_known(self.ids, known, "people"))
+        """Write ids as others are written that are known: see `coerce_ids`."""
+        return replace(self, ids=coerce_ids(self.ids, known, "people"))
 
     def join(self, other: "Covariates") -> "Covariates":
         """Add people; who is in both must be the same, as far as it is known."""
@@ -157,7 +157,7 @@ class CovariateEncoder:
     """Encoder of covariates as standardised columns z, fitted to training users.
 
     Numbers are centred and given unit variance. Categories are one-hot, centred, and divided by
-    one number so that their variances add up to one. Missing values are zero, the mean; so
+    one number, so their variances add up to one. Missing values are zero, the mean; so
     are new categories, and those of fewer than three users. Covariates
     that do not differ have no columns.
     """

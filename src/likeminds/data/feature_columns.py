@@ -12,7 +12,7 @@ from likeminds._util.array_types import FloatArray, IdArray, Index
 from likeminds._util.checks import as_matrix, as_names, listing, same_length
 from likeminds._util.lazy_imports import nw, pa
 from likeminds.data.column_roles import Frame, as_frame, refuse_unknown
-from likeminds.data.id_coercion import write_as_known
+from likeminds.data.id_coercion import coerce_ids
 from likeminds.data.identifiers import as_distinct, lookup
 from likeminds.data.sources import give_back
 
@@ -49,7 +49,7 @@ def numeric_columns(frame: Frame, columns: Sequence[str]) -> "list[nw.Series[Any
 
 
 def matrix_of(columns: "list[nw.Series[Any]]") -> FloatArray:
-    """Return columns as a matrix; the list is empty then, so that they may go one by one."""
+    """Return columns as a matrix; empties the list, so each column is released once copied."""
     single = all(column.dtype == nw.Float32 for column in columns)
     n_rows, n_columns = len(columns[0]), len(columns)
     matrix = np.empty((n_rows, n_columns), dtype=np.float32 if single else np.float64)
@@ -93,10 +93,10 @@ def encode_items(table: "pa.Table", key: str, known: Sequence[str] | None = None
             columns[name] = column
             continue
         words = [set((text or "").split(SEPARATOR)) - {""} for text in column.to_pylist()]
-        wanted = _known_words(name, known) or _words_worth(words)
-        if not wanted:
+        chosen = _known_words(name, known) or _words_worth(words)
+        if not chosen:
             left_out.append(name)
-        for word in wanted:
+        for word in chosen:
             columns[_called(name, word)] = pa.array([int(word in row) for row in words])
     return EncodedItems(pa.table(columns), tuple(left_out))
 
@@ -207,7 +207,7 @@ def read_matrix(features: object) -> tuple[FloatArray, tuple[str, ...] | None]:
 
 
 def _positions(distinct: IdArray, known: IdArray) -> Index:
-    positions = lookup(write_as_known(distinct, known, "items"), known, "items")
+    positions = lookup(coerce_ids(distinct, known, "items"), known, "items")
     if (positions < 0).any():
         raise ValueError(
             f"There are no features for item(s) {listing(distinct[positions < 0])}. "
@@ -217,20 +217,20 @@ def _positions(distinct: IdArray, known: IdArray) -> Index:
 
 
 def _features_per(
-    asked: str,
+    features_per: str,
     items: tuple[Index, IdArray] | None,
     item_ids: Iterable[Hashable] | None,
     n_features: int,
     n_rows: int,
 ) -> str:
-    if asked not in {"auto", "item", "row"}:
-        raise ValueError(f'features_per must be "auto", "item" or "row", not {asked!r}.')
-    if item_ids is not None and asked == "row":
+    if features_per not in {"auto", "item", "row"}:
+        raise ValueError(f'features_per must be "auto", "item" or "row", not {features_per!r}.')
+    if item_ids is not None and features_per == "row":
         raise ValueError('features with item ids are per item: leave out features_per="row".')
-    if items is None and (item_ids is not None or asked == "item"):
+    if items is None and (item_ids is not None or features_per == "item"):
         raise ValueError("features are per item, so items= must say which item each row is about.")
-    if asked != "auto" or items is None:
-        return "row" if items is None else asked
+    if features_per != "auto" or items is None:
+        return "row" if items is None else features_per
     if item_ids is not None or n_features != n_rows:
         return "item"
     codes, distinct = items

@@ -111,10 +111,10 @@ def positions_among(labels: IdArray, order: Sequence[Hashable]) -> Float:
     place = [
         next((i for i, word in enumerate(order) if same_label(value, word)), -1) for value in found
     ]
-    strange = [repr(value) for value, i in zip(found, place, strict=True) if i < 0]
-    if strange:
+    unknown = [repr(value) for value, i in zip(found, place, strict=True) if i < 0]
+    if unknown:
         raise ValueError(
-            f"labels has {listing(strange)}, but the grades from worst to best are "
+            f"labels has {listing(unknown)}, but the grades from worst to best are "
             f"{listing([repr(word) for word in order])}."
         )
     return np.array(place, dtype=np.float64)[codes]
@@ -136,9 +136,9 @@ def divide_evenly(grades: FloatArray, counts: Index | None = None) -> float:
 def refuse_mixture(ours: bool, theirs: bool) -> None:
     """Say that grades and labels of yes or no do not go together."""
     if ours != theirs:
-        here, there = ("grades", "yes or no") if ours else ("yes or no", "grades")
+        before, now = ("grades", "yes or no") if ours else ("yes or no", "grades")
         raise ValueError(
-            f"Labels were read as {here} before, and as {there} now. Read both in one way: "
+            f"Labels were read as {before} before, and as {now} now. Read both in one way: "
             "threshold= turns grades into yes or no, grades= keeps them, and choices() makes "
             "choices of grades, which go with comparisons."
         )

@@ -1,4 +1,4 @@
-"""The same id, written in two ways: 7 in one table is "7" in another."""
+"""Coercion of ids to the type of known ones: 7 in one table is "7" in another."""
 
 import re
 from collections import Counter, defaultdict
@@ -17,12 +17,12 @@ _NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?\s*")
 _WHOLE = re.compile(r"-?[1-9]\d*|0")
 
 
-def write_as_known(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArray:
-    """Write distinct ids as those that are known are written.
+def coerce_ids(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArray:
+    """Write distinct ids as the known ones are written.
 
     Where some are numbers and others texts, a text is the number that is written so, and new
-    ids become of the kind of those that are known. What could be an id that is known, but is
-    written in another way (007), is refused.
+    ids get the type of the known ones. An id that may be a known one, but is written in another
+    way (007), raises ValueError.
     """
     array = as_id_array(ids, name)
     kinds = _kinds(array), _kinds(known)
@@ -32,7 +32,7 @@ def write_as_known(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArra
     values = array.tolist()
     if all(value in exact for value in values):
         return array
-    # Who gives ids of both kinds means both.
+    # Ids of both kinds are meant as they are.
     candidates = _Candidates(known, kinds[1] if len(kinds[0]) == 1 else set(), values)
     found = [value if value in exact else candidates.meant_by(value, name) for value in values]
     times = Counter(found)
@@ -76,8 +76,8 @@ class _Candidates:
             alike = alike or hits
         if alike:
             raise ValueError(
-                f"{name}: {value!r} here may be {_written(alike)}, which is known, or somebody "
-                "new: the same number, written in another way. Write ids as they were written "
+                f"{name}: {value!r} here may be {_written(alike)}, which is known, or a "
+                "new one: the same number, written in another way. Write ids as they were written "
                 "before."
             )
         if self.kinds == {"text"} and _kind(value) == "number":

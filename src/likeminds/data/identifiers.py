@@ -126,9 +126,8 @@ def as_distinct(ids: Iterable[Hashable], name: str) -> IdArray:
 def as_id_array(ids: Iterable[Hashable], name: str) -> IdArray:
     """Return ids as a one-dimensional array: numbers as numbers, all else as objects.
 
-    Text becomes an array of Python strings, so that what is given back is what was
-    put in; dates and times become the texts that CSV has of them. Missing ids (None, NaN)
-    are refused.
+    Texts stay Python strings; dates and times become texts as in CSV. Missing ids (None, NaN)
+    raise ValueError.
     """
     array = ids if isinstance(ids, np.ndarray) else _to_array(ids, name)
     if array.ndim != 1:

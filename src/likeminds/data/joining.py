@@ -10,7 +10,7 @@ from likeminds._util.text_format import counted
 from likeminds.data.coded_labels import CodedLabels
 from likeminds.data.feature_columns import LinkedFeatures
 from likeminds.data.grades import refuse_mixture
-from likeminds.data.id_coercion import write_as_known
+from likeminds.data.id_coercion import coerce_ids
 from likeminds.data.identifiers import encode, encode_pairs, join_codes, join_ids, lookup
 from likeminds.data.label_parsing import LabelReading, join_readings
 
@@ -107,9 +107,9 @@ def named_choice_sets(users: Index, codes: Index | None, ids: IdArray | None) ->
     if codes is None or ids is None:
         return {"choice_set_codes": None, "choice_set_ids": None}
     sets = encode_pairs(users, codes)
-    called = np.zeros(int(sets.max()) + 1, dtype=np.intp)
-    called[sets] = codes
-    return {"choice_set_codes": sets, "choice_set_ids": ids[called]}
+    id_codes = np.zeros(int(sets.max()) + 1, dtype=np.intp)
+    id_codes[sets] = codes
+    return {"choice_set_codes": sets, "choice_set_ids": ids[id_codes]}
 
 
 def _have_choice_sets(first: CodedLabels, second: CodedLabels) -> bool:
@@ -126,18 +126,18 @@ def _join_choice_sets(users: Index, first: CodedLabels, second: CodedLabels) -> 
         for part in (first, second)
     )
     if first.choice_set_ids is None or second.choice_set_ids is None:
-        apart = np.concatenate([ours, theirs + int(ours.max()) + 1])
-        return {"choice_set_codes": apart, "choice_set_ids": None}
-    codes, called = encode(second.choice_set_ids, "choice_sets")
+        joint = np.concatenate([ours, theirs + int(ours.max()) + 1])
+        return {"choice_set_codes": joint, "choice_set_ids": None}
+    codes, ids = encode(second.choice_set_ids, "choice_sets")
     known = encode(first.choice_set_ids, "choice_sets")[1]
-    there = codes[theirs], write_as_known(called, known, "choice_sets")
-    return named_choice_sets(users, *join_codes((ours, first.choice_set_ids), there))
+    second_sets = codes[theirs], coerce_ids(ids, known, "choice_sets")
+    return named_choice_sets(users, *join_codes((ours, first.choice_set_ids), second_sets))
 
 
 def _join_labels(
     first: CodedLabels, second: CodedLabels, reading: LabelReading | None
 ) -> dict[str, Any]:
-    """Return labels and grades; refuse yes or no beside grades."""
+    """Return labels and grades; refuse a mixture of both."""
     refuse_mixture(first.grades is not None, second.grades is not None)
     if first.grades is None or second.grades is None or reading is None:
         return {"labels": np.concatenate([first.labels, second.labels]), "reading": reading}

@@ -16,8 +16,8 @@ from likeminds._util.result_tables import Frames, kind_of
 from likeminds.data.alternatives import (
     add_constants,
     available_rows,
+    constants_among,
     find_alternatives,
-    known_constants,
 )
 from likeminds.data.column_roles import (
     ID_ROLES,
@@ -95,8 +95,8 @@ def frame_arguments(frame: object, options: FrameOptions) -> tuple[dict[str, Any
     Columns are released as they are read: a frame without another reference and its copy are not
     in memory at once.
     """
-    given: dict[str, Any] = dict(options)
-    unknown = given.keys() - FrameOptions.__annotations__.keys()
+    named: dict[str, Any] = dict(options)
+    unknown = named.keys() - FrameOptions.__annotations__.keys()
     if unknown:
         raise TypeError(
             f"Unexpected option(s) {listing(sorted(unknown))}; there are "
@@ -104,14 +104,16 @@ def frame_arguments(frame: object, options: FrameOptions) -> tuple[dict[str, Any
         )
     kind, frames = kind_of(frame), [frame]
     del frame
-    columns = _read_columns(frames, given)
-    columns |= {name: given.get(name) for name in ("positive", "threshold", "reading")}
-    if any(given.get(name) is not None for name in ("grades", "positive", "threshold")):
-        columns["grades"] = given.get("grades")
-    known = given.get("user_features")
-    columns["user_features"] = None if known is None else Covariates.read(known, given.get("user"))
-    columns["verb"] = given.get("verb") or default_verb(given.get("positive")) or columns["verb"]
-    columns["duplicates"] = given.get("duplicates", "keep")
+    columns = _read_columns(frames, named)
+    columns |= {name: named.get(name) for name in ("positive", "threshold", "reading")}
+    if any(named.get(name) is not None for name in ("grades", "positive", "threshold")):
+        columns["grades"] = named.get("grades")
+    covariates = named.get("user_features")
+    columns["user_features"] = (
+        None if covariates is None else Covariates.read(covariates, named.get("user"))
+    )
+    columns["verb"] = named.get("verb") or default_verb(named.get("positive")) or columns["verb"]
+    columns["duplicates"] = named.get("duplicates", "keep")
     return columns, kind
 
 
@@ -123,18 +125,18 @@ def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str,
     table = _answered_rows(available_rows(table, found, options.get("positive")), found, options)
     alternative, made = _alternatives(table, found, columns), {}
     if alternative is not None and columns and isinstance(features, list | tuple):
-        made = known_constants(*alternative, columns)
+        made = constants_among(*alternative, columns)
         columns = [column for column in columns if column not in made]
     arguments: dict[str, Any] = {"items": None}
     arguments["grades"] = ordered_categories(table, found["label"])
-    left = Counter([*found.values(), *(columns or ())])
+    uses = Counter([*found.values(), *(columns or ())])
     for role, column in found.items():
         if column is None or role in {"alternative", "availability"}:
             continue
         arguments[f"{role}s"] = read_coded(table, column, as_ids=role in ID_ROLES)
-        left[column] -= 1
+        uses[column] -= 1
         # What is read need not wait for the rest; other kinds of frames would be copied.
-        if table.implementation.is_pyarrow() and not left[column]:
+        if table.implementation.is_pyarrow() and not uses[column]:
             table = table.drop(column)
             give_back()
     # Where there are several attributes, each has a verb of its own.
@@ -165,9 +167,9 @@ def _answered_rows(
 ) -> Frame:
     """Leave out rows whose label is a pass, where the others mean yes and no; warn of it."""
     label = found["label"]
-    asked = any(options.get(name) is not None for name in ("positive", "threshold", "grades"))
+    declared = any(options.get(name) is not None for name in ("positive", "threshold", "grades"))
     votes = default_verb(label) == "agree with"
-    if asked or label is None or not (votes or table.schema[label] == nw.String):
+    if declared or label is None or not (votes or table.schema[label] == nw.String):
         return table
     passes = passes_among(table[label].drop_nulls().unique().to_list(), votes=votes)
     if not passes:
@@ -255,12 +257,12 @@ def item_table(
         features, item_ids = found["features"], found["item_ids"]
         names = names or found["feature_names"]
     matrix, found_names = read_matrix(features)
-    called = as_names(found_names if names is None else names, matrix.shape[1])
+    feature_names = as_names(found_names if names is None else names, matrix.shape[1])
     ids: IdArray = np.arange(len(matrix))
     if item_ids is not None:
         ids = as_distinct(item_ids, "item_ids")
     same_length(item_ids=ids, features=matrix)
-    return ids, matrix, called
+    return ids, matrix, feature_names
 
 
 def read_items(features: object, item: str, item_column: str | None) -> dict[str, Any]:

@@ -145,23 +145,23 @@ def wide_to_long(
     features = {name: found for name, found in features.items() if not {*found} & {*free} - {None}}
     chosen = _chosen(table, choice, names)
     everywhere = np.ones(len(table), dtype=np.bool_)
-    there = np.column_stack(
+    available = np.column_stack(
         [
             everywhere if column is None else as_available(read_values(table, column), column)
             for column in free
         ]
     )
-    refuse_chosen(np.flatnonzero(~there[np.arange(len(chosen)), chosen]))
-    row, place = np.nonzero(there)
+    refuse_chosen(np.flatnonzero(~available[np.arange(len(chosen)), chosen]))
+    row, place = np.nonzero(available)
     if user is not None:
         refuse_unknown(table, [user], "user")
     user = user or find_column("user", table.columns)
     users = np.arange(len(table)) if user is None else read_values(table, user, as_ids=True)
-    called = as_arrow(list(names.values()))
+    alternative_ids = as_arrow(list(names.values()))
     long: dict[str, Any] = {
         "user": as_arrow(users[row].tolist()),
         "choice_set": row,
-        "alternative": called.take(pa.array(place)),
+        "alternative": alternative_ids.take(pa.array(place)),
         "label": (chosen[row] == place).astype(np.int64),
     }
     for feature, by_alternative in features.items():
@@ -179,8 +179,8 @@ def _names(alternatives: Sequence[Hashable] | Mapping[Hashable, Hashable]) -> di
 
 def _check_pattern(pattern: str, argument: str, fields: set[str]) -> None:
     if {name for _, name, _, _ in Formatter().parse(pattern) if name is not None} != fields:
-        wanted = " and ".join(f"{{{name}}}" for name in sorted(fields))
-        raise ValueError(f"{argument} must contain {wanted}, but is {pattern!r}.")
+        described = " and ".join(f"{{{name}}}" for name in sorted(fields))
+        raise ValueError(f"{argument} must contain {described}, but is {pattern!r}.")
 
 
 def _features(table: Frame, pattern: str, names: Sequence[Hashable]) -> dict[str, list[str | None]]:
@@ -206,10 +206,10 @@ def _chosen(table: Frame, choice: str, names: Mapping[Any, Any]) -> Index:
     order = {key: place for place, key in enumerate(names)}
     order |= {str(key): place for place, key in enumerate(names)} | order
     places = [order.get(value, order.get(str(value), -1)) for value in distinct.tolist()]
-    strange = [value for value, place in zip(distinct.tolist(), places, strict=True) if place < 0]
-    if strange:
+    unknown = [value for value, place in zip(distinct.tolist(), places, strict=True) if place < 0]
+    if unknown:
         raise ValueError(
-            f"Column {choice!r} has {listing(strange)}, which is none of the alternatives "
+            f"Column {choice!r} has {listing(unknown)}, which is none of the alternatives "
             f"{listing(list(names))}. Add it to them, or drop its rows."
         )
     return np.array(places, dtype=np.intp)[codes]

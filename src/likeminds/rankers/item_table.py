@@ -14,7 +14,7 @@ from likeminds._util.checks import did_you_mean, listing
 from likeminds._util.result_tables import Frames, html_page, html_table
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
-from likeminds.data.id_coercion import write_as_known
+from likeminds.data.id_coercion import coerce_ids
 from likeminds.data.identifiers import as_id_array, encode, lookup
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers.validation import find_users
@@ -109,7 +109,7 @@ def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any,
     array([1, 0])
     """
     codes, asked = encode(items, "items")
-    places = lookup(write_as_known(asked, ids, "items"), ids, "items")
+    places = lookup(coerce_ids(asked, ids, "items"), ids, "items")
     if (places < 0).any() and names:
         called: dict[str, list[int]] = {}
         there = lookup(list(names), ids, "items").tolist()

@@ -16,7 +16,7 @@ from likeminds._util.checks import as_matrix, listing
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import default_verb
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
-from likeminds.data.id_coercion import write_as_known
+from likeminds.data.id_coercion import coerce_ids
 from likeminds.data.identifiers import as_id_array, encode, lookup
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.candidates import was_interrupted
@@ -230,7 +230,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         asked = X.user_ids if isinstance(X, Annotations) else owners
         if asked is not None:
             distinct = encode(asked, "users")[1]
-            known = write_as_known(distinct, self.users_, "users")
+            known = coerce_ids(distinct, self.users_, "users")
             refuse_unknown_users(distinct, lookup(known, self.users_, "users") < 0)
         names = self.rankers_ if attribute is None else [attribute]
         scores = []

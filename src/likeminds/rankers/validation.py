@@ -23,7 +23,7 @@ from likeminds.data.column_roles import usual_columns
 from likeminds.data.feature_columns import FiniteRows
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.grades import read_answers, refuse_mixture
-from likeminds.data.id_coercion import write_as_known
+from likeminds.data.id_coercion import coerce_ids
 from likeminds.data.identifiers import encode, lookup, positions
 from likeminds.data.label_parsing import LabelReading, join_readings
 from likeminds.rankers.training_checks import check_labels, two_classes, warn_of_popularity
@@ -220,7 +220,7 @@ def find_users(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
     codes, distinct = encode(owners, "users")
     found = lookup(distinct, positions_by_user(ranker), "users")
     if (found < 0).any():
-        written = write_as_known(distinct, ranker.users_, "users")
+        written = coerce_ids(distinct, ranker.users_, "users")
         found = lookup(written, positions_by_user(ranker), "users")
     return found[codes]
 

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from likeminds._util.atomic_files import file_lock
 from likeminds._util.text_format import mask
 from likeminds.data.annotations import Annotations
-from likeminds.data.id_coercion import write_as_known
+from likeminds.data.id_coercion import coerce_ids
 from likeminds.rankers.answer_scales import AnswerScale
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
 from likeminds.schools.find import keep_schools
@@ -151,7 +151,7 @@ def _annotations(
     labels, reading = scale.labels_of([one.label for one in given if one.label is not None])
     places = np.array([catalogue.positions[one.item] for one in given])
     return Annotations(
-        users=write_as_known([one.user for one in given], model.users_, "people"),
+        users=coerce_ids([one.user for one in given], model.users_, "people"),
         items=catalogue.ids[places],
         labels=labels,
         reading=reading,

@@ -1,4 +1,4 @@
-"""Folders of models whose people are in files of their own: made, replaced, and cleared up."""
+"""Folders of models whose users are in separate files: create, replace and clean up."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from likeminds.storage.user_files import (
     write_users,
 )
 
-# The file with the card and the crowd's part; the people are beside it.
+# The file with the card and the prior, in the folder of the users' files.
 MAIN = "model.likeminds"
 _PEOPLE = "people-*.safetensors"
 _LOCK = ".lock"
@@ -47,18 +47,18 @@ class UserFolder:
 
     @property
     def main(self) -> Path:
-        """The file with the card and the crowd's part."""
+        """The file with the card and the prior."""
         return self.path / MAIN
 
     def file(self, number: int) -> Path:
-        """Return where some people go."""
+        """Return the path of a new file of users."""
         return self.path / f"people-{self.mark}-{number:05d}.safetensors"
 
     def clear(self, *, failed: bool) -> None:
-        """Remove files of people that belong to no model, or those of a save that failed."""
+        """Remove files of users that belong to no model, or those of a failed save."""
         for file in self.path.glob(_PEOPLE):
-            mine = file.name.split("-")[1] == self.mark
-            if mine if failed else not mine and file.name not in self.kept:
+            is_new = file.name.split("-")[1] == self.mark
+            if is_new if failed else not is_new and file.name not in self.kept:
                 with suppress(FileNotFoundError):
                     file.unlink()
 
@@ -69,7 +69,7 @@ def main_file(path: Path) -> Path:
 
 
 def has_main(path: Path) -> bool:
-    """Say whether a path is a folder with a model."""
+    """Tell whether a path is a folder with a model."""
     return (path / MAIN).is_file()
 
 
@@ -106,7 +106,7 @@ def _refuse_other_folder(path: Path) -> None:
         )
 
 
-def write_apart(model: Ranker, folder: UserFolder, users_per_file: int) -> Ranker:
+def write_user_files(model: Ranker, folder: UserFolder, users_per_file: int) -> Ranker:
     """Write the users of a ranker to files; return a copy that reads them from there."""
     users, arrays = model.users_, arrays_of_users(model)
     written = []
@@ -130,7 +130,7 @@ def with_users_in(model: Ranker, folder: Path, written: Sequence[WrittenFile]) -
 
 
 def joint_forms(written: Sequence[WrittenFile]) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return type and shape of each array of people, which are the same in all files."""
+    """Return type and shape of each array of users, which are the same in all files."""
     first = dict(written[0].forms)
     if any(one.forms[USERS] != first[USERS] for one in written):
         first[USERS] = ("|O", ())
@@ -140,7 +140,7 @@ def joint_forms(written: Sequence[WrittenFile]) -> dict[str, tuple[str, tuple[in
 
 
 def _replaced(model: M, stored: dict[str, LazyRows]) -> M:
-    """Return a copy of a ranker with its people elsewhere; so are those of a search's best."""
+    """Return a copy of a ranker, and of rankers in it, that reads users from files."""
     changed = copy(model)
     for name, rows in stored.items():
         setattr(changed, name, rows)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likeminds._util.array_types import IdArray, Index
 
-# What the arrays are called: where each id ends, beside the bytes of all.
+# The suffix of the array that says where each id ends in the array of bytes.
 ENDS = "/ends"
 _HASH_BYTES = 8
 

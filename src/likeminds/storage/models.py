@@ -26,7 +26,7 @@ from likeminds.data.fingerprints import fingerprint
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.rankers.ranker import Ranker
-from likeminds.storage.folders import UserFolder, has_main, main_file, open_folder, write_apart
+from likeminds.storage.folders import UserFolder, has_main, main_file, open_folder, write_user_files
 from likeminds.storage.model_tree import (
     STORED_CLASSES,
     Contents,
@@ -35,13 +35,13 @@ from likeminds.storage.model_tree import (
     refuse_not_finite,
 )
 from likeminds.storage.safetensors import ArrayFile, ModelFileError, parse, write_arrays
-from likeminds.storage.user_files import UserFile, UserFiles, people_of
+from likeminds.storage.user_files import UserFile, UserFiles, user_files_of
 
 __all__ = ["FORMAT", "FileChangedError", "ModelFileError", "load", "read_card", "save", "writable"]
 
 FORMAT = 3
-# Of models whose people are in files of their own.
-_APART = 4
+# Models whose users are in separate files.
+_FOLDER_FORMAT = 4
 
 # Units of features that a card lists; the file has them all.
 _LISTED = 10_000
@@ -111,13 +111,13 @@ def save(
     if users_per_file is None and not has_main(target):
         write_model(model, writable(path), if_unchanged=if_unchanged, **options)
         return target
-    refuse_apart(model)
-    n_each = _asked_per_file(users_per_file, target)
+    refuse_user_files(model)
+    n_each = _users_per_file(users_per_file, target)
     with folder_of_users(target) as folder:
-        apart = write_apart(model, folder, n_each)
-        users = people_of(apart)
-        write_model(apart, folder.main, if_unchanged=if_unchanged, users=users, **options)
-        model._read_from = apart._read_from
+        stored = write_user_files(model, folder, n_each)
+        users = user_files_of(stored)
+        write_model(stored, folder.main, if_unchanged=if_unchanged, users=users, **options)
+        model._read_from = stored._read_from
     return target
 
 
@@ -131,13 +131,13 @@ def write_model(
     if_unchanged: bool = False,
     users: UserFiles | None = None,
 ) -> None:
-    """Write the file with a model's card and all that is not in its files of people: see `save`."""
+    """Write the file with a model's card and all but its users' files: see `save`."""
     contents = Contents(with_data=with_data, users=users)
     tree = contents.of_model(model)
     if not tree["model"]["fitted"]:
         raise ValueError(f"This {type(model).__name__} is not fitted yet: call fit before save.")
     if isinstance(model, Ranker):
-        fitted = tree["model"]["fitted"] | _known_data(model, data)
+        fitted = tree["model"]["fitted"] | _fingerprint_of(model, data)
         tree["model"]["fitted"] = dict(sorted(fitted.items()))
     name = first_not_finite(tree["model"]["fitted"], contents.arrays.__getitem__, nested=True)
     if name is not None:
@@ -150,7 +150,7 @@ def write_model(
     card["takes_updates"] = contents.holds_data and Capability.UPDATES.of(model)
     texts = {_TREE: json.dumps(tree)}
     if users is not None:
-        card |= {"format": _APART, "people_files": len(users)}
+        card |= {"format": _FOLDER_FORMAT, "people_files": len(users)}
         texts[_PEOPLE] = json.dumps(users.described())
         contents.arrays |= {_HASHES: users.hashes, _ORDER: users.order.astype("<u8")}
     texts[_CARD] = json.dumps(card)
@@ -160,22 +160,22 @@ def write_model(
 
 @contextmanager
 def folder_of_users(target: Path) -> Iterator[UserFolder]:
-    """Open a folder to write a model to, with its people apart: see `open_folder`."""
-    there = read_users(target) if has_main(target) else []
-    with open_folder(target, {one.name for one in there}) as folder:
+    """Open a folder to write a model with files of users: see `open_folder`."""
+    files = read_users(target) if has_main(target) else []
+    with open_folder(target, {one.name for one in files}) as folder:
         yield folder
 
 
-def _asked_per_file(asked: int | None, target: Path) -> int:
-    if asked is None:
+def _users_per_file(users_per_file: int | None, target: Path) -> int:
+    if users_per_file is None:
         return max(one.n_users for one in read_users(target))
-    if asked < 1:
-        raise ValueError(f"users_per_file must be at least 1, but is {asked}.")
-    return asked
+    if users_per_file < 1:
+        raise ValueError(f"users_per_file must be at least 1, but is {users_per_file}.")
+    return users_per_file
 
 
-def refuse_apart(model: object) -> None:
-    """Refuse a model whose people cannot be in files of their own."""
+def refuse_user_files(model: object) -> None:
+    """Refuse a model whose users cannot be in separate files."""
     if not isinstance(model, Ranker):
         raise TypeError(
             "People of several attributes are in one file: save each of the rankers_ apart, or "
@@ -186,7 +186,7 @@ def refuse_apart(model: object) -> None:
 
 
 def read_users(path: Path) -> list[UserFile]:
-    """Return the files of people that a model has; none where they are in its own file."""
+    """Return the files of users of a model; none where they are in its own file."""
     return _listed(_open(path, header_only=True)[0])
 
 
@@ -269,14 +269,14 @@ def _version_read(model: Ranker | AttributeModel) -> FileVersion:
 def _listed(file: ArrayFile) -> list[UserFile]:
     with file.errors_of_content():
         listed = [UserFile(**one) for one in parse(file.metadata.get(_PEOPLE, "[]"))]
-        strange = [one.name for one in listed if Path(one.name).name != one.name]
-        if strange:
-            raise ValueError(f"{strange[0]} is no file beside it")
+        outside = [one.name for one in listed if Path(one.name).name != one.name]
+        if outside:
+            raise ValueError(f"{outside[0]} is not a file in its folder")
         return listed
 
 
 def _user_files_beside(file: ArrayFile) -> UserFiles | None:
-    """Return the files of people that go with a model's own file, none of them opened."""
+    """Return the files of users in the folder of a model's file, none of them opened."""
     listed = _listed(file)
     if not listed:
         return None
@@ -308,24 +308,24 @@ def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
     if card["format"] < FORMAT:
         raise ModelFileError(
             f"{source} has format {card['format']}, which was never released; this version reads "
-            f"formats {FORMAT} and {_APART}. Fit the model again."
+            f"formats {FORMAT} and {_FOLDER_FORMAT}. Fit the model again."
         )
-    if card["format"] > _APART:
+    if card["format"] > _FOLDER_FORMAT:
         raise ModelFileError(
             f"{source} was written by likeminds {card['version']} in format {card['format']}; "
-            f"this version reads up to {_APART}. Upgrade likeminds."
+            f"this version reads up to {_FOLDER_FORMAT}. Upgrade likeminds."
         )
     if card["ranker"] not in STORED_CLASSES:
         raise ModelFileError(f"{source} holds an unknown kind of ranker: {card['ranker']}.")
 
 
-def _known_data(ranker: Ranker, data: Annotations | None) -> dict[str, str]:
+def _fingerprint_of(ranker: Ranker, data: Annotations | None) -> dict[str, str]:
     """Return the fingerprint of the training data, if it is known."""
-    known = ranker.fingerprint_of() if data is None else None
+    found = ranker.fingerprint_of() if data is None else None
     annotations = ranker.training_annotations_ if data is None else data
-    if known is None and annotations is not None:
-        known = fingerprint(annotations)
-    return {} if known is None else {"fingerprint_": known}
+    if found is None and annotations is not None:
+        found = fingerprint(annotations)
+    return {} if found is None else {"fingerprint_": found}
 
 
 def _make_card(model: Ranker | AttributeModel, tree: dict[str, Any]) -> dict[str, Any]:
@@ -351,7 +351,7 @@ def _make_card(model: Ranker | AttributeModel, tree: dict[str, Any]) -> dict[str
     return card
 
 
-def _summary(ranker: Ranker, known: str | None, listed: int) -> dict[str, Any]:
+def _summary(ranker: Ranker, fingerprint: str | None, listed: int) -> dict[str, Any]:
     parameters, scale = ranker.get_params(), ranker.scale_
     reading = ranker.label_reading_
     standardize = parameters.get("standardize", parameters.get("ranker__standardize"))
@@ -362,7 +362,7 @@ def _summary(ranker: Ranker, known: str | None, listed: int) -> dict[str, Any]:
         "choices": ranker.n_choices_,
         "label_reading": None if reading is None else _readable(asdict(reading)),
         "verb": ranker.verb.many(),
-        "fingerprint": known,
+        "fingerprint": fingerprint,
         "preprocessing": {
             "standardize": standardize,
             "scale": None if scale is None or len(scale) > listed else scale.tolist(),

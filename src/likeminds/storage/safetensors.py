@@ -1,13 +1,12 @@
 """Arrays in one safetensors file: written as a stream, memory-mapped, with checksums.
 
-The format is that of safetensors (the length of a header, the header in JSON, the arrays one
-after the other), so that any of its readers can open the file. Its own library holds all arrays
-as bytes to write them, and copies them to read them; here a file of any size is written from
-the arrays themselves, and opened by mapping it into memory.
+Any reader of safetensors can open the file. Its library copies each array that it reads, gives no
+access to the header's bytes, and does not replace a file atomically. Here a large file is mapped
+into memory, and written in pieces from the arrays themselves.
 
 Each array has a checksum, and so has the header (with the digits of its own checksum taken as
-zeros). They detect damage and careless changes; they are no signature, and whoever can write the
-file can write a new checksum.
+zeros). They detect damage and careless changes. They are not a signature: a program that changes
+the file can write a new checksum.
 """
 
 import hashlib
@@ -98,8 +97,8 @@ class ArrayFile:
     """A file of arrays, open for reading.
 
     ``header_only`` leaves out the arrays; ``mapped`` maps a small file, too. ``metadata`` are the
-    texts in its header; ``is_whole`` says that it was read at once, not mapped; ``version`` tells
-    whether another file is in its place by now; ``people`` are the files of users beside it.
+    texts in its header; ``is_whole`` says that it was read at once, not mapped; ``version``
+    identifies the file; ``users`` are the files of users in its folder.
     """
 
     def __init__(self, path: Path, *, header_only: bool = False, mapped: bool = False) -> None:
@@ -124,18 +123,20 @@ class ArrayFile:
                 self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def _read_header(self, file: BinaryIO, size: int) -> bytes:
-        wanted = int.from_bytes(length := file.read(_LENGTH), "little")
+        n_bytes = int.from_bytes(length := file.read(_LENGTH), "little")
         first = file.read(1)
         if first not in {b"", b"\0", b"{", b"["}:
             raise ModelFileError(
                 f"{self.path} is not a model file. Load one that save wrote; read a table of "
                 "labels with Annotations.from_csv."
             )
-        if len(length) < _LENGTH or not 0 < wanted <= size - _LENGTH:
+        if len(length) < _LENGTH or not 0 < n_bytes <= size - _LENGTH:
             raise ValueError("it ends within its header")
-        if wanted > LONGEST_HEADER:
-            raise ValueError(f"its header has {wanted:,} bytes, and no model's has more than 2**25")
-        return first + file.read(wanted - 1)
+        if n_bytes > LONGEST_HEADER:
+            raise ValueError(
+                f"its header has {n_bytes:,} bytes; those of models have at most 2**25"
+            )
+        return first + file.read(n_bytes - 1)
 
     @property
     def names(self) -> list[str]:
@@ -143,16 +144,16 @@ class ArrayFile:
         return list(self._layout)
 
     def was_read(self, name: str) -> bool:
-        """Say whether an array was read, and its checksum verified."""
+        """Tell whether an array was read, and its checksum verified."""
         return name in self._read
 
     def let_go(self) -> None:
-        """Hold nothing of a mapped file in memory: what is asked for again is read again."""
+        """Release the memory of a mapped file, which is read again on the next access."""
         if sys.platform == "linux" and isinstance(self._content, mmap.mmap):
             self._content.madvise(mmap.MADV_DONTNEED)
 
     def check_unchanged(self) -> None:
-        """Refuse a mapped file that was changed in place: reading a truncated one ends the process.
+        """Refuse a mapped file that was changed in place: reading a truncated one is fatal.
 
         A file that was replaced by another one, or removed, is still there for this process.
         """
@@ -243,7 +244,7 @@ class ArrayFile:
 
 
 def parse(text: str | bytes) -> Any:
-    """Parse JSON of limited depth, so that no recursion over it exceeds the interpreter's limit."""
+    """Parse JSON of limited depth, so recursion over it stays below the interpreter's limit."""
     value = json.loads(text)
     _refuse_deep(value, _DEEPEST)
     return value

@@ -174,8 +174,8 @@ class StoredRows(LazyRows):
         first, last = np.searchsorted(self.files.ends, [start, stop - 1], side="right").tolist()
         parts = []
         for number in range(first, last + 1) if stop > start else ():
-            there = self.files.slice_of(number)
-            own = slice(max(start, there.start) - there.start, min(stop, there.stop) - there.start)
+            rows = self.files.slice_of(number)
+            own = slice(max(start, rows.start) - rows.start, min(stop, rows.stop) - rows.start)
             parts.append(self._rows(number, own))
         if len(parts) == 1:
             return parts[0]
@@ -186,8 +186,8 @@ class StoredRows(LazyRows):
         found = np.empty((len(places), *self.shape[1:]), self.dtype)
         numbers = np.searchsorted(self.files.ends, places, side="right")
         for number in np.unique(numbers).tolist():
-            mine = numbers == number
-            found[mine] = self._some(number, places[mine] - self.files.slice_of(number).start)
+            in_file = numbers == number
+            found[in_file] = self._some(number, places[in_file] - self.files.slice_of(number).start)
         return found
 
     def _rows(self, number: int, own: slice) -> NDArray[Any]:
@@ -240,8 +240,8 @@ class PlacesById(Mapping[Hashable, int]):
 
     def __getitem__(self, one: Hashable) -> int:
         hashed = written_ids.hashes_of([one])[0]
-        known = self._ids.files.hashes
-        first, last = (np.searchsorted(known, hashed, side=side) for side in ("left", "right"))
+        hashes = self._ids.files.hashes
+        first, last = (np.searchsorted(hashes, hashed, side=side) for side in ("left", "right"))
         for place in self._ids.files.order[first:last].tolist():
             if self._ids[place] == one:
                 return int(place)
@@ -254,7 +254,7 @@ class PlacesById(Mapping[Hashable, int]):
         return len(self._ids)
 
 
-def people_of(model: ReadableModel) -> UserFiles | None:
+def user_files_of(model: ReadableModel) -> UserFiles | None:
     """Return the files that a ranker's people are in; None where it has them itself."""
     users = model.users_ if USERS in model._fitted_names() else None
     return users.files if isinstance(users, StoredIds) else None

@@ -78,10 +78,10 @@ class Export:
 
     def annotations(self, attribute: str | None = None, **options: Any) -> Annotations:
         """Return the labels as `Annotations`; options are those of `Annotations.from_frame`."""
-        asked = self.attributes if attribute is None else [attribute]
+        attributes = self.attributes if attribute is None else [attribute]
         self.refuse_mixed(attribute)
-        if len(asked) == 1:
-            options.setdefault("verb", default_verb(options.get("positive"), asked[0]))
+        if len(attributes) == 1:
+            options.setdefault("verb", default_verb(options.get("positive"), attributes[0]))
         return Annotations.from_frame(self.to_table(attribute), **options)
 
     @property
@@ -112,7 +112,7 @@ class Export:
 
     def _nothing(self, attribute: str | None) -> str:
         if self.labels:
-            return f"Nobody was asked about {attribute!r}; there are {', '.join(self.attributes)}."
+            return f"No label is about {attribute!r}; there are {', '.join(self.attributes)}."
         why = "".join(f" {left}." for left in self.left_out)
         return f"There are no labels in this export.{why}"
 

@@ -50,7 +50,7 @@ def _results(
         if annotation.get("was_cancelled"):
             collector.leave_out("since the annotator skipped the task", where)
         elif not isinstance(user, int | str):
-            collector.leave_out("since nobody says who completed it", where)
+            collector.leave_out("since it does not say who completed it", where)
         elif not annotation.get("result"):
             collector.leave_out("since it is empty", where)
         else:
@@ -88,7 +88,7 @@ def read_argilla(path: str | PathLike[str], collector: Collector) -> None:
             if status not in (None, "submitted"):
                 collector.leave_out(f"since the response is {status}", where)
             elif user is None:
-                collector.leave_out("since nobody says who responded", where)
+                collector.leave_out("since it does not say who responded", where)
             elif isinstance(value, list) and all(isinstance(chosen, str) for chosen in value):
                 collector.tick(user, item, question, value, where)
             else:
@@ -126,8 +126,8 @@ def _responses(
 ) -> Iterator[tuple[Any, str, Any, Any]]:
     responses = record.get("responses") or {}
     if isinstance(responses, dict):
-        for question, given in responses.items():
-            for _, one in collector.objects(given or [], f"{place}, {question}", "response"):
+        for question, answers in responses.items():
+            for _, one in collector.objects(answers or [], f"{place}, {question}", "response"):
                 yield one.get("user_id"), question, one.get("value"), one.get("status")
         return
     for where, one in collector.objects(responses, place, "response"):
@@ -135,8 +135,8 @@ def _responses(
         if not isinstance(values, dict):
             collector.leave_out("since it holds no value", where)
             continue
-        for question, given in values.items():
-            value = given.get("value") if isinstance(given, dict) else given
+        for question, answers in values.items():
+            value = answers.get("value") if isinstance(answers, dict) else answers
             yield one.get("user_id"), question, value, one.get("status")
 
 
@@ -150,8 +150,8 @@ def read_prodigy(path: str | PathLike[str], collector: Collector) -> None:
         user = example.get("_annotator_id") or example.get("_session_id")
         answer = example.get("answer")
         # Texts that were shown again have the same hash, whatever was asked about them.
-        known = example.get("_input_hash")
-        item = where if known is None else str(known)
+        input_hash = example.get("_input_hash")
+        item = where if input_hash is None else str(input_hash)
         collector.add_text(item, text_of(example))
         if answer == "ignore":
             collector.leave_out("since the annotator ignored it", where)

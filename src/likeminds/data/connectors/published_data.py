@@ -16,13 +16,13 @@ def read_crowdkit(path: str | PathLike[str], collector: Collector) -> None:
     """Read a table of labels, or of pairwise comparisons whose label is the item that won."""
     table = read_table(path, lambda names: {"worker", "task", "left", "right"} & set(names))
     shapes = (["worker", "left", "right", "label"], ["worker", "task", "label"])
-    wanted = next((names for names in shapes if set(names) <= set(table.column_names)), None)
-    if wanted is None:
+    columns = next((names for names in shapes if set(names) <= set(table.column_names)), None)
+    if columns is None:
         raise ValueError(
             f"{fspath(path)} needs the columns task, worker and label, or worker, left, right "
             f"and label; it has {', '.join(table.column_names)}."
         )
-    rows = zip(*(table[name].to_pylist() for name in wanted), strict=True)
+    rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
     for number, (worker, *items, label) in enumerate(rows, 1):
         where = f"row {number}"
         if None in (worker, *items, label):
@@ -54,11 +54,11 @@ def read_lewidi(path: str | PathLike[str], collector: Collector) -> None:
             collector.leave_out("since it is no object of JSON", where)
             continue
         collector.add_text(item, text_of(record.get("text")))
-        given = record.get("annotations")
-        if isinstance(given, dict):
-            users, labels = list(given), list(given.values())
+        annotations = record.get("annotations")
+        if isinstance(annotations, dict):
+            users, labels = list(annotations), list(annotations.values())
         else:
-            users, labels = _listed(record.get("annotators")), _listed(given)
+            users, labels = _listed(record.get("annotators")), _listed(annotations)
         if not labels:
             collector.leave_out("since it has no annotations", where)
         elif len(users) != len(labels):

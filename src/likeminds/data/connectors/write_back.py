@@ -41,12 +41,12 @@ def return_to(kind: str, path: str | PathLike[str], questions: Iterable[ExportQu
     if kind not in RETURNS:
         raise ValueError(f"Nothing goes back to {kind!r}; there are {', '.join(RETURNS)}.")
     records = [record for _, record in Collector().records(path)]
-    given = list(questions)
-    found = [RETURNS[kind](record, given) for record in records]
+    listed = list(questions)
+    found = [RETURNS[kind](record, listed) for record in records]
     if not any(found):
         raise ValueError(
             "None of the records is an item of this model, or none was asked what the model is "
-            f"about ({listing([str(one.name) for one in given])}). Is it the export it was fitted "
+            f"about ({listing([str(one.name) for one in listed])}). Is it the export it was fitted "
             "to?"
         )
     suggested = [record for record in found if record is not None]
@@ -93,7 +93,7 @@ def _to_argilla(flat: dict[str, Any], questions: list[ExportQuestion]) -> dict[s
     item = record.get("id") or record.get("external_id")
     responses = record.get("responses") or {}
     by_question = isinstance(responses, dict)
-    asked = (
+    question_names = (
         list(responses)
         if by_question
         else list(dict.fromkeys(name for one in responses for name in one.get("values") or {}))
@@ -101,8 +101,8 @@ def _to_argilla(flat: dict[str, Any], questions: list[ExportQuestion]) -> dict[s
     suggested: dict[str, dict[str, Any]] = {}
     for question in questions:
         answer = question.answer(item)
-        names = asked if question.name is None else [question.name]
-        if answer is not None and len(names) == 1 and names[0] in asked:
+        names = question_names if question.name is None else [question.name]
+        if answer is not None and len(names) == 1 and names[0] in question_names:
             suggested[names[0]] = {"value": answer[0], "score": answer[1], "agent": AGENT}
     if not suggested:
         return None
@@ -111,8 +111,8 @@ def _to_argilla(flat: dict[str, Any], questions: list[ExportQuestion]) -> dict[s
         if by_question
         else [{"question_name": name} | suggestion for name, suggestion in suggested.items()]
     )
-    known = {key: record[key] for key in ("id", "external_id", "fields") if key in record}
-    return known | {"suggestions": suggestions}
+    own = {key: record[key] for key in ("id", "external_id", "fields") if key in record}
+    return own | {"suggestions": suggestions}
 
 
 RETURNS: Mapping[str, Callable[[dict[str, Any], list[ExportQuestion]], dict[str, Any] | None]] = {

@@ -78,14 +78,13 @@ def as_bytes(size: str | float) -> int:
 
 
 class AnnotationFolder(LabelSource[FolderRanker, object]):
-    """Labels in Parquet files that need not fit in memory; rows of a person may be anywhere.
+    """Labels in Parquet files that need not fit in memory, in any order.
 
-    Rankers take it in place of `Annotations`: those that see rows once, as statistics, read the
-    files twice (ids and labels, then everything) and write nothing; others learn from
-    `annotations`, whose rows lie on disk, grouped by person. What is learned is the same.
+    Rankers take it in place of `Annotations`, and the fit is the same. Those that need statistics
+    only read the files twice (ids and labels, then everything) and write nothing. The others learn
+    from `annotations`, whose rows lie on disk, grouped by user.
 
-    What always is in memory: the ids of people and items, the table of items if there is one,
-    and what is learned about everybody.
+    The ids of users and items, the table of items and the parameters are always in memory.
 
     Parameters
     ----------
@@ -95,8 +94,8 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
     memory_limit : str or number, default="2GB"
         How much memory reading and grouping may take: "4GB", "512MiB", or a number of bytes.
     scratch : str or path, optional
-        A folder for rows that are grouped by person. They stay there, and are found again if
-        neither files nor options have changed. Without it they are temporary.
+        A folder for the rows grouped by user, which are used again if neither files nor options
+        have changed. Without it they are temporary.
     progress : callable, optional
         Called as ``progress(what, done, total)`` while rows are read.
     options
@@ -111,9 +110,9 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
     >>> import pyarrow
     >>> from pyarrow import parquet
     >>> from likeminds import AnnotationFolder, ThreeLevelRanker, make_schools
-    >>> said = make_schools(n_users=12, random_state=0).annotations
-    >>> columns = {"user": said.users, "label": said.labels}
-    >>> columns |= dict(zip(said.feature_names, said.X.T))
+    >>> annotations = make_schools(n_users=12, random_state=0).annotations
+    >>> columns = {"user": annotations.users, "label": annotations.labels}
+    >>> columns |= dict(zip(annotations.feature_names, annotations.X.T))
     >>> folder = Path(tempfile.mkdtemp())
     >>> parquet.write_table(pyarrow.table(columns), folder / "part-0.parquet")
     >>> ranker = ThreeLevelRanker().fit(AnnotationFolder(folder, memory_limit="1GB"))
@@ -134,7 +133,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         self.parts = ParquetParts.of(path, texts_among(options))
         self.scratch = None if scratch is None else Path(scratch)
         self.options = options
-        self._tell = progress or _silent
+        self._progress = progress or _silent
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -145,7 +144,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
     @cached_property
     def survey(self) -> FirstPass:
         """What a first pass over ids and labels has found."""
-        return survey(self.parts, self.options, self._rows_at_once, self._told("reading ids"))
+        return survey(self.parts, self.options, self._rows_at_once, self._counter("reading ids"))
 
     @property
     def user_ids(self) -> IdArray:
@@ -184,13 +183,13 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
 
     @property
     def verb(self) -> str | None:
-        """What people do who label an item positive: see `Annotations`."""
-        told = read_verb(self.options.get("verb"))
-        return told or default_verb(self.options.get("positive"), self.survey.roles["label"])
+        """The verb for a positive label: see `Annotations`."""
+        verb = read_verb(self.options.get("verb"))
+        return verb or default_verb(self.options.get("positive"), self.survey.roles["label"])
 
     @property
     def can_stream(self) -> bool:
-        """Whether a label can be read without the person's others."""
+        """Whether a label can be read without the user's other labels."""
         return not self.survey.by_median
 
     def fit_ranker(self, ranker: FolderRanker) -> None:
@@ -207,12 +206,12 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
 
     def batches(self) -> Iterator[Annotations]:
         """Read the labels piece by piece, as annotations about the same people and items."""
-        tell = self._told("reading labels")
+        advance = self._counter("reading labels")
         for piece in self.parts.pieces(self._columns, self._rows_at_once):
             with piece.blamed():
                 columns = self._read(piece)
             yield self._annotations(columns, self.survey.users.look_up(self._who(piece)))
-            tell(len(piece.table))
+            advance(len(piece.table))
 
     def annotations(self) -> Annotations:
         """Return all labels, grouped by person in files that are mapped into memory."""
@@ -264,7 +263,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
 
     def _group(self, target: Path, order: Index) -> dict[str, Any]:
         """Write the rows to a folder, people in some order, and those of each as they come."""
-        found, tell = self.survey, self._told("grouping labels")
+        found, advance = self.survey, self._counter("grouping labels")
         first = self._read(next(self.parts.pieces(self._columns, 1)))
         kinds = {name: (column.dtype, column.shape[1:]) for name, column in first.items()}
         starts = np.zeros(len(order), dtype=np.intp)
@@ -280,10 +279,10 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
                         read = self._read(piece)
                     places = _next_places(found.users.look_up(self._who(piece)), starts)
                     grouping.spill(spills, places, read)
-                    tell(len(piece.table))
-            settled = self._told("ordering labels")
-            for n_rows in grouping.settle(self._order):
-                settled(n_rows)
+                    advance(len(piece.table))
+            ordered = self._counter("ordering labels")
+            for n_rows in grouping.write_sorted(self._order):
+                ordered(n_rows)
             columns = find_grouped(folder, self._order)
         assert columns is not None
         return columns
@@ -338,15 +337,15 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         labels = [repr(value) for value in found.labels.values.to_pylist()]
         return {"fingerprint": digest.hexdigest(), "labels": labels}
 
-    def _told(self, what: str) -> Callable[[int], None]:
+    def _counter(self, what: str) -> Callable[[int], None]:
         done = 0
 
-        def tell(n_rows: int) -> None:
+        def advance(n_rows: int) -> None:
             nonlocal done
             done += n_rows
-            self._tell(what, done, len(self))
+            self._progress(what, done, len(self))
 
-        return tell
+        return advance
 
 
 def _next_places(users: Index, free: Index) -> Index:

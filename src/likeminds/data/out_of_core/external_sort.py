@@ -81,7 +81,7 @@ class ExternalSort:
         """Open the spill files."""
         return [stack.enter_context(self._spill(k).open("wb")) for k in range(self.n_ranges)]
 
-    def settle(self, order: dict[str, object]) -> Iterator[int]:
+    def write_sorted(self, order: dict[str, object]) -> Iterator[int]:
         """Write the columns in order; yield the number of rows after each range.
 
         ``order`` is what the codes stand for: `find_grouped` returns columns of the same only.

@@ -62,14 +62,14 @@ class FirstPass:
 
     @property
     def counts(self) -> Index:
-        """How many labels everybody gave."""
+        """The number of labels of each user."""
         return np.bincount(
             self.users.codes, weights=self.users.counts, minlength=len(self.user_ids)
         ).astype(np.intp)
 
     @property
     def label_values(self) -> Float:
-        """The number that each of the labels is, where a person's median divides them."""
+        """The labels as numbers, where a user's median is the threshold."""
         return np.asarray(self.labels.values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
@@ -90,10 +90,10 @@ def survey(
         for counter in counted.values():
             counter.add(piece)
         progress(len(piece.table))
-    person, label = roles["user"], roles["label"]
-    assert person is not None
+    user, label = roles["user"], roles["label"]
+    assert user is not None
     assert label is not None
-    ids, users = counted[person].ids()
+    ids, users = counted[user].ids()
     codes, user_ids = encode(ids, "users")
     values, labels = counted[label].ids()
     if len(labels.codes) > _MOST_LABELS:
@@ -192,11 +192,11 @@ def read_counted_labels(
 
 
 def _refuse_not_read(roles: Mapping[str, str | None], options: Mapping[str, Any]) -> None:
-    there = [str(roles[role]) for role in _NOT_READ if roles[role] is not None]
-    if there:
+    present = [str(roles[role]) for role in _NOT_READ if roles[role] is not None]
+    if present:
         raise ValueError(
             f"Labels that do not fit in memory are about one attribute, and each stands for "
-            f"itself, but there is a column {listing(there)}: leave it out of the files, or read "
+            f"itself, but there is a column {listing(present)}: leave it out of the files, or read "
             "them without memory_limit=."
         )
     if options.get("duplicates", "keep") != "keep":
@@ -223,16 +223,16 @@ class _ValueCounter:
         self.waiting.append(table)
         self.n_waiting += len(table)
         if self.n_waiting > _WAITING + 2 * len(self.waiting[0]):
-            self._settle()
+            self._merge()
 
-    def _settle(self) -> None:
+    def _merge(self) -> None:
         total = pa.concat_tables(self.waiting).group_by("value").aggregate([("count", "sum")])
         total = total.select(["value", "count_sum"]).rename_columns(["value", "count"])
         self.waiting, self.n_waiting = [total.combine_chunks()], len(total)
 
     def ids(self) -> tuple[IdArray, DistinctValues]:
         """Return each value once, as ids are read from any table, and as the files have it."""
-        self._settle()
+        self._merge()
         # Threads count the values, in an order that depends on their timing.
         table = self.waiting[0].sort_by("value")
         values = table["value"].combine_chunks()

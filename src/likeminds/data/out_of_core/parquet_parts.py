@@ -142,10 +142,10 @@ class ParquetParts:
 
     def _spread(self, column: str) -> list[str]:
         """Return what a column is called where lists are spread out."""
-        there = self.head.column_names
-        if column in there:
+        columns = self.head.column_names
+        if column in columns:
             return [column]
-        return [c for c in there if c.startswith(column) and c[len(column) :].isdecimal()]
+        return [c for c in columns if c.startswith(column) and c[len(column) :].isdecimal()]
 
 
 def files_in(folder: Path) -> tuple[Path, ...]:
@@ -201,8 +201,8 @@ def _shape_of(file: Path, texts: Texts) -> "tuple[Types, int]":
     with _readable(file), parquet.ParquetFile(file) as opened:
         schema = opened.schema_arrow
         # What pandas writes for its row index would otherwise become a feature.
-        kept = [f for f in schema if f.name and not f.name.startswith("__index_level_")]
-        return {field.name: field.type for field in kept}, opened.metadata.num_rows
+        columns = [f for f in schema if f.name and not f.name.startswith("__index_level_")]
+        return {field.name: field.type for field in columns}, opened.metadata.num_rows
 
 
 def _refuse_changed(file: Path, stamp: Stamp) -> None:

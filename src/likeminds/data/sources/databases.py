@@ -101,20 +101,20 @@ def split(source: str) -> Address:
 def _read_sqlite(address: Address) -> "pa.Table":
     sqlite3 = require("sqlite3", "Reading an SQLite database", "sqlite")
     path = _existing(address)
-    # The module runs one statement only; what it may do is asked step by step, so that no
-    # statement reaches another file, which would not be opened for reading only.
+    # The module runs one statement only; each action is authorised, so no statement
+    # reaches another file, which would not be opened for reading only.
     allowed = {
         *(sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ),
         *(sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE),
     }
 
-    def may(action: int, *about: object) -> int:
+    def authorize(action: int, *about: object) -> int:
         allows = action in allowed and "load_extension" not in about
         return int(sqlite3.SQLITE_OK if allows else sqlite3.SQLITE_DENY)
 
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            connection.set_authorizer(may)
+            connection.set_authorizer(authorize)
             cursor = connection.execute(address.query)
             return _as_table([column[0] for column in cursor.description or ()], cursor.fetchall())
     except (sqlite3.Error, sqlite3.Warning) as error:

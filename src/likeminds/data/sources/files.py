@@ -47,8 +47,8 @@ def read_csv(source: CsvSource | IO[bytes], texts: Texts = no_texts) -> Any:
     pandas' row index, a column without name, is left out, unless it holds texts: then it is called
     index. Empty cells are missing, as are NA, null and the like, unless they stand in quotes.
     """
-    given = source if isinstance(source, str | PathLike | bytes) else source.read()
-    return read_with(lambda name: _read_csv(name, texts), given)
+    content = source if isinstance(source, str | PathLike | bytes) else source.read()
+    return read_with(lambda name: _read_csv(name, texts), content)
 
 
 def _read_csv(source: CsvSource, texts: Texts) -> Any:
@@ -84,7 +84,7 @@ def _parse(source: CsvSource, options: "csv.ReadOptions", types: Mapping[str, An
         return pa.BufferReader(source) if isinstance(source, bytes) else source
 
     if _size(source) >= _LARGE:
-        # Batch by batch, as the reader of whole files holds all of their bytes beside the table.
+        # Batch by batch, as the reader of whole files holds all of their bytes besides the table.
         # Types are those of the first batch; if a later one differs, it has to be the whole.
         with suppress(pa.ArrowInvalid), csv.open_csv(file(), options, parse, convert) as batches:
             return batches.read_all()
@@ -160,8 +160,8 @@ def _numbers_with_gaps(table: "pa.Table", texts: Collection[str]) -> Any:
         if field.name in texts or not pa.types.is_string(field.type):
             continue
         gaps = compute.is_in(table.column(place), value_set=missing)
-        there = table.column(place).drop_null()
-        if not compute.any(gaps).as_py() or compute.all(compute.is_in(there, missing)).as_py():
+        present = table.column(place).drop_null()
+        if not compute.any(gaps).as_py() or compute.all(compute.is_in(present, missing)).as_py():
             continue
         try:
             numbers = compute.if_else(gaps, None, table.column(place)).cast(pa.float64())
