@@ -93,7 +93,7 @@ def test_version_and_help(tmp_path):
         (["rnk"], "No such command 'rnk'. Did you mean 'rank'? See likeminds --help."),
         (
             ["fit", "--out", "m"],
-            "What did people say? Give --annotations, --comparisons, or --from.",
+            "There are no labels: give --annotations, --comparisons, or --from.",
         ),
         (["rank"], "Missing argument 'model'. See likeminds rank --help."),
         (["rank", "none"], "There is no model at none."),

@@ -34,7 +34,7 @@ _SIDES: Columns = dict.fromkeys(("attribute",)) | {
 
 @dataclass(frozen=True)
 class ReadLabels:
-    """Annotations; how pictures were reduced, and the names of items, where there are such."""
+    """Annotations, with the reduction of pictures and the names of items, if any."""
 
     annotations: "Annotations"
     reduction: "Reduction | None" = None
@@ -55,8 +55,8 @@ def read_labels(
 ) -> ReadLabels:
     """Read labels and comparisons with the features of their items.
 
-    ``model`` has the features to read, and how labels are read. The items are ``shown``, where
-    that is given. ``user`` gave all labels of tables without a column of users.
+    ``model`` defines the features, and how labels are read; ``shown`` are its items. ``user`` is
+    the user of tables without a column of users.
     """
     data.refuse_two_sources()
     refuse_two_inputs(data, pairs, texts)
@@ -66,13 +66,13 @@ def read_labels(
     by_export = pairs.export is not None and texts == pairs.export[1]
     if by_export and not exported:
         raise ValueError(f"--texts: {texts} has no texts, only labels.")
-    features_given = any(one is not None for one in (data.features, data.images, texts, model))
-    ids_only = not features_given and any(columns is _SIDES for _, columns in tables)
+    has_features = any(one is not None for one in (data.features, data.images, texts, model))
+    ids_only = not has_features and any(columns is _SIDES for _, columns in tables)
     reader = _Reader(output, data, model, shown, texts, exported if by_export else None, ids_only)
     parts = [reader.read(table, columns) for table, columns in tables]
     annotations = parts[0].annotations
     if len(parts) > 1 and annotations.grades is not None:
-        annotations = annotations.choices()  # grades beside comparisons are preferences, too
+        annotations = annotations.choices()  # grades and comparisons are both preferences
     for part in parts[1:]:
         annotations = annotations.concat(part.annotations)
     if model is not None and shown is None:
@@ -110,7 +110,7 @@ def _read_tables(
         exported, texts = _read_export(output, *pairs.export, pairs.of_attribute)
         tables += exported
     if not tables:
-        raise ValueError("What did people say? Give --annotations, --comparisons, or --from.")
+        raise ValueError("There are no labels: give --annotations, --comparisons, or --from.")
     return tables, texts
 
 
@@ -148,7 +148,7 @@ def _read_comparisons(pairs: ComparisonOptions, column: str | None, user: str | 
 def _read_export(
     output: Output, tool: str, path: str, attribute: str | None
 ) -> tuple[list[tuple["pa.Table", Columns]], Names]:
-    """Return labels, comparisons and texts of an export; show what was left out of it."""
+    """Return labels, comparisons and texts of an export; print its summary."""
     import pyarrow as pa
 
     from likeminds.data.column_roles import LABEL_ROLES, as_arrow
@@ -161,9 +161,9 @@ def _read_export(
         table = export.to_table(attribute)
         export.refuse_mixed(attribute)
         columns = {role: role if role in table.column_names else None for role in LABEL_ROLES}
-        asked = export.attributes if attribute is None else [attribute]
-        if len(asked) == 1 and asked[0] not in table.column_names:  # it says the verb
-            table, columns["label"] = table.rename_columns({"label": asked[0]}), asked[0]
+        names = export.attributes if attribute is None else [attribute]
+        if len(names) == 1 and names[0] not in table.column_names:  # the verb is read from it
+            table, columns["label"] = table.rename_columns({"label": names[0]}), names[0]
         tables.append((table, columns))
     if export.comparisons:
         roles = ("user", "winner", "loser")
@@ -174,7 +174,7 @@ def _read_export(
 
 
 def _find_item_and_label(output: Output, table: "pa.Table", columns: Columns) -> Columns:
-    """Return the columns by role; tell which are taken for the item and the label by position."""
+    """Return the columns by role; print which ones are guessed to be the item and the label."""
     from likeminds.data.column_roles import as_frame, find_column, find_columns, usual_columns
 
     if columns["item"] is None and find_column("item", table.column_names) is None:
@@ -230,7 +230,7 @@ class _Reader:
     model: "ReadableModel | None"
     shown: ModelItems | None
     texts: str | None
-    # Texts of an export, where these are meant.
+    # Texts of an export, if --texts names its file.
     exported: Names | None
     # Whether items have no features.
     ids_only: bool
@@ -242,7 +242,7 @@ class _Reader:
         data, model = self.data, self.model
         options: dict[str, Any] = {**columns, "user_features": data.user_features}
         if columns is not _SIDES:
-            options |= label_reading(data, model)
+            options |= data.label_reading(model)
             options |= {"constants": data.constants, "base": data.base}
             if self.texts is not None or data.images is not None:  # refuse bad labels before that
                 Annotations.from_frame(table, **options, features=[])
@@ -253,7 +253,7 @@ class _Reader:
             column = item_column(table, columns)
             options["features"], names = self._with_texts(table, column, features)
         annotations = Annotations.from_frame(table, **options)
-        if columns is _SIDES:  # pairs have no names that others could have, too
+        if columns is _SIDES:  # numbers of pairs are not ids that another table could share
             annotations = annotations.without_choice_set_names()
         return ReadLabels(annotations, reduction, names, words_only)
 
@@ -275,20 +275,20 @@ class _Reader:
             return table, found.table.rename_columns(renamed), found.names, None
         if model is None:
             return table, [] if self.ids_only else None, None, None
-        known = [str(name) for name in model.feature_names_]
+        names = [str(name) for name in model.feature_names_]
         by_id = columns["item"] or find_column("item", table.column_names)
-        if (shown is None or by_id is None) and _has_features(table, columns, known):
-            return table, known, None, None
+        if (shown is None or by_id is None) and _has_features(table, columns, names):
+            return table, names, None, None
         items = training_items(model) if shown is None else shown
         if items is None:
             raise ValueError(
-                "What are the items like? Neither the labels nor the model say: give --features "
-                "or --images."
+                "Neither the labels nor the model have features of these items: give --features or "
+                "--images."
             )
-        return *self._with_items(table, columns, items, known), None, None
+        return *self._with_items(table, columns, items, names), None, None
 
     def _with_items(
-        self, table: "pa.Table", columns: Columns, items: ModelItems, known: Sequence[str]
+        self, table: "pa.Table", columns: Columns, items: ModelItems, names: Sequence[str]
     ) -> tuple["pa.Table", "pa.Table"]:
         """Return labels with the ids of a model's items, and the features of these."""
         import pyarrow as pa
@@ -299,13 +299,11 @@ class _Reader:
         if items.pictures:
             from likeminds.data.item_features import find_names as find_files
 
-            given = [str(value) for value in table[column].to_pylist()]
-            wanted = list(dict.fromkeys(given))
-            full = dict(zip(wanted, find_files(wanted, ids, "--images"), strict=True))
-            table = replaced(table, column, [full[name] for name in given])
+            files = _distinct_names(table, column)
+            table = _with_full_names(table, column, files, find_files(files, ids, "--images"))
         else:
             table = with_ids(table, column, ids, items.names, strict=items is self.shown)
-        features = dict(zip(known, items.features.T, strict=True))
+        features = dict(zip(names, items.features.T, strict=True))
         return table, pa.table({column: as_arrow(ids)} | features)
 
     def _with_pictures(
@@ -318,10 +316,8 @@ class _Reader:
 
         assert self.data.images is not None
         column = item_column(table, columns)
-        given = [str(value) for value in table[column].to_pylist()]
-        wanted = list(dict.fromkeys(given))
-        found = picture_features(self.data.images, wanted, progress=not self.output.quiet)
-        full = dict(zip(wanted, found.images, strict=True))
+        files = _distinct_names(table, column)
+        found = picture_features(self.data.images, files, progress=not self.output.quiet)
         rows = {name: row for row, name in enumerate(found.images)}
         if self.model is None:
             reduction = Reduction.of(found.features)
@@ -329,13 +325,13 @@ class _Reader:
             reduction = Reduction.from_attribute(self.model.pictures_)
         reduced = reduction(found.features[list(rows.values())])
         features = {column: list(rows)} | dict(zip(reduction.names(), reduced.T, strict=True))
-        table = replaced(table, column, [full[name] for name in given])
+        table = _with_full_names(table, column, files, found.images)
         return table, pa.table(features), None, reduction
 
     def _with_texts(
         self, table: "pa.Table", column: str, features: "pa.Table | None"
     ) -> tuple["pa.Table", Names]:
-        """Return features of texts, beside others if there are any, and the texts."""
+        """Return features of texts, followed by other features, and the texts."""
         import pyarrow as pa
 
         from likeminds._util.checks import listing
@@ -350,63 +346,49 @@ class _Reader:
             texts = read_texts(self.texts, column, blank=True)
         else:
             texts = labelled | self.exported
-        others = (item for item in texts if isinstance(item, kind) and item not in labelled)
-        ids = [*labelled, *others]
+        unlabelled = (item for item in texts if isinstance(item, kind) and item not in labelled)
+        ids = [*labelled, *unlabelled]
         row = {}
         if features is not None:
             row = {item: place for place, item in enumerate(features[column].to_pylist())}
             ids = [item for item in ids if item in row or item in labelled]
-        for where, there in ((f"{self.texts} has no text", texts), ("--features has no row", row)):
-            missing = [item for item in labelled if item not in there]
-            if missing and (there is texts or features is not None):
-                raise ValueError(f"{where} for {listing(missing)}, which people judged.")
+        for what, source in ((f"{self.texts} has no text", texts), ("--features has no row", row)):
+            missing = [item for item in labelled if item not in source]
+            if missing and (source is texts or features is not None):
+                raise ValueError(f"{what} for {listing(missing)}, which people labelled.")
         blank = [item for item in ids if not texts[item]]
         if blank:
             self.output.note(
-                f"{counted(len(blank), 'item')} with a blank text ({listing(blank)}): known by "
-                "labels alone, without words."
+                f"{counted(len(blank), 'item')} with a blank text ({listing(blank)}): these "
+                "have labels, but no words."
             )
         words = TextFeatures(random_state=0)
         matrix = words.fit_transform([texts[item] for item in ids])
-        made = pa.table(
-            {column: as_arrow(ids)}
-            | dict(zip(words.get_feature_names_out(), matrix.T, strict=True))
-        )
+        names, arrays = [column, *words.get_feature_names_out()], [as_arrow(ids), *matrix.T]
         if features is not None:
-            beside = features.take([row[item] for item in ids]).drop_columns([column])
-            for name in beside.column_names:
-                made = made.append_column(name, beside[name])
-        return made, {item: texts[item] for item in ids if texts[item]}
+            further = features.take([row[item] for item in ids]).drop_columns([column])
+            names, arrays = names + further.column_names, arrays + further.columns
+        return pa.table(arrays, names=names), {item: texts[item] for item in ids if texts[item]}
 
 
-def _has_features(table: "pa.Table", columns: Columns, known: list[str]) -> bool:
-    """Say whether a table has the features of a model, constants of alternatives included."""
+def _distinct_names(table: "pa.Table", column: str) -> list[str]:
+    return list(dict.fromkeys(str(value) for value in table[column].to_pylist()))
+
+
+def _with_full_names(
+    table: "pa.Table", column: str, names: Sequence[str], files: Sequence[str]
+) -> "pa.Table":
+    """Replace names of pictures by the names of their files."""
+    full = dict(zip(names, files, strict=True))
+    return replaced(table, column, [full[str(value)] for value in table[column].to_pylist()])
+
+
+def _has_features(table: "pa.Table", columns: Columns, names: list[str]) -> bool:
+    """Tell whether a table has the features of a model, constants of alternatives included."""
     from likeminds.data.column_roles import find_column
 
-    here = set(table.column_names)
-    column = columns.get("alternative") or find_column("alternative", here)
-    if column is not None:  # an alternative that these rows do not have is zero in all of them
-        here |= {name for name in known if name.startswith(f"{column}: ")}
-    return set(known) <= here
-
-
-def label_reading(data: LabelOptions, model: "ReadableModel | None" = None) -> dict[str, Any]:
-    """Return how labels are read: as the model's were, which is positive, above which number."""
-    readings = set()
-    if model is not None:
-        readings = {ranker.label_reading_ for ranker in model.rankers_.values()}
-    options: dict[str, Any] = {"reading": readings.pop() if len(readings) == 1 else None}
-    options |= {
-        name: value
-        for name in ("positive", "threshold", "duplicates")
-        if (value := getattr(data, name)) is not None
-    }
-    if data.threshold not in {None, "median"}:
-        try:
-            options["threshold"] = float(str(data.threshold))
-        except ValueError:
-            message = f"--threshold is a number or median, not {data.threshold!r}."
-            raise ValueError(message) from None
-    if data.grades is not None:
-        options["grades"] = [word.strip() for word in data.grades.split(",")]
-    return options
+    present = set(table.column_names)
+    column = columns.get("alternative") or find_column("alternative", present)
+    if column is not None:  # the constant of an absent alternative is zero
+        present |= {name for name in names if name.startswith(f"{column}: ")}
+    return set(names) <= present

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likeminds.cli._labels import label_reading
 from likeminds.cli._options import LabelOptions, LargeFitOptions
 from likeminds.cli._output import Output
 from likeminds.cli.main import SignalledError
@@ -32,14 +31,13 @@ class LargeFit:
     # Fits a ranker under a progress bar.
     learn: Learn
 
-    def run(self, others: Mapping[str, object]) -> Path:
-        """Fit, save the model without its labels, and return its place; refuse other options."""
+    def run(self, unsupported: Mapping[str, object]) -> Path:
+        """Fit, save the model without its labels, and return its path."""
         option = "--memory" if self.options.dask is None else "--dask"
-        given = [name for name, value in others.items() if value is not None]
-        given += ["--images"] if self.data.images is not None else []
-        if given or self.data.annotations is None:
-            wanted = f"leave out {', '.join(given)}" if given else "name it with --annotations"
-            raise ValueError(f"{option} is for labels in Parquet or CSV files: {wanted}.")
+        refused = [name for name, value in unsupported.items() if value is not None]
+        if refused or self.data.annotations is None:
+            fix = f"leave out {', '.join(refused)}" if refused else "name them with --annotations"
+            raise ValueError(f"{option} is for labels in Parquet or CSV files: {fix}.")
         fit = self._on_disk if self.options.dask is None else self._on_cluster
         return fit(self.data.annotations)
 
@@ -53,18 +51,18 @@ class LargeFit:
         with self.output.bar() as bar:
             task = bar.add_task("reading", total=None)
 
-            def tell(what: str, done: int, total: int) -> None:
+            def show(what: str, done: int, total: int) -> None:
                 bar.update(task, description=what, completed=done, total=total)
 
             folder = AnnotationFolder(
                 source,
                 memory_limit=str(self.options.memory),
                 scratch=scratch,
-                progress=tell,
+                progress=show,
                 **columns,  # type: ignore[arg-type]
             )
             tables = {"features": self.data.features, "user_features": self.data.user_features}
-            reading = columns | label_reading(self.data) | tables
+            reading = columns | self.data.label_reading() | tables
             folder.options = {**reading, "verb": self.verb}  # type: ignore[typeddict-item]
             self.output.show(f"{folder}, {len(folder.user_ids):,} people")
             try:
@@ -72,7 +70,7 @@ class LargeFit:
             except (KeyboardInterrupt, SignalledError):
                 if any(scratch.glob("grouped-*")):
                     self.output.show(
-                        f"Labels are grouped in {scratch}: the same command goes on from there."
+                        f"Labels are grouped in {scratch}: the same command resumes from there."
                     )
                 raise
         # A hash of all labels would take as much memory as they do.
@@ -95,13 +93,13 @@ class LargeFit:
         with cluster_at(options.dask) as client, output.bar() as bar:
             task = bar.add_task("reading", total=None)
 
-            def tell(what: str, done: int, total: int) -> None:
+            def show(what: str, done: int, total: int) -> None:
                 if what.startswith("visit"):
                     bar.update(task, description=f"{what}, {done} of {total} answers")
                 else:
                     bar.update(task, description=what, completed=done, total=total)
 
-            shards = Shards.from_folder(source, client, tell=tell, **reading)
+            shards = Shards.from_folder(source, client, tell=show, **reading)
             output.show(f"{shards} on {len(client.nthreads())} workers")
             if checkpoint is not None:
                 shards = shards.checkpointed(checkpoint, resume=options.resume)
@@ -111,10 +109,10 @@ class LargeFit:
                 model = self.learn(self.ranker, bar, task, lambda new: new.fit(shards))
             except SignalledError:
                 if checkpoint is not None:
-                    output.note(f"The same command with --resume goes on from {checkpoint}.")
+                    output.note(f"The same command with --resume continues from {checkpoint}.")
                 raise
             if options.resume and not shards.journal.replayed:
-                output.note(f"There was nothing to go on with in {checkpoint}: it began anew.")
+                output.note(f"{checkpoint} had no checkpoint, so the fit started anew.")
         return self._saved(model)
 
     def _saved(self, model: Any) -> Path:
@@ -149,7 +147,7 @@ class LargeFit:
                 f"Labels about several attributes ({found['attribute']}) are not learned on a "
                 "cluster: give it those of one."
             )
-        reading = label_reading(data)
+        reading = data.label_reading()
         if reading.pop("duplicates", None) not in {None, "keep"}:
             raise ValueError("--duplicates on a cluster: both labels count (keep).")
         reading.pop("reading")

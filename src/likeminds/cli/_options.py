@@ -6,9 +6,12 @@ Options without a panel come first in the help: they are those that most calls n
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from likeminds.rankers.capabilities import ReadableModel
 
 _TABLE = (
     "a .csv, .parquet, .arrow, .npy or .npz file, - (CSV on standard input), or a database and a "
@@ -190,6 +193,27 @@ class LabelTableOptions:
         from likeminds.data.column_roles import LABEL_ROLES
 
         return {role: getattr(self, role) for role in LABEL_ROLES}
+
+    def label_reading(self, model: "ReadableModel | None" = None) -> dict[str, Any]:
+        """Return the options of how labels are read; by default as those of the model."""
+        readings = set()
+        if model is not None:
+            readings = {ranker.label_reading_ for ranker in model.rankers_.values()}
+        options: dict[str, Any] = {"reading": readings.pop() if len(readings) == 1 else None}
+        options |= {
+            name: value
+            for name in ("positive", "threshold", "duplicates")
+            if (value := getattr(self, name)) is not None
+        }
+        if self.threshold not in {None, "median"}:
+            try:
+                options["threshold"] = float(str(self.threshold))
+            except ValueError:
+                message = f"--threshold is a number or median, not {self.threshold!r}."
+                raise ValueError(message) from None
+        if self.grades is not None:
+            options["grades"] = [word.strip() for word in self.grades.split(",")]
+        return options
 
 
 @dataclass(frozen=True)

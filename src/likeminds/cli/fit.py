@@ -100,8 +100,9 @@ def fit(
 
         started = time.perf_counter()
         new = _new_ranker(ranker, loss, folds, seed)
-        others = {"--holdout": holdout, "--comparisons": pairs.comparisons, "--texts": texts}
-        path = LargeFit(output, large, data, new, target, verb, learn_watched).run(others)
+        unsupported: dict[str, object] = {"--holdout": holdout, "--comparisons": pairs.comparisons}
+        unsupported |= {"--texts": texts, "--images": data.images}
+        path = LargeFit(output, large, data, new, target, verb, learn_watched).run(unsupported)
         _show_result(output, path, {}, time.perf_counter() - started)
         _show_next(output, path, data)
         return
