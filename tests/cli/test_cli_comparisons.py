@@ -141,4 +141,4 @@ def test_cycles_are_fine_and_nothing_is_said_of_effects(tmp_path):
 def test_nothing_said_is_said(tmp_path):
     done = run(tmp_path, *["fit", "--out", "m.likeminds"])
     assert done.code == 2
-    assert "Give --annotations, --comparisons, or --from." in " ".join(done.err.split())
+    assert "give --annotations, --comparisons, or --from." in " ".join(done.err.split())

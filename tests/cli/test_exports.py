@@ -81,4 +81,4 @@ def test_an_unknown_tool_and_nothing_at_all(tmp_path):
     assert "'excel' are not known" in done.err
     done = run(tmp_path, "fit", "--out", "m.likeminds")
     assert done.code == 2
-    assert "Give --annotations, --comparisons, or --from" in done.err
+    assert "give --annotations, --comparisons, or --from" in done.err

@@ -111,7 +111,8 @@ def _rank_all(model: "Ranker | AttributeModel", shown: "ModelItems", top: int) -
 
     ((name, ranker),) = model.rankers_.items()
     found = ranker.rank_all(ItemTableView(ranker, shown.ids, shown.features), k=top)
-    return [row for one in found for row in as_rows(shown, one, one.user, name)]
+    rows = [row for one in found for row in as_rows(shown, one, one.user, name)]
+    return _with_counts(ranker, rows)
 
 
 def _with_counts(ranker: "Ranker", rows: Rows) -> Rows:
