@@ -11,7 +11,7 @@ from benchmarks.results import Goal, Result, Table, at_least, at_most
 from likeminds import Annotations, Statistics, make_simulation
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.losses import QuadraticLoss, SquaredAUC
-from likeminds.paper.experiments.table2 import ThroughRows, UserRows, people_of
+from likeminds.paper.experiments.table2 import ThroughRows, UserRows, rows_by_user
 from likeminds.paper.experiments.timing import in_turns, n_cores
 from likeminds.solvers import FastSolver, PaperSolver
 
@@ -35,7 +35,7 @@ def run(quick: bool) -> Result:
     size = (20, 100, 10, 10) if quick else (100, 5000, 80, 100)
     repeats, n_iter, n_timed = (1, 20, 5) if quick else (7, 4000, 20)
     annotations = make_simulation(*size, random_state=0).annotations
-    users = people_of(annotations)
+    users = rows_by_user(annotations)
     over = _over_floor(annotations, users, repeats)
     loss = SquaredAUC().of(Statistics.from_annotations(annotations, "dense"))
     ways = {

@@ -16,7 +16,7 @@ from likeminds._util.array_types import Float
 from likeminds._util.threads import in_this_thread, n_cores
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.losses import SquaredAUC
-from likeminds.paper.experiments.table2 import people_of
+from likeminds.paper.experiments.table2 import rows_by_user
 from likeminds.paper.experiments.timing import in_turns
 from likeminds.solvers import FastSolver
 from likeminds.solvers.newton_three_level import Eigendecomposition
@@ -89,7 +89,7 @@ def run_minima(quick: bool) -> Result:
 
 def _times(size: tuple[int, int, int, int], repeats: int) -> dict[str, float]:
     said = make_simulation(*size, random_state=0).annotations
-    positions = people_of(said)
+    positions = rows_by_user(said)
     X, y, users = said.X, said.labels, said.users
     return in_turns(
         {

@@ -17,24 +17,24 @@ def test_the_estimate_is_right_within_a_factor_of_two_after_a_tenth(pace):
     now = 0.0
     minutes = SCALES["quick"].minutes
     chosen, whole = list(minutes), 60 * pace * sum(minutes.values())
-    ahead = command._Ahead(chosen, SCALES["quick"], lambda: now)
+    remaining = command._RemainingTime(chosen, SCALES["quick"], lambda: now)
     for part in chosen:
-        with ahead.during(part):
+        with remaining.during(part):
             for _ in range(20):
                 now += 60 * pace * minutes[part] / 20
-                estimate = now / ahead.share()
+                estimate = now / remaining.share()
                 if now >= whole / 10:
                     assert whole / 2 < estimate < 2 * whole
-    assert ahead.seconds_left() == 0.0
-    assert sum(ahead.seconds.values()) == pytest.approx(whole)
+    assert remaining.seconds_left() == 0.0
+    assert sum(remaining.seconds.values()) == pytest.approx(whole)
 
 
 def test_kept_parts_do_not_set_the_pace():
     now = 0.0
-    ahead = command._Ahead(["table1", "fig3"], SCALES["quick"], lambda: now)
-    with ahead.during("table1"):
+    remaining = command._RemainingTime(["table1", "fig3"], SCALES["quick"], lambda: now)
+    with remaining.during("table1"):
         now += 0.01
-    assert ahead.seconds_left() == 60 * SCALES["quick"].minutes["fig3"]
+    assert remaining.seconds_left() == 60 * SCALES["quick"].minutes["fig3"]
 
 
 def test_all_parts_count_on_one_bar(monkeypatch, tmp_path, capsys):

@@ -16,11 +16,11 @@ from likeminds.comparing.runs import ComparisonRun
 from likeminds.paper.experiments import ablation, claims, command, data_sets, published, table2
 from likeminds.paper.experiments import setting as settings
 from likeminds.paper.experiments.data_sets import read_data
-from likeminds.paper.experiments.fig3 import apart, schools
+from likeminds.paper.experiments.fig3 import schools, split_by_distance
 from likeminds.paper.experiments.report_page import Report, ReportPart, ReportPicture
 from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, Job, ResultStore
-from likeminds.paper.experiments.table2 import people_of
-from likeminds.paper.experiments.table3 import CrowdTrials, _twins, results
+from likeminds.paper.experiments.table2 import rows_by_user
+from likeminds.paper.experiments.table3 import DataSetTrials, _equal_baselines, results
 from likeminds.paper.experiments.trials import (
     INTERCEPT,
     RAW,
@@ -279,7 +279,7 @@ class TestParts:
     def test_shares_keep_both_kinds_of_everybody(self):
         said = make_simulation(4, 50, 3, 10, random_state=0).annotations
         fifth = table2.share_of_each(said, 20)
-        assert [person.positive.sum() for person in people_of(fifth)] == [2] * 4
+        assert [person.positive.sum() for person in rows_by_user(fifth)] == [2] * 4
         assert len(fifth) == 4 * 10
 
     def test_schools_are_found_where_they_are_plain(self):
@@ -294,7 +294,7 @@ class TestParts:
         rng = np.random.default_rng(0)
         coef = np.eye(12)[np.repeat([0, 1], 20)] + 0.01 * rng.normal(size=(40, 12))
         coef[[3, 25]] += rng.normal(size=(2, 12))
-        found = apart(coef, 1)
+        found = split_by_distance(coef, 1)
         assert set(np.flatnonzero(found == found[3])) == {3, 25}
 
     def test_the_ablation_takes_the_best_candidate(self):
@@ -401,9 +401,9 @@ def test_a_threshold_that_caps_nothing_is_explained():
     names = [f"{name}, {way}" for name in ("RMTL", "RAMU") for way in (RAW, INTERCEPT)]
     same = Trials(dict.fromkeys(names, np.array([0.8, 0.7])), {}, {})
     other = Trials(same.by_repeat | {names[-1]: np.array([0.8, 0.71])}, {}, {})
-    (said,) = _twins(CrowdTrials(None, {"open": same, "pointy": other}))
+    (said,) = _equal_baselines(DataSetTrials(None, {"open": same, "pointy": other}))
     assert said.startswith("RAMU is RMTL on 1 of 2 attributes")
-    assert _twins(CrowdTrials(None, {"pointy": other})) == []
+    assert _equal_baselines(DataSetTrials(None, {"pointy": other})) == []
 
 
 class TestCommand:
@@ -483,7 +483,7 @@ class TestCommand:
         assert list(facts) == ["Shoes", "SUN"]
         assert set(facts["Shoes"]["attributes"]) == set(SHOES)
         assert set(facts["SUN"]["attributes"]) == set(SUN)
-        assert not facts["Shoes"]["stands_in"]
+        assert not facts["Shoes"]["is_substitute"]
         text = (out / "table3.md").read_text()
         assert "standing in" not in text
         assert "opening area" in text

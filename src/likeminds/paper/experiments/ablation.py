@@ -16,6 +16,7 @@ from likeminds.losses.statistics import Statistics
 from likeminds.metrics.by_user import mean_auc
 from likeminds.metrics.paired import over_users
 from likeminds.paper.experiments.report_page import (
+    Facts,
     Panel,
     ReportPart,
     ReportPicture,
@@ -37,7 +38,7 @@ from likeminds.report.page import ReportTable
 
 
 class Step(NamedTuple):
-    """What is added, the model that has it, and the one that has not."""
+    """An added level, the model with it, and the model without it."""
 
     name: str
     new: str
@@ -55,21 +56,21 @@ STEPS = (
     Step("group shrinkage, to all three", SHRUNK, ALL, ours=True),
     Step("a learned prior, instead of tuned and shrunk levels", LEARNED, SHRUNK, ours=True),
 )
-# A penalty that leaves nothing of a level.
+# A penalty that makes a level zero.
 _NOTHING = 1e6
 _ALPHA_CONSENSUS = 1e-3
 _GROUP_TIMES = (0.3, 1.0, 3.0, 10.0, 30.0)
 _ALPHA_PERSONAL = (_NOTHING, 3.0, 1.0, 0.3, 0.1, 0.03)
 _SHRINKAGE = (0.0, 0.03, 0.1, 0.3)
 _N_GROUPS = (1, 2, 4)
-# Held-out labels of each person, whatever there is to learn from.
+# Held-out labels of each user, for any number of training labels.
 _TEST_LABELS = 50
-# Penalties are tuned on so many other crowds, with seeds that are never scored.
-_TUNING_CROWDS, _TUNING = 3, 10_000
+# Penalties are tuned on so many other draws, with seeds that are never scored.
+_N_TUNING, _TUNING_SEED = 3, 10_000
 
 
 def run(setting: ExperimentSetting) -> ReportPart:
-    """Score six models on crowds with more and more labels per person."""
+    """Score six models on simulations with more and more labels per user."""
     *shape, labels, repeats = setting.scale.ablation
     tuning = {"tuned": setting.scale.n_folds > 0, "seed": setting.seed, "shape": shape}
     keys = [(model, n) for n in labels for model in MODELS]
@@ -111,15 +112,15 @@ def run(setting: ExperimentSetting) -> ReportPart:
 def search(
     *, model: str, n_labels: int, tuned: bool, seed: int, shape: Sequence[int]
 ) -> dict[str, Any]:
-    """Return the penalties that suit crowds of so many users, features and schools (a `Job`)."""
+    """Return the best penalties for so many users, features and schools (a `Job`)."""
     if model == LEARNED:
         return {}
     if not tuned:
         return _middle(model, shape[1] / n_labels)
     ranker = models(shape[1] / n_labels)[model]
     aucs, candidates = [], []
-    for crowd in range(_TUNING_CROWDS):
-        train, test = _split(n_labels, _TUNING + seed + crowd, *shape)
+    for draw in range(_N_TUNING):
+        train, test = _split(n_labels, _TUNING_SEED + seed + draw, *shape)
         statistics = Statistics.from_annotations(train)
         candidates = ranker._candidates(statistics)
         tuning = ranker._way_of_tuning()
@@ -134,7 +135,7 @@ def search(
 def score(
     *, model: str, n_labels: int, parameters: Mapping[str, Any], seed: int, shape: Sequence[int]
 ) -> float:
-    """Return the mean AUC of one model on held-out labels of one crowd (a `Job`)."""
+    """Return the mean AUC of one model on held-out labels of one draw (a `Job`)."""
     train, test = _split(n_labels, seed, *shape)
     ranker = ComparedRanker(models(shape[1] / n_labels)[model])
     if parameters or model != LEARNED:
@@ -146,7 +147,7 @@ def score(
 def _split(
     n_labels: int, seed: int, n_users: int, n_features: int, n_schools: int
 ) -> tuple[Annotations, Annotations]:
-    """Draw a crowd; hold out further labels, as many whatever there is to learn from."""
+    """Simulate training labels, and a fixed number of held-out ones."""
     total = n_labels + _TEST_LABELS
     drawn = make_schools(
         n_users, total, max(1000, 4 * total), n_features, n_schools, random_state=seed
@@ -185,7 +186,7 @@ def models(features_per_label: float) -> dict[str, Any]:
 
 
 def _middle(model: str, features_per_label: float) -> dict[str, Any]:
-    """Return a candidate from the middle of the grid, where nothing is searched for."""
+    """Return a candidate from the middle of the grid, for runs without a search."""
     grid = models(features_per_label)[model].param_grid or {}
     first = grid[len(grid) // 2] if isinstance(grid, list) else grid
     return {name: values[len(values) // 2] for name, values in first.items()}
@@ -205,7 +206,7 @@ def _facts(found: Mapping[str, Float]) -> dict[str, Any]:
     }
 
 
-def _sentence(facts: Mapping[str, Any]) -> str:
+def _sentence(facts: Facts) -> str:
     labels = facts["labels"]
     gains = []
     for name, judged in facts["steps"].items():
@@ -218,7 +219,7 @@ def _sentence(facts: Mapping[str, Any]) -> str:
     return "What each step adds - " + "; ".join(gains) + "."
 
 
-def _picture(facts: Mapping[str, Any]) -> ReportPicture:
+def _picture(facts: Facts) -> ReportPicture:
     labels, auc = facts["labels"], facts["auc"]
     few, many = (max(auc, key=lambda model: auc[model][place]) for place in (0, -1))
     title = f"Best with {labels[0]} labels per person: {few}; with {labels[-1]}: {many}"
@@ -240,7 +241,7 @@ def _picture(facts: Mapping[str, Any]) -> ReportPicture:
     return draw_panels("ablation", caption, [panel], (8, 5))
 
 
-def _table(facts: Mapping[str, Any]) -> ReportTable:
+def _table(facts: Facts) -> ReportTable:
     best = [max(column) for column in zip(*facts["auc"].values(), strict=True)]
     rows = [
         [model, *(bold_if(percent(m, 1), m == top) for m, top in zip(means, best, strict=True))]
@@ -250,7 +251,7 @@ def _table(facts: Mapping[str, Any]) -> ReportTable:
     return ReportTable(columns, rows, "Mean AUC in per cent; the best of each column is bold.")
 
 
-def _steps_table(facts: Mapping[str, Any]) -> ReportTable:
+def _steps_table(facts: Facts) -> ReportTable:
     rows = [
         [name, *(interval(*each) for each in judged)] for name, judged in facts["steps"].items()
     ]
@@ -261,7 +262,7 @@ def _steps_table(facts: Mapping[str, Any]) -> ReportTable:
 def _how(setting: ExperimentSetting) -> str:
     size = setting.scale.ablation
     tuned = (
-        f"Penalties are those that are best on {_TUNING_CROWDS} other crowds, for each number of "
+        f"Penalties are those that are best on {_N_TUNING} other crowds, for each number of "
         "labels: they show what a level can add, not what a search in few labels makes of it"
         if setting.scale.n_folds
         else "Penalties are the defaults"

@@ -3,15 +3,19 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from likeminds.paper.experiments.ablation import STEPS
 from likeminds.paper.experiments.published import SPEED_UP, TABLE_1
-from likeminds.paper.experiments.report_page import ReportPart, interval, percent, points
-from likeminds.paper.experiments.table3 import ahead
+from likeminds.paper.experiments.report_page import (
+    Facts,
+    ReportPart,
+    interval,
+    percent,
+    points,
+)
+from likeminds.paper.experiments.table3 import count_leads
 from likeminds.paper.experiments.trials import INTERCEPT, OURS, RAW
-
-Facts = Mapping[str, Any]
 
 HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
 OPEN = "cannot be told"  # with so few repeats
@@ -23,7 +27,7 @@ _SUMMARISED = ("table1", "table3", "ablation")
 
 
 class Verdict(NamedTuple):
-    """A claim, the paper's figure, ours, what follows, and the part that has the evidence."""
+    """A claim, the paper's figure, ours, the verdict, and the part with the evidence."""
 
     claim: str
     paper: str
@@ -88,12 +92,12 @@ def _table1(facts: Facts) -> Iterator[Verdict]:
         f"intercept alone closes {closed:.0%} of the gap",
         grade(facts["lead"][0], 0.05, 0.0) if facts["lead"][1] > 0 else FAILS,
     )
-    over = facts["lead_over_honest"]
+    over = facts["lead_over_simple"]
     yield Verdict(
         "Tasks have to be learned together on this simulation",
         "implied: no single-task baseline",
-        f"{interval(*over)} points over {facts['best_honest'].lower()} "
-        f"({percent(facts['best_honest_auc'])})",
+        f"{interval(*over)} points over {facts['best_simple'].lower()} "
+        f"({percent(facts['best_simple_auc'])})",
         grade(over[0], 0.005, 0.0) if over[1] > 0 else FAILS,
     )
 
@@ -117,20 +121,20 @@ def _table2(facts: Facts) -> Iterator[Verdict]:
 
 
 def _table3(facts: Facts) -> Iterator[Verdict]:
-    for name, crowd in facts.items():
-        n = len(crowd["attributes"])
+    for name, data in facts.items():
+        n = len(data["attributes"])
         for variant in (RAW, INTERCEPT):
-            leads = crowd["lead"][variant]
-            leading, surely = ahead(leads)
+            leads = data["lead"][variant]
+            leading, surely = count_leads(leads)
             yield Verdict(
                 f"{name}: the method beats all baselines on every attribute ({variant})",
-                crowd["paper_lead"],
+                data["paper_lead"],
                 f"ahead on {leading} of {n}, surely on {surely}; "
                 f"{points(mean(each[1] for each in leads.values()))} points on average to the "
                 "best of them",
                 HOLDS if surely == n else IN_PART if 2 * leading > n else FAILS,
             )
-        over = crowd["lead_over_consensus"].values()
+        over = data["lead_over_consensus"].values()
         above = sum(value > 0 for value in over)
         yield Verdict(
             f"{name}: the consensus is not enough",

@@ -1,4 +1,4 @@
-"""``likeminds reproduce``: run the parts asked for, and write the report."""
+"""``likeminds reproduce``: run the chosen parts, and write the report."""
 
 import json
 import platform
@@ -61,7 +61,7 @@ def reproduce(
     scale : {"quick", "paper", "tiny"}
         Minutes, the paper's sizes, or just enough to test that it runs.
     out : path
-        The folder of the report; made if it is not there.
+        The folder of the report, created if missing.
     shoes, sun : path, optional
         Folders with the original data (see `likeminds.load_shoes`).
     data : sequence of paths, optional
@@ -69,9 +69,9 @@ def reproduce(
     jobs : int, optional
         How many fits run at the same time; by default one for each core.
     seed : int
-        Where data, splits and folds start from.
+        The seed of data, splits and folds.
     progress : bool
-        Show how far it is.
+        Show a progress bar.
     console : Console, optional
         Where messages are printed.
 
@@ -83,17 +83,17 @@ def reproduce(
     chosen = _chosen(what, scale, jobs)
     _refuse_missing({"--shoes": shoes, "--sun": sun}, data)
     folder = make_folder(out, "the report")
-    ahead = _Ahead(chosen, SCALES[scale])
+    remaining = _RemainingTime(chosen, SCALES[scale])
     screen = SafeConsole(stderr=True) if console is None else console
     screen.print(_expected(chosen, SCALES[scale]))
-    with report_progress(progress, "% of the work", 100, console=screen) as tell:
+    with report_progress(progress, "% of the work", 100, console=screen) as report:
         shown = 0
 
         def finished(name: str) -> None:
             nonlocal shown
-            share = ahead.share()
+            share = remaining.share()
             shown = max(shown, int(100 * share))
-            tell(shown, f"{ahead.part}: {name}", share)
+            report(shown, f"{remaining.part}: {name}", share)
 
         setting = ExperimentSetting(
             SCALES[scale],
@@ -103,11 +103,11 @@ def reproduce(
             None if sun is None else Path(sun),
             tuple(map(Path, data)),
         )
-        parts = _run(chosen, setting, ahead, screen)
+        parts = _run(chosen, setting, remaining, screen)
     facts = {part.key: part.facts for part in parts}
     name = "report" if what == EVERYTHING else what
     write_whole(folder / f"{name}.json", json.dumps(facts, indent=1).encode())
-    return _report(what, parts, ahead.seconds, setting).write(folder, name)
+    return _report(what, parts, remaining.seconds, setting).write(folder, name)
 
 
 def _chosen(what: str, scale: str, jobs: int | None) -> list[str]:
@@ -129,8 +129,8 @@ def _refuse_missing(folders: Mapping[str, str | Path | None], data: Sequence[str
             raise FileNotFoundError(f"There is no file {path}, which --data names.")
 
 
-class _Ahead:
-    """The time to come, by the minutes of each part and the pace of this machine.
+class _RemainingTime:
+    """A forecast of the remaining time, from the minutes of each part and the pace of this machine.
 
     ``part`` is the part under way, ``seconds`` has the time of each finished part. Parts without
     minutes in the scale are taken to be equally long.
@@ -180,18 +180,18 @@ class _Ahead:
 
 
 def _run(
-    chosen: Sequence[str], setting: ExperimentSetting, ahead: _Ahead, console: Console
+    chosen: Sequence[str], setting: ExperimentSetting, remaining: _RemainingTime, console: Console
 ) -> list[ReportPart]:
     parts: list[ReportPart] = []
     for key in chosen:
         module, function = _MADE_BY.get(key, (key, "run"))
-        with ahead.during(key):
+        with remaining.during(key):
             made_by = getattr(import_module(f"likeminds.paper.experiments.{module}"), function)
             parts.append(made_by(setting))
-        left = ahead.seconds_left()
+        left = remaining.seconds_left()
         about = f" About {in_words(left)} left." if left else ""
         console.print(
-            f"{key}: {ahead.seconds[key]:.0f} s.{about} {parts[-1].found}", soft_wrap=True
+            f"{key}: {remaining.seconds[key]:.0f} s.{about} {parts[-1].found}", soft_wrap=True
         )
     return parts
 

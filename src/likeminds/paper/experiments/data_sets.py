@@ -11,9 +11,9 @@ from likeminds.datasets import ImageCrowd, load_shoes, load_sun, make_sketch_sho
 from likeminds.paper.experiments.published import SHOES, SUN, TABLE_3_SHOES, TABLE_3_SUN
 from likeminds.paper.experiments.setting import ExperimentSetting
 
-# Where a data set has more features than items, components keep this share of the variance.
+# With more features than items, components keep this share of the variance.
 _VARIANCE = 0.99
-# Of larger crowds in a user's file, this many people take part.
+# Larger data sets are sampled to this many users.
 _MOST_USERS = 300
 _SUFFIXES = (".csv", ".parquet", ".npz")
 _COLUMNS = ("X", "user", "item", "label")
@@ -27,7 +27,7 @@ class DataSet:
     attributes: Mapping[str, Annotations]
     share: float | None  # of the variance that components of training items keep
     paper: Mapping[str, Mapping[str, float]]  # the paper's figures, by algorithm and attribute
-    stands_in: bool = False  # for the paper's data
+    is_substitute: bool = False  # for the paper's data
 
 
 def data_sets(setting: ExperimentSetting) -> list[DataSet]:
@@ -50,7 +50,7 @@ def _shoes(setting: ExperimentSetting) -> DataSet:
     drawn = make_sketch_shoes(
         *sizes, attributes=attributes, n_components=None, random_state=setting.seed
     )
-    return _of_images("Sketch shoes", drawn.as_crowd(), TABLE_3_SHOES, SHOES, stands_in=True)
+    return _of_images("Sketch shoes", drawn.as_crowd(), TABLE_3_SHOES, SHOES, is_substitute=True)
 
 
 def _of_images(
@@ -59,11 +59,11 @@ def _of_images(
     table: Mapping[str, tuple[float, ...]],
     columns: tuple[str, ...],
     *,
-    stands_in: bool = False,
+    is_substitute: bool = False,
 ) -> DataSet:
     labels = {each: _labelled_items(crowd.of_attribute(each)) for each in crowd.attributes}
     paper = {algorithm: dict(zip(columns, row, strict=True)) for algorithm, row in table.items()}
-    return DataSet(name, labels, crowd.reduce, paper, stands_in)
+    return DataSet(name, labels, crowd.reduce, paper, is_substitute)
 
 
 def _labelled_items(annotations: Annotations) -> Annotations:
@@ -91,16 +91,11 @@ class UserDataSet:
 
 
 def read_data(path: Path, most_users: int | None = None) -> Iterator[UserDataSet]:
-    """Yield the attributes of a file, one after the other.
+    """Yield the attributes of a file, with at most so many users, drawn at random.
 
-    Parameters
-    ----------
-    path : Path
-        A table as `Annotations.from_csv` and `Annotations.from_parquet` read it, or an archive
-        ``.npz`` with ``X`` (items x features), and one row per label in ``user``, ``item``,
-        ``label`` (0/1) and, where there are any, ``group`` and ``attribute``.
-    most_users : int, optional
-        Of larger crowds, this many people take part, drawn at random.
+    The file is a table for `Annotations.from_csv` or `from_parquet`, or an archive ``.npz`` with
+    ``X`` (items x features), and per label ``user``, ``item``, ``label`` (0 or 1) and optionally
+    ``group`` and ``attribute``.
     """
     if path.suffix not in _SUFFIXES:
         raise ValueError(f"{path}: data sets are files that end in {', '.join(_SUFFIXES)}.")
@@ -113,7 +108,7 @@ def read_data(path: Path, most_users: int | None = None) -> Iterator[UserDataSet
 
 
 def fewer_users(annotations: Annotations, most: int) -> Annotations:
-    """Return the labels of at most so many people, drawn at random."""
+    """Return the labels of at most so many users, drawn at random."""
     if annotations.n_users <= most:
         return annotations
     drawn = np.random.default_rng(0).permutation(annotations.user_ids)[:most]
@@ -138,7 +133,7 @@ def _from_archive(path: Path) -> Annotations:
         labels=columns["label"],
         features=columns["X"].astype(np.float64),
         item_ids=np.arange(len(columns["X"])),
-        # Where every label is a group of its own, splits had better balance the labels.
+        # If every label is a group of its own, splits balance the labels instead.
         choice_sets=None if group is None or len(np.unique(group)) == len(group) else group,
         attributes=columns.get("attribute"),
     )

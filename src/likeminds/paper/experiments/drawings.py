@@ -15,11 +15,11 @@ from likeminds.paper.experiments.trials import simulation_parameters
 from likeminds.plots.figures import COLOURS, DIVERGING, as_png, new_figure
 from likeminds.rankers.three_level import ThreeLevelRanker
 
-# The penalty is lowered until this share of the people has a personal part to be seen.
+# The penalty is lowered until this share of the users has a personal part.
 _PERSONAL = tuple(float(alpha) for alpha in np.geomspace(3.0, 0.003, 25))
 _SHARE_PERSONAL = 0.1
-# The graph of the AUC is drawn for one of so many people who agree best with the consensus.
-_USUAL = 10
+# The graph of the AUC is drawn for one of so many users who agree best with the consensus.
+_AGREEING = 10
 _SHOWN_POSITIVE, _SHOWN_NEGATIVE = 4, 5
 _ATTRIBUTE = "open"
 
@@ -117,8 +117,8 @@ def _graph(shoes: SketchShoes) -> _Graph:
     labels, users = annotations.labels, annotations.users
     shared = auc_by_user(labels, ranker.decision_function(annotations.X), users)
     own = auc_by_user(labels, ranker.decision_function(annotations), users)
-    usual = np.argsort(-shared.values)[:_USUAL]
-    rows = annotations.of_user(own.users[usual[np.argmin(own.values[usual])]])
+    agreeing = np.argsort(-shared.values)[:_AGREEING]
+    rows = annotations.of_user(own.users[agreeing[np.argmin(own.values[agreeing])]])
     scores = ranker.decision_function(rows)
     positive, negative = (
         _spread(np.flatnonzero(rows.labels == label), scores, number)

@@ -3,7 +3,6 @@
 The second picture is not in the paper: when groups and personal columns are recovered.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,13 @@ from sklearn.metrics import adjusted_rand_score
 from likeminds._util.array_types import Float, Index
 from likeminds.comparing.runs import fit_to_the_end
 from likeminds.datasets import Simulation, make_simulation
-from likeminds.paper.experiments.report_page import Panel, ReportPart, ReportPicture, draw_panels
+from likeminds.paper.experiments.report_page import (
+    Facts,
+    Panel,
+    ReportPart,
+    ReportPicture,
+    draw_panels,
+)
 from likeminds.paper.experiments.setting import ExperimentSetting, Job
 from likeminds.paper.experiments.trials import (
     LEARNED,
@@ -29,9 +34,9 @@ from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
 
-ALONE = "One model per person"
-RANKERS = (OURS, LEARNED, ALONE)
-# As rare as in the paper, but never fewer than the folds of the search want.
+PER_USER = "One model per person"
+RANKERS = (OURS, LEARNED, PER_USER)
+# As rare as in the paper, but enough for the folds of the search.
 _POSITIVE, _LEAST_POSITIVE = 0.02, 4
 _STARTS = 20
 
@@ -103,7 +108,7 @@ def score_recovery(
     has_personal = (
         np.linalg.norm(fitted.personal_, axis=1) > 0
         if ranker == OURS
-        else apart(fitted.coef_, len(np.unique(drawn.school)))
+        else split_by_distance(fitted.coef_, len(np.unique(drawn.school)))
     )
     true = np.abs(drawn.personal).sum(axis=1) > 0
     return {
@@ -116,11 +121,11 @@ def score_recovery(
 def _rankers(drawn: Simulation, n_folds: int) -> dict[str, Any]:
     learned = learned_prior(len(drawn.annotations))
     if not n_folds:
-        return {OURS: ThreeLevelRanker(), LEARNED: learned, ALONE: OnePerUser()}
+        return {OURS: ThreeLevelRanker(), LEARNED: learned, PER_USER: OnePerUser()}
     return {
         OURS: ThreeLevelRankerCV(paper_grid(drawn.annotations), n_folds=n_folds),
         LEARNED: learned,
-        ALONE: RankerCV(OnePerUser(), n_folds=n_folds),
+        PER_USER: RankerCV(OnePerUser(), n_folds=n_folds),
     }
 
 
@@ -139,7 +144,7 @@ def schools(coef: Float, n_schools: int) -> Index:
     )
 
 
-def apart(coef: Float, n_schools: int) -> Index:
+def split_by_distance(coef: Float, n_schools: int) -> Index:
     """Divide people in two by their distance from the leading directions."""
     deviation = _deviation(coef)
     _, _, leading = np.linalg.svd(deviation, full_matrices=False)
@@ -159,16 +164,16 @@ def _deviation(coef: Float) -> Float:
     return np.asarray(unit - unit.mean(axis=0))
 
 
-def _sentence(facts: Mapping[str, Any]) -> str:
+def _sentence(facts: Facts) -> str:
     recovery = facts["recovery"][OURS]
     few, many = recovery["labels"][0], recovery["labels"][-1]
-    alone, personal = facts["recovery"][ALONE]["groups"][-1], recovery["personal"][-1]
+    per_user, personal = facts["recovery"][PER_USER]["groups"][-1], recovery["personal"][-1]
     return (
         f"On the data of Table 1, true and learned weights have a cosine of "
         f"{facts['cosine']:.2f} on average, and the schools are found again with an adjusted Rand "
         f"index of {facts['groups']:.2f}. With {few} labels per person the index is "
         f"{recovery['groups'][0]:.2f}, with {many:,} it is {recovery['groups'][-1]:.2f} (one model "
-        f"per person, clustered: {alone:.2f}). Who has a personal part is "
+        f"per person, clustered: {per_user:.2f}). Who has a personal part is "
         f"{'found' if personal > 0.5 else 'not found'} by the personal level: index "
         f"{personal:.2f} with {many:,} labels."
     )
@@ -201,7 +206,7 @@ def _heat_maps(drawn: Simulation, coef: Float, agreement: float) -> ReportPictur
     )
 
 
-def _recovery_picture(facts: Mapping[str, Any]) -> ReportPicture:
+def _recovery_picture(facts: Facts) -> ReportPicture:
     titles = {
         "groups": "a) Which school people belong to",
         "personal": "b) Who has a personal part",

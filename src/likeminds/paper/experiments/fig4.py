@@ -11,7 +11,13 @@ from likeminds.components import Component
 from likeminds.datasets import make_simulation
 from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics
-from likeminds.paper.experiments.report_page import Panel, ReportPart, ReportPicture, draw_panels
+from likeminds.paper.experiments.report_page import (
+    Facts,
+    Panel,
+    ReportPart,
+    ReportPicture,
+    draw_panels,
+)
 from likeminds.paper.experiments.setting import ExperimentSetting, Job
 from likeminds.paper.experiments.timing import timed
 from likeminds.paper.experiments.trials import simulation_parameters
@@ -109,7 +115,7 @@ def _newton(loss: QuadraticLoss, components: Sequence[Component]) -> dict[str, A
     }
 
 
-def _summary(solvers: Mapping[str, Any]) -> dict[str, Any]:
+def _summary(solvers: Facts) -> dict[str, Any]:
     objectives = {name: np.array(solver["objective"]) for name, solver in solvers.items()}
     lowest = min(float(values.min()) for values in objectives.values())
     near = {name: values <= lowest * (1 + _NEAR) for name, values in objectives.items()}
@@ -126,7 +132,7 @@ def _summary(solvers: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _sentence(facts: Mapping[str, Any]) -> str:
+def _sentence(facts: Facts) -> str:
     gap, taken = facts["gap"], facts["n_iterations"]
     falls = "falls" if facts["objective_falls"] else "does not fall"
     return (
@@ -138,7 +144,7 @@ def _sentence(facts: Mapping[str, Any]) -> str:
     )
 
 
-def _picture(solvers: Mapping[str, Any], facts: Mapping[str, Any]) -> ReportPicture:
+def _picture(solvers: Mapping[str, Any], facts: Facts) -> ReportPicture:
     objectives, lengths = {}, {}
     for name, solver in solvers.items():
         excess = np.maximum(np.array(solver["objective"]) / facts["lowest"] - 1, _FLOOR)
@@ -167,7 +173,7 @@ def _picture(solvers: Mapping[str, Any], facts: Mapping[str, Any]) -> ReportPict
     return draw_panels("fig4", caption, [left, right], (10, 4.3))
 
 
-def _table(facts: Mapping[str, Any]) -> ReportTable:
+def _table(facts: Facts) -> ReportTable:
     rows = [
         [
             name,

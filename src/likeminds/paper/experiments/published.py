@@ -1,4 +1,4 @@
-"""What the paper reports: its tables, in its words and order (AUC in per cent, seconds)."""
+"""The paper's tables, with its names and order (AUC in per cent, seconds)."""
 
 # Table 1: mean AUC on the simulation.
 TABLE_1 = {
@@ -12,7 +12,7 @@ TABLE_1 = {
     "Ours": 99.65,
 }
 
-# Table 2: seconds by share of the samples; its machine had no room for the last pairs.
+# Table 2: seconds by share of the samples; the pairs of the last did not fit in memory.
 SHARES = (20, 40, 60, 80, 100)
 SECONDS_ORIGINAL = (18.57, 74.22, 151.86, 268.55, None)
 SECONDS_OURS = (3.06, 5.50, 8.65, 12.46, 15.82)

@@ -1,4 +1,4 @@
-"""One report, twice: Markdown with pictures beside it, and one HTML file with all inside."""
+"""The report as Markdown with files of pictures, and as one HTML file."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from likeminds.report.page import Block, PagePicture, Paragraph, ReportTable, Se
 
 @dataclass(frozen=True)
 class ReportPicture:
-    """A PNG file ``name.png`` and its caption, also for those who do not see it."""
+    """A PNG file ``name.png``, and its caption, also the alternative text."""
 
     name: str
     png: bytes
@@ -31,6 +31,8 @@ class ReportPicture:
 
 
 Piece: TypeAlias = str | ReportTable | ReportPicture
+# Plain numbers and texts, for the claims and for programs.
+Facts: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,7 @@ class ReportPart:
     title: str
     found: str  # the result, in a sentence or two
     pieces: Sequence[Piece]
-    # Plain numbers and texts, for the claims and for programs.
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Report:
         return list(pages)
 
     def to_markdown(self) -> str:
-        """Return the report in Markdown; pictures are files beside it."""
+        """Return the report in Markdown; pictures are separate files."""
         lines = [f"# {self.title}", self.lead]
         if self.verdicts is not None:
             lines += ["## What holds, what does not", *_markdown(self.verdicts)]

@@ -16,7 +16,7 @@ Tuned = Literal["in every repeat", "in the first repeat"]
 
 
 class SchoolsSize(NamedTuple):
-    """The crowds of the ablation, by labels per person (see `make_schools`)."""
+    """The simulations of the ablation, by labels per user (see `make_schools`)."""
 
     n_users: int
     n_features: int
@@ -26,7 +26,7 @@ class SchoolsSize(NamedTuple):
 
 
 class ShoesSize(NamedTuple):
-    """Sketch shoes, where Shoes are absent."""
+    """The size of sketch shoes, which replace Shoes."""
 
     n_pictures: int
     n_users: int
@@ -64,7 +64,7 @@ class ExperimentScale:
     recovery_labels: tuple[int, ...]  # labels per person of the figure of recovery
     recovery_repeats: int
     ablation: SchoolsSize
-    # What each part took on two cores when it was last measured: for the time left.
+    # The measured minutes of each part on two cores, for the forecast.
     minutes: Mapping[str, float] = field(default_factory=dict, hash=False)
     tuned: Tuned = "in the first repeat"  # when penalties of Tables 1 and 3 are searched for
 
@@ -85,7 +85,7 @@ class ExperimentScale:
         )
 
 
-# What can be asked for, in the order of the report.
+# The parts, in the order of the report.
 PARTS = ("table1", "table2", "table3", "fig3", "fig4", "fig5", "ablation", "drawings")
 _TINY = ExperimentScale(
     name="tiny",
@@ -155,7 +155,7 @@ class ResultStore:
     finished: Callable[[str], None] = lambda _: None  # gets the name of each finished job or fit
 
     def one(self, job: Job) -> Any:
-        """Return the result of one job, which nothing else runs beside: for clocks."""
+        """Return the result of one job that runs alone, to measure its time."""
         return self._results([job], n_jobs=None)[0]
 
     def all(self, jobs: Sequence[Job]) -> list[Any]:
@@ -178,14 +178,14 @@ class ResultStore:
 def _work(number: int, job: Job, path: Path) -> tuple[int, dict[str, Any]]:
     result = json.dumps({"job": job.name, "result": job.function(**job.arguments)})
     write_whole(path, result.encode())
-    return number, json.loads(result)  # as it will be when it is read
+    return number, json.loads(result)  # as read from the file
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
         stored = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
-        return None  # never computed, or not written by us: computed again
+        return None  # missing or damaged: computed again
     return stored if isinstance(stored, dict) and "result" in stored else None
 
 
@@ -205,7 +205,7 @@ class ExperimentSetting:
         return make_simulation(*self.scale.simulation, random_state=self.seed)
 
     def command(self, key: str) -> str:
-        """Return what makes a part again, folders of this machine left out."""
+        """Return the command that makes a part, without folders of this machine."""
         words = [f"likeminds reproduce {key} --scale {self.scale.name} --seed {self.seed}"]
         words += ["--shoes FOLDER"] * (self.shoes is not None)
         words += ["--sun FOLDER"] * (self.sun is not None)

@@ -5,6 +5,7 @@ from typing import Any
 
 from likeminds.paper.experiments.published import TABLE_1
 from likeminds.paper.experiments.report_page import (
+    Facts,
     ReportPart,
     interval,
     percent,
@@ -21,10 +22,10 @@ from likeminds.paper.experiments.trials import (
     SHRUNK,
     SIMPLE_BASELINES,
     Trials,
-    both,
     deviation,
     loss_of_learned_prior,
     run_trials,
+    variant_name,
 )
 from likeminds.rankers.registry import PAPER_BASELINES
 from likeminds.report.page import ReportTable
@@ -45,24 +46,24 @@ def run(setting: ExperimentSetting) -> ReportPart:
 
 def _summary(trials: Trials) -> dict[str, Any]:
     """Return the figures that claims are judged by."""
-    raw = {name: trials.means[both(name, RAW)] for name in PAPER_BASELINES}
-    fair = {name: trials.means[both(name, INTERCEPT)] for name in PAPER_BASELINES}
+    raw = {name: trials.means[variant_name(name, RAW)] for name in PAPER_BASELINES}
+    fair = {name: trials.means[variant_name(name, INTERCEPT)] for name in PAPER_BASELINES}
     best = max(fair, key=fair.__getitem__)
-    honest = max(SIMPLE_BASELINES, key=lambda name: trials.means[name])
+    simple = max(SIMPLE_BASELINES, key=lambda name: trials.means[name])
     return {
         "ours": trials.means[OURS],
         "as_in_the_paper": raw,
         "with_an_intercept": fair,
         "best_baseline": best,
-        "lead": list(trials.difference(OURS, both(best, INTERCEPT))[:3]),
-        "best_honest": honest,
-        "best_honest_auc": trials.means[honest],
-        "lead_over_honest": list(trials.difference(OURS, honest)[:3]),
+        "lead": list(trials.difference(OURS, variant_name(best, INTERCEPT))[:3]),
+        "best_simple": simple,
+        "best_simple_auc": trials.means[simple],
+        "lead_over_simple": list(trials.difference(OURS, simple)[:3]),
         "learned_prior": trials.means.get(LEARNED),
     }
 
 
-def _sentence(facts: dict[str, Any]) -> str:
+def _sentence(facts: Facts) -> str:
     raw, fair = facts["as_in_the_paper"].values(), facts["with_an_intercept"].values()
     return (
         f"The paper's method reaches {percent(facts['ours'])} (paper: {TABLE_1['Ours']}). Its "
@@ -70,13 +71,13 @@ def _sentence(facts: dict[str, Any]) -> str:
         f"{percent(min(fair))} to {percent(max(fair))} once they have an intercept, "
         f"{points(mean(fair) - mean(raw))} points on average; the method's lead over the best of "
         f"them, {facts['best_baseline']}, is then {points(facts['lead'][0])} points, and "
-        f"{facts['best_honest'].lower()} reaches {percent(facts['best_honest_auc'])}."
+        f"{facts['best_simple'].lower()} reaches {percent(facts['best_simple_auc'])}."
     )
 
 
 def _main_table(trials: Trials) -> ReportTable:
     def cells(name: str) -> list[str]:
-        return [_cell(trials, both(name, variant)) for variant in (RAW, INTERCEPT)]
+        return [_cell(trials, variant_name(name, variant)) for variant in (RAW, INTERCEPT)]
 
     ours = [f"**{TABLE_1['Ours']:.2f}**", _cell(trials, OURS), "its loss needs none"]
     rows = [

@@ -16,7 +16,13 @@ from likeminds.datasets import make_simulation
 from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics
 from likeminds.paper.experiments.published import ROOM, SECONDS_ORIGINAL, SECONDS_OURS, SHARES
-from likeminds.paper.experiments.report_page import Panel, ReportPart, ReportPicture, draw_panels
+from likeminds.paper.experiments.report_page import (
+    Facts,
+    Panel,
+    ReportPart,
+    ReportPicture,
+    draw_panels,
+)
 from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, Job
 from likeminds.paper.experiments.timing import in_turns, seconds
 from likeminds.report.page import ReportTable
@@ -42,8 +48,8 @@ class UserRows:
     positive: Bool
 
 
-def people_of(annotations: Annotations) -> list[UserRows]:
-    """Return the rows of each person."""
+def rows_by_user(annotations: Annotations) -> list[UserRows]:
+    """Return the rows of each user."""
     order, offsets = annotations.user_index()
     features = annotations.X[order].astype(np.float64, copy=False)
     labels = annotations.labels[order]
@@ -62,29 +68,31 @@ class ThroughRows(QuadraticLoss):
         return cls(**vars(loss), users=users)
 
     def apply(self, W: Float) -> Float:
-        """Return A_i w_i = X_i'L_i X_i w_i for every person."""
+        """Return A_i w_i = X_i'L_i X_i w_i for every user."""
         product = np.empty(self.shape)
-        for i, person in enumerate(self.users):
-            scores, positive = person.rows @ W[i], person.positive
+        for i, user in enumerate(self.users):
+            scores, positive = user.rows @ W[i], user.positive
             n_positive = int(positive.sum())
             n_negative = len(positive) - n_positive
             mean_positive = scores[positive].sum() / n_positive
             mean_negative = (scores.sum() - mean_positive * n_positive) / n_negative
             liked, disliked = (scores - mean_negative) / n_positive, scores - mean_positive
-            product[i] = np.where(positive, liked, disliked / n_negative) @ person.rows
+            product[i] = np.where(positive, liked, disliked / n_negative) @ user.rows
         return product
 
 
-def pair_differences(person: UserRows) -> Float:
+def pair_differences(user: UserRows) -> Float:
     """Return x_p - x_q for every positive p and negative q, shape (n+ n-, d)."""
-    liked, others = person.rows[person.positive], person.rows[~person.positive]
-    return np.asarray((liked[:, None, :] - others[None, :, :]).reshape(-1, liked.shape[1]))
+    positive, negative = user.rows[user.positive], user.rows[~user.positive]
+    return np.asarray((positive[:, None, :] - negative[None, :, :]).reshape(-1, positive.shape[1]))
 
 
 def pair_gradient(differences: Float, w: Float) -> tuple[float, Float]:
     """Return the loss and its gradient as they are defined, pair by pair."""
-    left = 1.0 - differences @ w
-    return 0.5 * float(left @ left) / len(left), -(left @ differences) / len(left)
+    residual = 1.0 - differences @ w
+    return 0.5 * float(residual @ residual) / len(residual), -(residual @ differences) / len(
+        residual
+    )
 
 
 def run(setting: ExperimentSetting) -> ReportPart:
@@ -123,7 +131,7 @@ def share_of_each(annotations: Annotations, share: int) -> Annotations:
 
 def measure(annotations: Annotations, rounds: int) -> dict[str, Any]:
     """Return seconds per gradient and of some iterations, and the bytes of all pairs."""
-    users = people_of(annotations)
+    users = rows_by_user(annotations)
     statistics = SquaredAUC().of(Statistics.from_annotations(annotations, "dense"))
     through_rows = ThroughRows.of(statistics, users)
     W = np.random.default_rng(0).normal(size=statistics.shape)
@@ -156,8 +164,8 @@ def measure(annotations: Annotations, rounds: int) -> dict[str, Any]:
 def _pairs_seconds(users: list[UserRows], W: Float) -> float:
     """Return the time of all losses and gradients, with the pairs in memory."""
     total = 0.0
-    for person, w in zip(users, W, strict=True):
-        work = partial(pair_gradient, pair_differences(person), w)
+    for user, w in zip(users, W, strict=True):
+        work = partial(pair_gradient, pair_differences(user), w)
         total += min(seconds(work), seconds(work), seconds(partial(_one_thread, work)))
     return total
 
@@ -183,7 +191,7 @@ def _facts(measured: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _sentence(facts: dict[str, Any]) -> str:
+def _sentence(facts: Facts) -> str:
     few, many = facts["speed_up"][0], facts["speed_up"][-1]
     return (
         f"Proposition 1 makes {N_ITER} iterations {few:.0f} times faster at {SHARES[0]} % of the "
@@ -222,7 +230,7 @@ def _table(measured: Sequence[dict[str, Any]]) -> ReportTable:
     )
 
 
-def _picture(facts: dict[str, Any]) -> ReportPicture:
+def _picture(facts: Facts) -> ReportPicture:
     times = facts["iterations"]
     grown = {each: taken[-1] / taken[0] for each, taken in times.items()}
     panel = Panel(

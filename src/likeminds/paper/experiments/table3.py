@@ -11,6 +11,7 @@ import numpy as np
 from likeminds._util.array_types import Float
 from likeminds.paper.experiments.data_sets import DataSet, data_sets
 from likeminds.paper.experiments.report_page import (
+    Facts,
     Piece,
     ReportPart,
     ReportPicture,
@@ -29,9 +30,9 @@ from likeminds.paper.experiments.trials import (
     SHRUNK,
     SIMPLE_BASELINES,
     Trials,
-    both,
     deviation,
     run_trials,
+    variant_name,
 )
 from likeminds.plots import boxplot
 from likeminds.plots.figures import as_png, new_figure
@@ -42,10 +43,10 @@ _VARIANTS = (RAW, INTERCEPT)
 
 
 @dataclass(frozen=True, eq=False)
-class CrowdTrials:
+class DataSetTrials:
     """The results on all attributes of a data set."""
 
-    crowd: DataSet
+    data: DataSet
     trials: Mapping[str, Trials]
 
     @cached_property
@@ -65,7 +66,7 @@ class CrowdTrials:
     def facts(self) -> dict[str, Any]:
         """Return the figures that claims are judged by, and all results."""
         return {
-            "stands_in": self.crowd.stands_in,
+            "is_substitute": self.data.is_substitute,
             "attributes": {name: trials.facts() for name, trials in self.trials.items()},
             "means": {name: self.mean(name) for name in self.names},
             "lead": {variant: self._leads(variant) for variant in _VARIANTS},
@@ -78,13 +79,13 @@ class CrowdTrials:
         """Return, by attribute, the best baseline and the lead of the paper's method over it."""
         leads = {}
         for attribute, trials in self.trials.items():
-            best = max(PAPER_BASELINES, key=lambda name: trials.means[both(name, variant)])
-            leads[attribute] = [best, *trials.difference(OURS, both(best, variant))[:3]]
+            best = max(PAPER_BASELINES, key=lambda name: trials.means[variant_name(name, variant)])
+            leads[attribute] = [best, *trials.difference(OURS, variant_name(best, variant))[:3]]
         return leads
 
     def _paper_lead(self) -> str:
         """Return the lead of the paper's method in the paper, on these attributes."""
-        paper = self.crowd.paper
+        paper = self.data.paper
         known = [name for name in self.trials if name in paper.get("Ours", {})]
         if not known:
             return "-"
@@ -92,7 +93,7 @@ class CrowdTrials:
             paper["Ours"][name] - max(paper[other][name] for other in PAPER_BASELINES)
             for name in known
         ]
-        mark = " on the original Shoes" if self.crowd.stands_in else ""
+        mark = " on the original Shoes" if self.data.is_substitute else ""
         return f"every attribute, {points(mean(leads) / 100)} points on average{mark}"
 
     def _lead_over(self, name: str) -> dict[str, float]:
@@ -104,29 +105,29 @@ class CrowdTrials:
 
 
 @lru_cache(maxsize=1)
-def results(setting: ExperimentSetting) -> list[CrowdTrials]:
+def results(setting: ExperimentSetting) -> list[DataSetTrials]:
     """Return the results on all data sets; Figure 5 needs them again."""
     return [
-        CrowdTrials(
-            crowd,
+        DataSetTrials(
+            data,
             {
-                attribute: run_trials(annotations, setting, crowd.share)
-                for attribute, annotations in crowd.attributes.items()
+                attribute: run_trials(annotations, setting, data.share)
+                for attribute, annotations in data.attributes.items()
             },
         )
-        for crowd in data_sets(setting)
+        for data in data_sets(setting)
     ]
 
 
 def run(setting: ExperimentSetting) -> ReportPart:
     """Compare all rankers on every attribute."""
     found = results(setting)
-    facts = {each.crowd.name: each.facts() for each in found}
+    facts = {each.data.name: each.facts() for each in found}
     pieces: list[Piece] = []
     for each in found:
-        pieces += [_description(each.crowd), _table(each), *_twins(each)]
-        if each.crowd.paper:
-            pieces.append(_paper_table(each.crowd))
+        pieces += [_description(each.data), _table(each), *_equal_baselines(each)]
+        if each.data.paper:
+            pieces.append(_paper_table(each.data))
     pieces.append(_how(setting))
     return ReportPart(
         key="table3",
@@ -137,13 +138,15 @@ def run(setting: ExperimentSetting) -> ReportPart:
     )
 
 
-def ahead(leads: Mapping[str, Sequence[Any]]) -> tuple[int, int]:
+def count_leads(leads: Mapping[str, Sequence[Any]]) -> tuple[int, int]:
     """Return on how many attributes the method leads, and on how many its interval is above 0."""
     return sum(lead[1] > 0 for lead in leads.values()), sum(lead[2] > 0 for lead in leads.values())
 
 
-def _sentence(name: str, facts: Mapping[str, Any]) -> str:
-    (raw, raw_surely), (fair, surely) = (ahead(facts["lead"][variant]) for variant in _VARIANTS)
+def _sentence(name: str, facts: Facts) -> str:
+    (raw, raw_surely), (fair, surely) = (
+        count_leads(facts["lead"][variant]) for variant in _VARIANTS
+    )
     learned = facts["lead_over_learned"].values()
     prior = (
         " The learned prior, with nothing to tune, is "
@@ -151,28 +154,29 @@ def _sentence(name: str, facts: Mapping[str, Any]) -> str:
         if learned
         else ""
     )
+    mark = " (standing in for Shoes)" if facts["is_substitute"] else ""
+    to_best = mean(lead[1] for lead in facts["lead"][INTERCEPT].values())
+    to_consensus = mean(facts["lead_over_consensus"].values())
     return (
-        f"On {name}{' (standing in for Shoes)' if facts['stands_in'] else ''} the paper's method "
-        f"is ahead of all seven baselines run as in the paper on {raw} of "
-        f"{len(facts['attributes'])} attributes (surely on {raw_surely}), and of all seven with an "
-        f"intercept on {fair} (surely on {surely}), where its distance from the best of them is "
-        f"{points(mean(lead[1] for lead in facts['lead'][INTERCEPT].values()))} points on average; "
-        f"from the consensus alone it is {points(mean(facts['lead_over_consensus'].values()))}. On "
-        f"average it reaches {percent(facts['means'][OURS], 1)}.{prior}"
+        f"On {name}{mark} the paper's method is ahead of all seven baselines run as in the paper "
+        f"on {raw} of {len(facts['attributes'])} attributes (surely on {raw_surely}), and of all "
+        f"seven with an intercept on {fair} (surely on {surely}), where its distance from the "
+        f"best of them is {points(to_best)} points on average; from the consensus alone it is "
+        f"{points(to_consensus)}. On average it reaches {percent(facts['means'][OURS], 1)}.{prior}"
     )
 
 
-def _description(crowd: DataSet) -> str:
+def _description(data: DataSet) -> str:
     sizes = [
         f"{each.n_users} people, {len(each):,} labels, {each.n_items:,} items"
-        for each in crowd.attributes.values()
+        for each in data.attributes.values()
     ]
     first, *others = dict.fromkeys(sizes)
-    features = next(iter(crowd.attributes.values())).n_features
+    features = next(iter(data.attributes.values())).n_features
     reduced = (
-        f"components keep {crowd.share:.0%} of the variance of {features} features and are found "
+        f"components keep {data.share:.0%} of the variance of {features} features and are found "
         "in the training items of each split"
-        if crowd.share is not None
+        if data.share is not None
         else f"{features} features"
     )
     mark = (
@@ -180,17 +184,20 @@ def _description(crowd: DataSet) -> str:
         "people, features from the pixels alone (GIST and colours). The paper's figures are those "
         "of the original data, so only the order of the algorithms can be compared. SUN has no "
         "stand-in: `--sun FOLDER`. "
-        if crowd.stands_in
+        if data.is_substitute
         else ""
     )
     about = f"{first}{', or so,' if others else ''} for each attribute"
-    return f"{mark}{crowd.name}: {about}; {reduced}."
+    return f"{mark}{data.name}: {about}; {reduced}."
 
 
-def _table(each: CrowdTrials) -> ReportTable:
+def _table(each: DataSetTrials) -> ReportTable:
     """Return AUC by ranker and attribute; the best figure of each attribute is bold."""
     others = [name for name in (OURS, SHRUNK, LEARNED, *SIMPLE_BASELINES) if name in each.names]
-    named = {name: [both(name, v) for v in _VARIANTS] for name in [*PAPER_BASELINES, LEAST_SQUARES]}
+    named = {
+        name: [variant_name(name, v) for v in _VARIANTS]
+        for name in [*PAPER_BASELINES, LEAST_SQUARES]
+    }
     named |= {f"{name} (Ours)" if name == OURS else name: [name] for name in others}
     best = {key: percent(max(t.means.values()), 1) for key, t in each.trials.items()}
     rows = []
@@ -204,19 +211,21 @@ def _table(each: CrowdTrials) -> ReportTable:
     return ReportTable(
         ["algorithm", *each.trials, "mean of all"],
         rows,
-        f"{each.crowd.name}: AUC in per cent, mean over people and repeats; two figures are as in "
+        f"{each.data.name}: AUC in per cent, mean over people and repeats; two figures are as in "
         "the paper / with an intercept, the last column has the standard deviation over repeats. "
         "Bold: the best of a column.",
     )
 
 
-def _twins(each: CrowdTrials) -> list[str]:
+def _equal_baselines(each: DataSetTrials) -> list[str]:
     """Explain where RAMU equals RMTL, which looks like a mistake."""
     same = [
         attribute
         for attribute, trials in each.trials.items()
         if all(
-            np.array_equal(trials.by_repeat[both("RMTL", v)], trials.by_repeat[both("RAMU", v)])
+            np.array_equal(
+                trials.by_repeat[variant_name("RMTL", v)], trials.by_repeat[variant_name("RAMU", v)]
+            )
             for v in _VARIANTS
         )
     ]
@@ -228,13 +237,13 @@ def _twins(each: CrowdTrials) -> list[str]:
     ]
 
 
-def _paper_table(crowd: DataSet) -> ReportTable:
-    attributes = [name for name in crowd.attributes if name in next(iter(crowd.paper.values()))]
+def _paper_table(data: DataSet) -> ReportTable:
+    attributes = [name for name in data.attributes if name in next(iter(data.paper.values()))]
     rows = [
         [name, *(f"{figures[attribute]:.2f}" for attribute in attributes)]
-        for name, figures in crowd.paper.items()
+        for name, figures in data.paper.items()
     ]
-    original = " on the original Shoes: other data than above" if crowd.stands_in else ""
+    original = " on the original Shoes: other data than above" if data.is_substitute else ""
     return ReportTable(["algorithm", *attributes], rows, f"The paper's figures{original}.")
 
 
@@ -253,7 +262,7 @@ def run_figure(setting: ExperimentSetting) -> ReportPart:
     """Draw Figure 5: a box for each ranker, over the repeats of Table 3."""
     found = results(setting)
     facts = {
-        each.crowd.name: {name: each.by_repeat(name).tolist() for name in each.names}
+        each.data.name: {name: each.by_repeat(name).tolist() for name in each.names}
         for each in found
     }
     return ReportPart(
@@ -265,29 +274,31 @@ def run_figure(setting: ExperimentSetting) -> ReportPart:
     )
 
 
-def _figure_sentence(each: CrowdTrials) -> str:
-    best = [max((both(name, v) for name in PAPER_BASELINES), key=each.mean) for v in _VARIANTS]
+def _figure_sentence(each: DataSetTrials) -> str:
+    best = [
+        max((variant_name(name, v) for name in PAPER_BASELINES), key=each.mean) for v in _VARIANTS
+    ]
     reached = ", ".join(f"{name} {percent(each.mean(name), 1)}" for name in best)
     return (
-        f"{each.crowd.name}: the paper's method has a mean of {percent(each.mean(OURS), 1)}; the "
+        f"{each.data.name}: the paper's method has a mean of {percent(each.mean(OURS), 1)}; the "
         f"best baselines, {reached}; consensus only, {percent(each.mean('Consensus only'), 1)}."
     )
 
 
-def _picture(each: CrowdTrials) -> ReportPicture:
+def _picture(each: DataSetTrials) -> ReportPicture:
     figure = new_figure(11, 4.6, shown=False)
     sides = figure.subplots(1, 2, sharex=True)
     rows = {
-        "a) As in the paper": [both(name, RAW) for name in PAPER_BASELINES],
+        "a) As in the paper": [variant_name(name, RAW) for name in PAPER_BASELINES],
         "b) With an intercept, and what the paper leaves out": [
-            *(both(name, INTERCEPT) for name in PAPER_BASELINES),
+            *(variant_name(name, INTERCEPT) for name in PAPER_BASELINES),
             *(name for name in (LEARNED, *SIMPLE_BASELINES) if name in each.names),
         ],
     }
     for axes, (title, names) in zip(sides, rows.items(), strict=True):
         values = {name.split(", ")[0]: each.by_repeat(name) for name in [*names, OURS]}
         boxplot(values, label="AUC, mean over people and attributes", title=title, ax=axes)
-    name = each.crowd.name
+    name = each.data.name
     figure.suptitle(f"{name}: the same method against baselines without and with an intercept")
     return ReportPicture(
         f"fig5-{name.lower().replace(' ', '-')}",

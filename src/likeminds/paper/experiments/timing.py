@@ -1,4 +1,4 @@
-"""Clocks. Machines are shared: what is compared is measured in turns, not one after the other."""
+"""Clocks: on shared machines, calls are compared in turns, not one after the other."""
 
 import os
 import time
@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
+from joblib import cpu_count
 from threadpoolctl import threadpool_info
 
 R = TypeVar("R")
@@ -37,18 +38,16 @@ def busy_seconds() -> float | None:
     stat = Path("/proc/stat")
     if not stat.exists():
         return None
-    user, nice, system, _idle, _wait, *others = map(int, stat.read_text().split()[1:9])
-    return (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")
+    user, nice, system, _idle, _wait, *rest = map(int, stat.read_text().split()[1:9])
+    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
 
 
 def n_cores() -> int:
     """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return int(cpu_count())
 
 
 def blas_threads() -> int:
-    """Return how many threads BLAS has, outside of what limits itself."""
+    """Return the number of threads of BLAS."""
     pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
     return max(pools, default=1)

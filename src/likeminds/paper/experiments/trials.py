@@ -29,7 +29,7 @@ from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
 
 # The paper holds out 15 %.
 TEST_SIZE = 0.15
-OURS = "Three levels"  # what the paper calls "Ours"
+OURS = "Three levels"  # "Ours" in the paper
 SHRUNK = "Three levels, groups shrunk"
 LEARNED = "Learned prior"
 LEAST_SQUARES = "Three levels on least squares"
@@ -44,19 +44,19 @@ SIMPLE_BASELINES = {
 # Above so many labels, the learned prior takes the AUC loss, whose steps do not visit every label.
 MANY_LABELS = 50_000
 
-# As wide as what the other rankers search: from next to nothing to a level that is zero.
+# As wide as the grids of the other rankers: from almost no penalty to a level of zeros.
 _GROUP_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0)
 _N_GROUPS = (1, 2, 4)
 _ALPHA_PERSONAL = (10.0, 1.0, 0.1)
 _ALPHA_CONSENSUS = (1e-4, 1e-2)
 
 
-def both(name: str, variant: str) -> str:
+def variant_name(name: str, variant: str) -> str:
     """Return the name of a ranker run as in the paper, or with an intercept.
 
     Examples
     --------
-    >>> both("RMTL", RAW)
+    >>> variant_name("RMTL", RAW)
     'RMTL, as in the paper'
     """
     return f"{name}, {variant}"
@@ -92,13 +92,15 @@ def compared_rankers(
     grids = {loss: paper_grid(annotations, n_features, loss) for loss in ("auc", *LOSSES.values())}
     return {
         **{
-            both(name, variant): RankerCV(kind(loss=loss), **search)
+            variant_name(name, variant): RankerCV(kind(loss=loss), **search)
             for name, kind in PAPER_BASELINES.items()
             for variant, loss in LOSSES.items()
         },
         OURS: ThreeLevelRankerCV(grids["auc"], **search),
         **{
-            both(LEAST_SQUARES, variant): ThreeLevelRankerCV(grids[loss], loss=loss, **search)
+            variant_name(LEAST_SQUARES, variant): ThreeLevelRankerCV(
+                grids[loss], loss=loss, **search
+            )
             for variant, loss in LOSSES.items()
         },
         SHRUNK: ThreeLevelRankerCV(**search),
@@ -122,15 +124,10 @@ def loss_of_learned_prior(n_labels: int) -> str:
 
 
 class ComparedRanker(BaseEstimator):  # type: ignore[misc]
-    """A ranker as it is: `compare` would search for penalties of the rankers it gets.
+    """A ranker that `compare` fits as it is, without a search for penalties.
 
-    Parameters
-    ----------
-    ranker : ranker
-        Any that takes annotations.
-    share : float, optional
-        The share of the variance that the principal components of the training items keep; by
-        default the ranker sees the features themselves.
+    With ``share``, features are replaced by the principal components of the training items with
+    this share of the variance.
     """
 
     def __init__(self, ranker: BaseEstimator, share: float | None = None) -> None:
@@ -171,7 +168,7 @@ class ComparedRanker(BaseEstimator):  # type: ignore[misc]
 
 
 def as_compared(named: NamedRankers, share: float | None = None) -> dict[str, ComparedRanker]:
-    """Return all of them as compared rankers."""
+    """Return the rankers as compared rankers."""
     return {name: ComparedRanker(ranker, share) for name, ranker in named.items()}
 
 
@@ -195,7 +192,7 @@ class Trials:
         return over_repeats(first[:shared] - second[:shared], TEST_SIZE)
 
     def joined(self, other: "Trials") -> "Trials":
-        """Return these and others, of the same splits."""
+        """Return these trials and others of the same splits."""
         return Trials(
             {**self.by_repeat, **other.by_repeat},
             {**self.parameters, **other.parameters},
@@ -203,7 +200,7 @@ class Trials:
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return all of it as plain lists."""
+        """Return the trials as plain values."""
         return {
             "auc": {name: values.tolist() for name, values in self.by_repeat.items()},
             "parameters": dict(self.parameters),
