@@ -176,7 +176,7 @@ def _size_of(found: Statistics, own_table: bool) -> int:
 
 def fit_search(shards: "Shards", search: RankerCV) -> None:
     """Choose a ranker's parameters by statistics of folds, merged here, and held-out rows."""
-    tuning = search._way_of_tuning()
+    tuning = search._make_tuning()
     if not isinstance(tuning, FromStatistics):
         raise TypeError(
             f"{type(tuning.ranker).__name__} learns from rows, so that every candidate would have "

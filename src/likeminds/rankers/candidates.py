@@ -1,7 +1,7 @@
-"""Candidates of a search: how each kind of ranker fits them to a fold, and the race between them.
+"""Candidates of a search: how each kind of ranker fits them to a fold, and successive halving.
 
-Each ranker names a class like `FromRows` or `FromStatistics` in ``_tuning``. Its grid, if it has
-one, is what ``_default_grid(statistics)`` returns: candidates, the strongest penalties first.
+Each ranker names a class like `FromRows` or `FromStatistics` in ``_tuning``. Its method
+``_default_grid(statistics)`` returns the default candidates, the strongest penalties first.
 """
 
 import warnings
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -25,15 +25,21 @@ from likeminds.losses import as_loss
 from likeminds.losses.statistics import Form, Statistics
 from likeminds.metrics.concordance import concordance_by_user
 
-Candidate = dict[str, Any]
+if TYPE_CHECKING:
+    from likeminds.rankers.ranker import Ranker
+    from likeminds.rankers.statistics_rankers import StatisticsRanker
 
-# The tolerance (a relative residual) at which candidates of statistics are compared, much finer
-# than what tells them apart. The tol of a ranker that learns from rows has its own meaning.
+Candidate = dict[str, Any]
+R = TypeVar("R", bound="Ranker")
+S = TypeVar("S", bound="StatisticsRanker")
+
+# The tolerance (a relative residual) at which candidates of statistics are compared. The tol of a
+# ranker that learns from rows has another meaning.
 _TOL = 1e-3
-# Parameters of fits among many: quick, silent, and with scores for unknown users.
-_RACING = {"warm_start": True, "unknown": "consensus", "verbose": False}
-# The share of candidates that stays after each of the first folds, and the least number.
-_KEEP, _KEEP_AT_LEAST = 1 / 4, 5
+# Parameters of the fits of a search: quick, silent, and with scores for unknown users.
+_SEARCH_PARAMETERS = {"warm_start": True, "unknown": "consensus", "verbose": False}
+# The share of candidates that remain after each of the first folds, and the least number.
+_REMAINING_SHARE, _LEAST_REMAINING = 1 / 4, 5
 
 
 @dataclass(frozen=True)
@@ -47,18 +53,14 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Fold:
+class Fold(Generic[R]):
     """One fold of a ranker; a subclass fits candidates to it in ``_fit_and_score``."""
 
-    ranker: Any
+    ranker: R
     split: Split
 
     def follow(self, path: Sequence[Candidate]) -> Float:
-        """Fit candidates one after the other.
-
-        Returns the AUC of each user on the rows held out (for grades, the concordance), shape
-        (candidates, users).
-        """
+        """Return the held-out AUC (for grades, the concordance) by candidate and user."""
         users = self.split.user_ids
         aucs = np.full((len(path), len(users)), np.nan)
         if not self.split.rest.has_pairs.any():
@@ -71,7 +73,7 @@ class Fold:
         return aucs
 
     def _held_out_scores(self, path: Sequence[Candidate]) -> Iterator[Float]:
-        """Fit each candidate anew (or, with a warm start, from its predecessor's solution)."""
+        """Fit each candidate from scratch (or, with a warm start, from its predecessor)."""
         ranker = clone(self.ranker)
         for candidate in path:
             ranker.set_params(**candidate)
@@ -81,15 +83,15 @@ class Fold:
                 raise KeyboardInterrupt
             yield scores
 
-    def _fit_and_score(self, ranker: Any) -> Float:
+    def _fit_and_score(self, ranker: R) -> Float:
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class _RowsFold(Fold):
-    """A fold of a ranker that needs the rows of the rest."""
+class _RowsFold(Fold[R]):
+    """A fold of a ranker that learns from rows."""
 
-    def _fit_and_score(self, ranker: Any) -> Float:
+    def _fit_and_score(self, ranker: R) -> Float:
         return np.asarray(ranker.fit(self._rows).decision_function(self.split.held_out))
 
     @cached_property
@@ -98,26 +100,26 @@ class _RowsFold(Fold):
 
 
 @dataclass(frozen=True)
-class StatisticsFold(Fold):
-    """A fold of a ranker that learns from statistics alone."""
+class StatisticsFold(Fold[S]):
+    """A fold of a ranker that learns from statistics."""
 
-    def _fit_and_score(self, ranker: Any) -> Float:
+    def _fit_and_score(self, ranker: S) -> Float:
         ranker._fit_statistics(self.split.rest)
         return self._linear_scores(ranker, self.split.rest)
 
-    def _linear_scores(self, ranker: Any, statistics: Statistics) -> Float:
-        """Return the scores of the rows held out by weights of the statistics' users."""
+    def _linear_scores(self, ranker: S, statistics: Statistics) -> Float:
+        """Return the scores of the held-out rows by the weights of the statistics' users."""
         weights = np.vstack([ranker.coef_, ranker.consensus_])
         rows = self.split.held_out
-        person = lookup(rows.user_ids, statistics.user_ids, "users")[rows.user_codes]
-        return np.asarray(np.einsum("nd,nd->n", rows.X, weights[person]))
+        user = lookup(rows.user_ids, statistics.user_ids, "users")[rows.user_codes]
+        return np.asarray(np.einsum("nd,nd->n", rows.X, weights[user]))
 
 
 @dataclass(frozen=True)
-class FromRows:
+class FromRows(Generic[R]):
     """How to tune a ranker that learns from rows."""
 
-    ranker: Any
+    ranker: R
 
     # The form of the folds' statistics: rows need no matrices.
     form: ClassVar[Form] = "factored"
@@ -132,7 +134,7 @@ class FromRows:
         candidates: list[Candidate],
         statistics: Statistics,  # noqa: ARG002
     ) -> list[Candidate]:
-        """Return the candidates that can be fitted, in the order to try them."""
+        """Return the admissible candidates, in the order of fitting."""
         return candidates
 
     def simplicity(self, candidate: Candidate) -> tuple[float, ...]:  # noqa: ARG002
@@ -140,32 +142,34 @@ class FromRows:
         return ()
 
     def paths(self, candidates: list[Candidate], alive: Index) -> list[list[int]]:  # noqa: ARG002
-        """Divide the candidates that are alive into paths, each followed in one go."""
+        """Divide the remaining candidates into paths, each fitted in sequence."""
         if "warm_start" in self.ranker.get_params(deep=False):
             return [alive.tolist()]
         return [[c] for c in alive.tolist()]
 
-    def fold(self, split: Split) -> Fold:
+    def fold(self, split: Split) -> Fold[R]:
         """Return the fold of a split."""
-        return _RowsFold(self._with(**_RACING), split)
+        return _RowsFold(self._with(**_SEARCH_PARAMETERS), split)
 
     def fit(
         self,
-        ranker: Any,
+        ranker: R,
         rows: Callable[[], Annotations],
         statistics: Statistics,  # noqa: ARG002
     ) -> None:
         """Fit the ranker with the parameters chosen to all rows."""
         ranker.fit(rows())
 
-    def _with(self, **wanted: object) -> Any:
-        """Return the ranker with other parameters, as far as it has them."""
-        has = self.ranker.get_params(deep=False)
-        return clone(self.ranker).set_params(**{n: v for n, v in wanted.items() if n in has})
+    def _with(self, **values: object) -> R:
+        """Return the ranker with other values of those parameters that it has."""
+        names = self.ranker.get_params(deep=False)
+        ranker: R = clone(self.ranker)
+        ranker.set_params(**{n: v for n, v in values.items() if n in names})
+        return ranker
 
 
 @dataclass(frozen=True)
-class FromStatistics(FromRows):
+class FromStatistics(FromRows[S]):
     """How to tune a ranker that learns from statistics: a fold's complement is a merge."""
 
     form: ClassVar[Form] = "auto"
@@ -175,14 +179,14 @@ class FromStatistics(FromRows):
         """Whether the loss is one of grades."""
         return as_loss(self.ranker.loss).takes_grades
 
-    def fold(self, split: Split) -> Fold:
-        """Return a fold that needs no rows but those held out."""
+    def fold(self, split: Split) -> Fold[S]:
+        """Return a fold that needs held-out rows only."""
         tol = max(_TOL, self.ranker.get_params(deep=False).get("tol", 0.0))
-        return StatisticsFold(self._with(**_RACING, tol=tol), split)
+        return StatisticsFold(self._with(**_SEARCH_PARAMETERS, tol=tol), split)
 
     def fit(
         self,
-        ranker: Any,
+        ranker: S,
         rows: Callable[[], Annotations],  # noqa: ARG002
         statistics: Statistics,
     ) -> None:
@@ -199,40 +203,39 @@ def plain_values(candidate: Candidate) -> Candidate:
 
 
 def was_interrupted(ranker: object) -> bool:
-    """Tell whether Ctrl-C ended a fit early, which our rankers survive with a warning."""
+    """Tell whether Ctrl-C ended a fit early, which our rankers report as a warning."""
     solution = getattr(ranker, "solution_", None)
     return bool(getattr(ranker, "_interrupted", False) or getattr(solution, "interrupted", False))
 
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Silence warnings that the final fit repeats, if they still hold then."""
+    """Silence warnings that the final fit repeats, if they still apply."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", ".*one class only", UserWarning)
         yield
 
 
-def race(
+def successive_halving(
     candidates: list[Candidate],
-    folds: Sequence[Fold],
+    folds: Sequence[Fold[R]],
     paths: Callable[[list[Candidate], Index], list[list[int]]],
     *,
     halving: bool,
     n_jobs: int | None,
     verbose: bool = False,
 ) -> Float:
-    """Return the AUC by candidate, fold and person; NaN where a candidate was dropped."""
+    """Return the AUC by candidate, fold and user; NaN where a candidate was dropped."""
     scores = np.full((len(candidates), len(folds), len(folds[0].split.user_ids)), np.nan)
     alive = np.arange(len(candidates))
-    # One fold, one more, then all the others: the field is thinned in between.
-    everywhere = list(range(len(folds)))
-    stages = [[0], [1], everywhere[2:]] if halving else [everywhere]
-    total, left = 0, len(alive)
+    # One fold, one more, then all others: candidates are dropped in between.
+    numbers = list(range(len(folds)))
+    stages = [[0], [1], numbers[2:]] if halving else [numbers]
+    total, done, remaining = 0, 0, len(alive)
     for stage in stages:
-        total, left = total + left * len(stage), min(left, _n_kept(left))
-    done = 0
-    with report_progress(verbose, "fits of the search", total) as tell:
+        total, remaining = total + remaining * len(stage), min(remaining, _n_next(remaining))
+    with report_progress(verbose, "fits of the search", total) as report:
         for stage in stages:
             todo = [(k, path) for k in stage for path in paths(candidates, alive)]
             found = Parallel(n_jobs=n_jobs, return_as="generator")(
@@ -241,24 +244,21 @@ def race(
             for (k, path), values in zip(todo, found, strict=True):
                 scores[path, k] = values
                 done += len(path)
-                tell(done, f"fold {k + 1}")
+                report(done, f"fold {k + 1}")
             means = mean_over_users(scores[alive])[0]
             if stage is not stages[-1]:
-                best = np.argsort(-means, kind="stable")[: _n_kept(len(alive))]
+                best = np.argsort(-means, kind="stable")[: _n_next(len(alive))]
                 alive = np.sort(alive[best])
     return scores
 
 
-def _n_kept(n_candidates: int) -> int:
-    return max(_KEEP_AT_LEAST, round(_KEEP * n_candidates))
+def _n_next(n_candidates: int) -> int:
+    return max(_LEAST_REMAINING, round(_REMAINING_SHARE * n_candidates))
 
 
 def choose(scores: Float, simplicity: Sequence[tuple[float, ...]] | None) -> int:
-    """Return the best candidate that saw all folds; or the simplest within a standard error.
-
-    ``scores`` is what `race` returned, ``simplicity`` orders candidates from simple to complex.
-    """
-    n_folds = folds_seen(scores)
+    """Return the best candidate with all folds; given simplicities, the one-standard-error rule."""
+    n_folds = n_folds_of(scores)
     means, errors = mean_over_users(scores)
     if not np.isfinite(means).any():
         raise ValueError(
@@ -274,8 +274,8 @@ def choose(scores: Float, simplicity: Sequence[tuple[float, ...]] | None) -> int
 
 
 def as_results(candidates: list[Candidate], scores: Float) -> dict[str, Any]:
-    """Return what there is to know about the candidates, as scikit-learn's searches do."""
-    n_folds = folds_seen(scores)
+    """Return ``cv_results_`` in the form of scikit-learn's searches."""
+    n_folds = n_folds_of(scores)
     means, errors = mean_over_users(scores)
     order = np.lexsort([-means, -n_folds])
     return {
@@ -288,15 +288,15 @@ def as_results(candidates: list[Candidate], scores: Float) -> dict[str, Any]:
     }
 
 
-def folds_seen(scores: Float) -> Index:
-    """Return how many folds each candidate saw."""
+def n_folds_of(scores: Float) -> Index:
+    """Return the number of folds of each candidate."""
     return np.asarray(np.isfinite(scores).any(axis=2).sum(axis=1))
 
 
 def mean_over_users(scores: Float) -> tuple[Float, Float]:
-    """Average over folds, then over people: mean and standard error by candidate."""
-    each = nan_mean(scores.transpose(0, 2, 1))
-    count = np.isfinite(each).sum(axis=1)
-    mean = nan_mean(each)
-    squares = nan_mean((each - mean[:, None]) ** 2)
+    """Average over folds, then over users: mean and standard error by candidate."""
+    by_user = nan_mean(scores.transpose(0, 2, 1))
+    count = np.isfinite(by_user).sum(axis=1)
+    mean = nan_mean(by_user)
+    squares = nan_mean((by_user - mean[:, None]) ** 2)
     return mean, np.sqrt(squares / np.maximum(count - 1, 1))

@@ -16,14 +16,14 @@ from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.solvers import SOLVERS
 from likeminds.solvers.solver import Callback, Parts
 
-# Parts in which people can form groups, the likeliest first.
+# Components in which users form groups, the likeliest first.
 GROUP_LIKE = ("group", "low_rank", "clustered")
-# What the solver asks of a component.
-_ASKED = ("name", "zeros", "collect", "value", "prox")
+# The attributes of a component that the solver uses.
+_REQUIRED = ("name", "zeros", "collect", "value", "prox")
 
 
-# Parameters are the fields of a dataclass: its constructor takes them by name and stores them as
-# they are, which is just what scikit-learn asks for, and they are declared once.
+# Parameters are the fields of a dataclass: its constructor stores them as they are, as scikit-learn
+# requires.
 @dataclass(eq=False, repr=False, kw_only=True)
 class ComponentsRanker(StatisticsRanker):
     """Base of the rankers that are a list of components; a subclass lists them."""
@@ -59,18 +59,18 @@ class ComponentsRanker(StatisticsRanker):
 
     @property
     def group_(self) -> Float:  # type: ignore[override]
-        """The part in which people form groups, less its mean: only where there is such a part."""
+        """The centred part in which users form groups; AttributeError without such a part."""
         found = [name for name in GROUP_LIKE if name in self.part_names_]
         if not found:
             raise AttributeError(f"This {type(self).__name__} has no group level.")
         part = self.parts_[found[0]]
-        # People with the consensus's weights (labels of one class only) have zeros.
+        # Users with the weights of the consensus (labels of one class) have zeros.
         differs = (self.coef_ != self.consensus_).any(axis=1)
         return np.where(differs[:, None], part - part[differs].mean(axis=0), 0.0)
 
     @property
     def personal_(self) -> Float:  # type: ignore[override]
-        """The weights less consensus and group level, where there is a group level."""
+        """The weights less consensus and group level."""
         return np.asarray(self.coef_ - self.consensus_ - self.group_)
 
     def _fit_loss(self, loss: QuadraticLoss, user_ids: IdArray) -> Parts:
@@ -78,7 +78,7 @@ class ComponentsRanker(StatisticsRanker):
         return self._note(self._solve(SOLVERS["accelerated"], loss, self.components_, user_ids))
 
     def _list_components(self, loss: QuadraticLoss) -> list[Component]:
-        """Return the components, with penalties that suit the loss where none were given."""
+        """Return the components, with default penalties for the loss."""
         raise NotImplementedError
 
     def _fitted_parts(self) -> list[Float]:
@@ -90,16 +90,16 @@ class ComponentsRanker(StatisticsRanker):
             setattr(self, f"{name}_part_", part / self.scale_)
         weights = total_weights(parts, len(has_pairs)) / self.scale_
         self.consensus_ = weights[has_pairs].mean(axis=0)
-        # People without pairs get the consensus: their labels carry no information about a ranking.
+        # Users without pairs get the consensus.
         self.coef_ = np.where(has_pairs[:, None], weights, self.consensus_)
 
 
 @dataclass(eq=False, repr=False)
 class DecomposedRanker(ComponentsRanker):
-    """One ranking function per person, the sum of components of your choice.
+    """One ranking function per user, the sum of components of your choice.
 
-    Minimises, over one part for each component, the sum of everybody's losses at the sum of
-    the parts plus the components' penalties.
+    Minimises, over one part for each component, the users' losses at the sum of the parts plus
+    the penalties of the components.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class DecomposedRanker(ComponentsRanker):
         Those of `likeminds.components`, or your own: an object with the methods of
         `likeminds.components.Component` (`PerUser` brings most of them).
     loss : {"least_squares", "least_squares_raw", "auc"} or Loss, default="least_squares"
-        What is minimised: 1/2 the mean over a person's rows of (y - intercept - score)^2 with
+        1/2 the mean over a user's rows of (y - intercept - score)^2 with
         labels y of +-1; 1/2 the sum over rows of (y - score)^2, without an intercept; or the
         squared pairwise AUC loss (see `likeminds.losses`).
     standardize : bool, default=True
@@ -117,26 +117,17 @@ class DecomposedRanker(ComponentsRanker):
         objective, over the length of the loss's gradient at zero.
     max_iter : int, default=1000
         Stop after this many iterations in any case (with a warning).
-    unknown : {"error", "consensus"}, default="error"
-        What users get who were not seen in training: an error, or the scores of the consensus.
-        Without features, the same holds for items: an error, or the score of an average item.
-    user_column : int or str, optional
-        The column of X (a position, or a name in a data frame) that says who gave the label.
-    warm_start : bool, default=False
-        Start from the last solution rather than from zero.
-    callback : callable, optional
-        Called as ``callback(step, objective, residual)``; to return True is to stop.
-    verbose : bool, default=False
-        Whether to report progress on stderr: the steps and the objective.
+    unknown, user_column, warm_start, callback, verbose
+        As in `ThreeLevelRanker`.
 
     Attributes
     ----------
     users_ : array of shape (n_users,)
-        The people seen in training.
+        The users seen in training.
     coef_ : array of shape (n_users, n_features)
-        Their weights. People with labels of one class only get the consensus.
+        Their weights. Users with labels of one class get the consensus.
     consensus_ : array of shape (n_features,)
-        The mean of the others' weights; the weights of people not seen in training.
+        The mean of the others' weights; the weights of new users.
     parts_ : dict of arrays
         The parts of the weights, by the names of their components; each is also an attribute,
         ``<name>_part_``.
@@ -163,15 +154,15 @@ class DecomposedRanker(ComponentsRanker):
     }
 
     def _list_components(self, loss: QuadraticLoss) -> list[Component]:  # noqa: ARG002
-        _refuse_what_solvers_cannot_use(self.components)
+        _check_components(self.components)
         return list(self.components)
 
 
-def _refuse_what_solvers_cannot_use(components: Sequence[Any]) -> None:
+def _check_components(components: Sequence[Component]) -> None:
     if not components:
         raise ValueError("components is empty: a ranker needs at least one.")
     for component in components:
-        missing = [name for name in _ASKED if not hasattr(component, name)]
+        missing = [name for name in _REQUIRED if name not in dir(component)]
         if missing:
             raise TypeError(
                 f"{component!r} is no component: it has no {listing(missing)}. "

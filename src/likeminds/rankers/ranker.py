@@ -64,7 +64,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``.
     """
 
-    _tuning: ClassVar[type[FromRows]] = FromRows
+    _tuning: ClassVar[type[FromRows[Any]]] = FromRows
     # Whether fits report their steps; other fits are reported as one step.
     _has_steps: ClassVar[bool] = False
     # Whether items may be without features.

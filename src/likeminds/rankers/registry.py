@@ -77,6 +77,9 @@ _SHORT = {
     "consensus": "ConsensusOnly",
 }
 
+# The methods of an estimator that `compare` calls.
+_METHODS = ("fit", "decision_function", "get_params")
+
 NamedRankers = dict[str, Any]
 Given = Mapping[str, Any] | Sequence[Any]
 
@@ -174,16 +177,15 @@ def _name_all(rankers: Iterable[Any], search: dict[str, Any]) -> NamedRankers:
     return named
 
 
-def _name_of(given: Any) -> str:
+def _name_of(given: object) -> str:
     estimator = given[0] if isinstance(given, tuple) and given else given
     return type(getattr(estimator, "ranker", estimator)).__name__
 
 
-def _ready(given: Any, search: dict[str, Any]) -> Any:
+def _ready(given: object, search: dict[str, Any]) -> Any:
     """Return an estimator that tunes itself, if it has anything to tune."""
     estimator, grid = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
-    verbs = ("fit", "decision_function", "get_params")
-    missing = [verb for verb in verbs if not hasattr(estimator, verb)]
+    missing = [name for name in _METHODS if name not in dir(estimator)]
     if missing or isinstance(estimator, type):
         raise TypeError(
             "A ranker is an estimator with fit and decision_function, or a pair (estimator, "

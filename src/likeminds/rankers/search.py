@@ -1,7 +1,6 @@
-"""Parameters chosen by cross-validation inside each user, for all rankers alike.
+"""Parameters chosen by cross-validation within users, for all rankers.
 
 Each fold's rows are reduced to statistics once, and the statistics of its complement are a merge.
-`likeminds.rankers.candidates` fits candidates to it.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -33,7 +32,7 @@ from likeminds.rankers.candidates import (
     choose,
     mean_over_users,
     plain_values,
-    race,
+    successive_halving,
 )
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.ranker import Ranker
@@ -59,28 +58,26 @@ def _takes_newcomers(search: "RankerCV") -> bool:
 class RankerCV(Ranker):
     """A ranker with its parameters chosen by cross-validation.
 
-    Folds are made inside each person: stratified by label, or by whole groups where rows
-    were shown together. A candidate's score is the mean over people of their AUC, averaged
-    over folds. Rankers that learn from statistics never see the rows again: a fold's
-    complement is a merge, and candidates for `ThreeLevelRanker` share one eigendecomposition
-    of it. `update` adds labels without a new search: the parameters stay.
+    Folds are made within users: stratified by label, or by whole choice sets. A candidate's score
+    is the mean AUC over users, averaged over folds. Rankers that learn from statistics read the
+    rows once: a fold's complement is a merge, and candidates for `ThreeLevelRanker` share one
+    eigendecomposition. `update` adds labels without a new search.
 
     Parameters
     ----------
     ranker : ranker
-        What to tune, one of this library's; its own parameters hold where the grid has none.
+        The ranker to tune; its parameters apply where the grid has none.
     param_grid : dict or list of dicts, optional
         Lists of values of the ranker's parameters; all combinations are candidates, the
-        simplest (strongest penalties) first. By default the ranker's own grid; a ranker with
-        nothing to tune is simply fitted.
+        simplest (strongest penalties) first. By default the ranker's own grid; a ranker
+        without parameters to tune is simply fitted.
     n_folds : int, default=5
         Number of folds.
     halving : bool, default=True
         Drop three quarters of the candidates (but never the best five) after the first fold,
-        and again after the second. Without it every candidate sees every fold.
+        and again after the second. Otherwise all candidates are fitted to all folds.
     one_standard_error : bool, default=False
-        Take the simplest candidate within one standard error of the best: the first, or
-        what the ranker calls simple.
+        Take the simplest candidate within one standard error of the best.
     n_jobs : int, optional
         How many fits run at the same time (joblib).
     random_state : int, default=0
@@ -95,12 +92,12 @@ class RankerCV(Ranker):
     best_params_ : dict
         The parameters chosen.
     best_index_ : int
-        Which of the candidates that is.
+        The index of the best candidate.
     best_score_ : float
-        Their mean AUC over folds; NaN where there was nothing to tune.
+        Their mean AUC over folds; NaN without candidates.
     cv_results_ : dict of arrays
-        ``params``, ``mean_test_score``, ``standard_error`` (over people), ``n_folds`` (how many
-        folds the candidate saw), ``split0_test_score`` and so on (NaN where dropped before),
+        ``params``, ``mean_test_score``, ``standard_error`` (over users), ``n_folds`` (of the
+        candidate), ``split0_test_score`` and so on (NaN after it was dropped),
         ``rank_test_score``.
     coef_, consensus_, users_, ...
         All fitted attributes of the ranker.
@@ -127,7 +124,7 @@ class RankerCV(Ranker):
     random_state: int = 0
     verbose: bool = False
 
-    # The ranker inside refuses labels that it cannot add.
+    # The tuned ranker raises for labels that it cannot add.
     _learned_from: ClassVar[str] = "users_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ranker": [Ranker],
@@ -146,21 +143,21 @@ class RankerCV(Ranker):
 
     @property
     def user_column(self) -> int | str | None:  # type: ignore[override]
-        """The column of X that says who gave the label, as the ranker has it."""
+        """The column of X with the user of each label, as in the ranker."""
         return self.ranker.user_column
 
     @property
     def takes_updates(self) -> bool:  # type: ignore[override]
-        """Whether the ranker inside takes more labels."""
+        """Whether the tuned ranker takes more labels."""
         return self.with_parameters({}).takes_updates
 
     @property
     def takes_newcomers(self) -> bool:  # type: ignore[override]
-        """Whether the ranker inside takes new users."""
+        """Whether the tuned ranker takes new users."""
         return self.with_parameters({}).takes_newcomers
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Ranker:
-        """Return the ranker inside with parameters of the caller's choice, not fitted."""
+        """Return the ranker with other parameters, not fitted."""
         ranker: Ranker = clone(self.ranker).set_params(**parameters)
         return ranker
 
@@ -172,14 +169,14 @@ class RankerCV(Ranker):
         sample_weight: ArrayLike | None = None,
         choice_sets: Iterable[Hashable] | None = None,
     ) -> Self:
-        """Choose the parameters, then learn everybody's ranking from all rows.
+        """Choose the parameters, then fit the ranker to all rows.
 
         Parameters
         ----------
         X, y, users, sample_weight
             As in `ThreeLevelRanker.fit`.
         choice_sets : array of shape (n_rows,), optional
-            Rows of a person with the same group were shown together, and fall into one fold.
+            Rows of a user with the same value were shown together, and are in one fold.
 
         Returns
         -------
@@ -201,14 +198,14 @@ class RankerCV(Ranker):
         users: Iterable[Hashable] | None = None,
         items: Iterable[Hashable] | None = None,
     ) -> Float:
-        """Score each row for its person, by the ranker with the parameters chosen.
+        """Score each row for its user, by the ranker with the parameters chosen.
 
         Parameters
         ----------
         X, users
             As in `ThreeLevelRanker.decision_function`.
         items : array of shape (n_rows,), optional
-            The id of each row's item, for rankers that know items by their ids.
+            The id of each row's item, for rankers that identify items by their ids.
 
         Returns
         -------
@@ -219,7 +216,7 @@ class RankerCV(Ranker):
         return np.asarray(scores, dtype=np.float64)
 
     def item_posteriors(self) -> ItemPosteriors | None:
-        """Return what the ranker has learned about items beyond their features."""
+        """Return the posteriors of item effects, if the ranker has them."""
         found: ItemPosteriors | None = self._best_model.item_posteriors()
         return found
 
@@ -248,7 +245,7 @@ class RankerCV(Ranker):
         return found
 
     def _fit_annotations(self, annotations: Annotations) -> None:
-        tuning = self._way_of_tuning()
+        tuning = self._make_tuning()
         number = folds_within_users(annotations, self.n_folds, self.random_state)
         held_out = [annotations[number == k] for k in np.unique(number)]
         statistics = [
@@ -271,7 +268,7 @@ class RankerCV(Ranker):
         ``training`` returns the rows of all folds but one, and ``rows`` those of all, for rankers
         that need them.
         """
-        tuning = self._way_of_tuning()
+        tuning = self._make_tuning()
         everything = reduce(Statistics.merge, statistics)
         candidates = self._candidates(everything)
         if candidates:
@@ -281,7 +278,7 @@ class RankerCV(Ranker):
                 rest = reduce(Statistics.merge, statistics[:k] + statistics[k + 1 :])
                 split = Split(held_out[k], rest, everything.user_ids, partial(training, k))
                 folds.append(tuning.fold(split))
-            scores = race(
+            scores = successive_halving(
                 candidates,
                 folds,
                 tuning.paths,
@@ -302,12 +299,12 @@ class RankerCV(Ranker):
         self._share_input(best)
         self._adopt(best)
 
-    def _way_of_tuning(self) -> FromRows:
+    def _make_tuning(self) -> FromRows[Any]:
         ranker = self.with_parameters({})
         return ranker._tuning(ranker)
 
     def _candidates(self, statistics: Statistics) -> list[Candidate]:
-        tuning = self._way_of_tuning()
+        tuning = self._make_tuning()
         ranker = tuning.ranker
         if self.param_grid is not None:
             grid: list[Candidate] | None = list(model_selection.ParameterGrid(self.param_grid))
@@ -318,11 +315,11 @@ class RankerCV(Ranker):
                 f"{type(ranker).__name__} has no grid of its own: pass param_grid=, a "
                 "dict of lists of values."
             )
-        for candidate in grid:  # refused here rather than in a worker, half way through
+        for candidate in grid:  # raise here rather than in a worker
             self.with_parameters(candidate)._validate_params()
         return tuning.arrange(grid, statistics)
 
-    def _choose(self, tuning: FromRows, candidates: list[Candidate], scores: Float) -> None:
+    def _choose(self, tuning: FromRows[Any], candidates: list[Candidate], scores: Float) -> None:
         simplicity = [tuning.simplicity(c) for c in candidates] if self.one_standard_error else None
         best = choose(scores, simplicity)
         self.best_index_ = best
@@ -340,7 +337,7 @@ class RankerCV(Ranker):
                 setattr(best, name, getattr(self, name))
 
     def _adopt(self, best: Ranker) -> None:
-        """Take over what the best ranker learned."""
+        """Copy the fitted attributes of the best ranker."""
         self.best_estimator_ = best
         for name, value in vars(best).items():
             if name.endswith("_") and name not in _OF_THE_INPUT:

@@ -1,14 +1,13 @@
-"""Candidates of the three-level ranker, none of which touches a row again.
+"""Candidates of the three-level ranker: regularisation paths with warm starts.
 
-One eigendecomposition of the statistics of a fold's complement serves all candidates, which
-form paths along which each starts from its neighbour's solution.
+One eigendecomposition of the statistics of a fold's complement serves all candidates.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING
 
 from likeminds._util.array_types import Float, Index
 from likeminds.components import Component
@@ -25,21 +24,24 @@ from likeminds.solvers import FastSolver, Solution
 from likeminds.solvers.eigendecomposition import Eigendecomposition
 from likeminds.solvers.solver import Callback, Parts
 
-# The default grid: penalties as multiples of what ThreeLevelRanker takes by default.
+if TYPE_CHECKING:
+    from likeminds.rankers.three_level import ThreeLevelRanker
+
+# The default grid: penalties as multiples of the defaults of ThreeLevelRanker.
 _ALPHA_CONSENSUS = (1e-4, 1e-2)
 _ALPHA_GROUP_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0)
 _SHRINKAGE_SHARE = (0.0, 0.03, 0.1, 0.3)
 _N_GROUPS = (1, 2, 4)
-# Without groups, the last of these is the consensus and nothing else.
-_ALPHA_ALONE_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0, 1000.0)
-# Candidates are compared at this tolerance: much finer than what tells them apart.
+# Without groups; the last one leaves the consensus only.
+_ALPHA_WITHOUT_GROUPS_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0, 1000.0)
+# Candidates are compared at this tolerance, after at most so many steps.
 _TOL, _STEPS = 1e-2, 20
 # Parameters that the eigenvectors depend on.
-_OF_THE_LOSS = ("loss", "standardize")
+_LOSS_PARAMETERS = ("loss", "standardize")
 
 
 def default_grid(alpha_group: float) -> list[Candidate]:
-    """Return candidates from "everybody alone" to "consensus only", around a penalty."""
+    """Return candidates from separate rankings to the consensus only, around a penalty."""
     with_groups = [
         {
             "alpha_consensus": alpha,
@@ -60,25 +62,25 @@ def default_grid(alpha_group: float) -> list[Candidate]:
             "n_groups": 0,
         }
         for alpha in _ALPHA_CONSENSUS
-        for times in _ALPHA_ALONE_TIMES
+        for times in _ALPHA_WITHOUT_GROUPS_TIMES
     ]
     return without + with_groups
 
 
 @dataclass(frozen=True)
-class ThreeLevels(FromStatistics):
-    """How the three-level ranker is tuned: paths of neighbours, from few groups to many."""
+class ThreeLevels(FromStatistics["ThreeLevelRanker"]):
+    """How to tune the three-level ranker: paths of neighbours, from few groups to many."""
 
     def arrange(self, candidates: list[Candidate], statistics: Statistics) -> list[Candidate]:
-        """Leave out what the ranker refuses; put neighbours next to each other."""
+        """Return the admissible candidates, sorted into a path of neighbours."""
         usual = self.ranker._usual_alpha(statistics)
         most = min(statistics.n_users, statistics.n_features)
-        given = self.ranker.get_params(deep=False)
+        defaults = self.ranker.get_params(deep=False)
         admissible = []
         for candidate in candidates:
-            asked = given | candidate
-            alpha = usual if asked["alpha_group"] is None else asked["alpha_group"]
-            if asked["group_shrinkage"] <= alpha and (asked["n_groups"] or 0) <= most:
+            values = defaults | candidate
+            alpha = usual if values["alpha_group"] is None else values["alpha_group"]
+            if values["group_shrinkage"] <= alpha and (values["n_groups"] or 0) <= most:
                 admissible.append(candidate)
         if candidates and not admissible:
             raise ValueError(
@@ -100,13 +102,13 @@ class ThreeLevels(FromStatistics):
         )
 
     def paths(self, candidates: list[Candidate], alive: Index) -> list[list[int]]:
-        """Divide those alive by their number of groups: a path for each."""
-        by_groups: dict[Any, list[int]] = {}
+        """Divide the remaining candidates into a path for each number of groups."""
+        by_groups: dict[int | None, list[int]] = {}
         for c in alive.tolist():
             by_groups.setdefault(candidates[c].get("n_groups"), []).append(c)
         return list(by_groups.values())
 
-    def fold(self, split: Split) -> Fold:
+    def fold(self, split: Split) -> Fold["ThreeLevelRanker"]:
         """Return a fold whose one eigendecomposition serves all candidates."""
         return _DecomposedFold(self._with(tol=_TOL, max_iter=_STEPS), split)
 
@@ -114,7 +116,7 @@ class ThreeLevels(FromStatistics):
 def _snake(
     ordered: list[Candidate], simplicity: Callable[[Candidate], tuple[float, ...]]
 ) -> list[Candidate]:
-    """Turn every other run of falling penalties round, so that neighbours are near."""
+    """Reverse every other run of decreasing penalties, so neighbours are close."""
     path: list[Candidate] = []
     for number, (_, run) in enumerate(groupby(ordered, key=lambda c: simplicity(c)[:-1])):
         path.extend(run if number % 2 == 0 else reversed(list(run)))
@@ -122,11 +124,10 @@ def _snake(
 
 
 @dataclass(frozen=True)
-class _DecomposedFold(StatisticsFold):
-    """A fold that keeps the eigenvectors of its loss, and the units of its features."""
+class _DecomposedFold(StatisticsFold["ThreeLevelRanker"]):
+    """A fold with a cache of units and eigenvectors, by the parameters of the loss."""
 
-    # One for each loss and choice of units: a grid may hold several.
-    _known: list[tuple[Candidate, Float, Eigendecomposition]] = field(default_factory=list)
+    _cache: list[tuple[Candidate, Float, Eigendecomposition]] = field(default_factory=list)
 
     def _held_out_scores(self, path: Sequence[Candidate]) -> Iterator[Float]:
         """Fit each candidate from its predecessor's solution."""
@@ -143,31 +144,31 @@ class _DecomposedFold(StatisticsFold):
             ranker._set_parts(last, statistics.has_pairs)
             yield self._linear_scores(ranker, statistics)
 
-    def _decompose(self, ranker: Any) -> Eigendecomposition:
-        """Give the ranker its units; return its loss's eigenvectors."""
-        asked = {name: getattr(ranker, name) for name in _OF_THE_LOSS}
-        for known, scale, decomposition in self._known:
-            if known == asked:
+    def _decompose(self, ranker: "ThreeLevelRanker") -> Eigendecomposition:
+        """Set the ranker's units; return the eigenvectors of its loss."""
+        values = {name: getattr(ranker, name) for name in _LOSS_PARAMETERS}
+        for cached, scale, decomposition in self._cache:
+            if cached == values:
                 ranker.scale_ = scale
                 return decomposition
         decomposition = FastSolver().decompose(ranker._measure(self.split.rest))
-        self._known.append((asked, ranker.scale_, decomposition))
+        self._cache.append((values, ranker.scale_, decomposition))
         return decomposition
 
 
 @dataclass(frozen=True)
 class _PathSolver:
-    """A solver that has the eigenvectors already, and a solution to start from."""
+    """A solver with given eigenvectors and a given start."""
 
     decomposition: Eigendecomposition
     last: Parts | None
 
     def solve(
         self,
-        loss: QuadraticLoss,  # noqa: ARG002 - it is the decomposition's
+        loss: QuadraticLoss,  # noqa: ARG002 - the decomposition has it
         components: Sequence[Component],
         *,
-        start: Parts | None = None,  # noqa: ARG002 - the last solution is
+        start: Parts | None = None,  # noqa: ARG002 - `last` is used
         tol: float = 1e-5,
         max_iter: int = 1000,
         callback: Callback | None = None,

@@ -123,7 +123,7 @@ def search(
         train, test = _split(n_labels, _TUNING_SEED + seed + draw, *shape)
         statistics = Statistics.from_annotations(train)
         candidates = ranker._candidates(statistics)
-        tuning = ranker._way_of_tuning()
+        tuning = ranker._make_tuning()
         fold = tuning.fold(Split(test, statistics, statistics.user_ids, partial(_identity, train)))
         found = np.empty(len(candidates))
         for path in tuning.paths(candidates, np.arange(len(candidates))):

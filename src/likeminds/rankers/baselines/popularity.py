@@ -159,9 +159,9 @@ def labelled_items(annotations: Annotations, ranker: str) -> tuple[IdArray, Inde
     return annotations.item_ids[used], item
 
 
-def places_of_items(ranker: Any, items: IdArray | None) -> Index:
+def places_of_items(ranker: Ranker, items: IdArray | None) -> Index:
     """Return each row's position among the ranker's ``item_ids_``; -1 for new items."""
-    if items is None:
+    if items is None or ranker.item_ids_ is None:
         raise ValueError(
             f"{type(ranker).__name__} knows items by their ids, and these rows do not say which "
             "item they are about. Pass Annotations with items=, or items= beside the features."
