@@ -160,3 +160,9 @@ def test_more_labels_without_a_new_search(schools):
     single = RankerCV(PooledLogistic(), {"C": [1.0]}, n_folds=2).fit(schools[:600])
     with pytest.raises(TypeError):
         single.update(schools[600:])
+
+
+def test_dir_of_an_unfitted_search_lists_its_methods():
+    names = dir(RankerCV(OnePerUser()))
+    assert "fit" in names
+    assert "item_effects_" not in names

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sklearn.utils._param_validation import HasMethods
+
 from likeminds._util.checks import did_you_mean, listing
 from likeminds.data.annotations import Annotations
 from likeminds.rankers.baselines import (
@@ -185,7 +187,7 @@ def _name_of(given: object) -> str:
 def _ready(given: object, search: dict[str, Any]) -> Any:
     """Return an estimator that tunes itself, if it has anything to tune."""
     estimator, grid = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
-    missing = [name for name in _METHODS if name not in dir(estimator)]
+    missing = [name for name in _METHODS if not HasMethods(name).is_satisfied_by(estimator)]
     if missing or isinstance(estimator, type):
         raise TypeError(
             "A ranker is an estimator with fit and decision_function, or a pair (estimator, "

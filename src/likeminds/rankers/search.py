@@ -217,6 +217,7 @@ class RankerCV(Ranker):
 
     def item_posteriors(self) -> ItemPosteriors | None:
         """Return the posteriors of item effects, if the ranker has them."""
+        check_is_fitted(self)
         found: ItemPosteriors | None = self._best_model.item_posteriors()
         return found
 
