@@ -42,22 +42,19 @@ from likeminds.rankers.training_data import TrainingData
 
 logger = logging.getLogger(__name__)
 
-# Likelihoods of grades suit people's scores after so many rounds, learned not very exactly.
+# Rounds of refining the likelihood of grades, and the tolerance of their fits.
 _ROUNDS, _ROUGH = 2, 1e-3
 
 
 def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> None:
-    """Fit prior and posteriors: validate, design, select, optimise, finalise, posteriors.
-
-    ``chosen`` is the loss of grades that an earlier fit selected.
-    """
-    # Validate: which loss the labels have, and that there is something to learn.
+    """Fit prior and posteriors; ``chosen`` is the loss of grades that an earlier fit selected."""
+    # Validate: the loss, and labels of both classes.
     loss = _choose_loss(ranker, data, chosen)
     data.refuse_one_class(informs=loss.one_class_informs)
     ranker.loss_, ranker.positive_share_ = loss.name, data.counts.n_positive / data.counts.n_labels
     ranker.wide_, most = _choose_width(ranker, loss, data)
     _report_unshared(ranker, loss, data)
-    # Design: coordinates of rows, which users weigh, or which describe items alone.
+    # Design: coordinates of rows, for weights of users or for regressions of items alone.
     design = data.coordinates(
         standardize=ranker.standardize,
         intercept=loss.has_intercept,
@@ -80,17 +77,24 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
         effects = None if effects is None else effects.with_weights(design.n_weights)
         responses = _responses(ranker, loss, data, likelihood, design)
     if not ranker._specification().is_plain:
-        shifts, local = _shifts(effects, data), responses.collected()
-        learned = _maximise_simulated(ranker, learned, local, design, shifts)
-        del local
+        with both_callbacks(ranker, ranker.callback) as callback:
+            learned = refine(
+                ranker._specification(),
+                learned,
+                responses.collected(),
+                design,
+                shifts=_shifts(effects, data),
+                max_iter=ranker.max_iter,
+                callback=callback,
+            )
     ranker._interrupted = learned.interrupted
     _warn_if_unfinished(ranker, learned)
-    # Finalise: rewrite what the optimum leaves to conventions.
+    # Finalise: the steps after the optimum.
     learned, responses = finalise(ranker, learned, responses, data, design)
     ranker._set_prior(learned, design, effects)
-    # Posteriors of users, here or where their labels are.
+    # Posteriors of users, in this process or where their labels are.
     points = _posteriors(ranker, data, responses, learned)
-    del responses, learned  # the levels of many users need the memory that their rows take
+    del responses, learned  # their memory is needed for the levels of many users
     if points is not None:
         ranker._set_levels(points)
     _calibrate(ranker, loss, data)
@@ -99,22 +103,17 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
 def finalise(
     ranker: PriorRanker, learned: PriorFit, responses: Responses, data: TrainingData, design: Design
 ) -> tuple[PriorFit, Responses]:
-    """Rewrite what was learned after the optimum; ``final_steps_`` lists the steps taken.
+    """Regress effects and factors of labelled items on their features.
 
-    1. "regress_items_on_features": item effects and factors of labelled items are divided between
-       a regression on the items' features and a residual. Further optimisation of the objective
-       would undo this, since users' weights can take over what features explain.
-    2. "calibrate_grades" or "calibrate_variance" (after the posteriors, by `_calibrate`): how
-       grades follow from scores, or the scale of the predictive variance (``variance_scale_``).
-
-    ``objective_`` is that of the optimum, before these steps.
+    Further optimisation of the objective would undo this, since users' weights can take over what
+    features explain.
     """
     ranker.final_steps_ = []
     if learned.items is None or not isinstance(responses, ItemEffects):
         return learned, responses
     labelled = np.flatnonzero(responses.labelled)
     learned = replace(learned, items=learned.items.take(labelled))
-    n_groups = _asked_groups(ranker, design.n_weights)
+    n_groups = _requested_groups(ranker, design.n_weights)
     learned = regress_items_on_features(
         learned, data.item_features(), responses.counts[labelled], design
     )
@@ -125,7 +124,7 @@ def finalise(
 
 
 def _calibrate(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None:
-    """Learn how grades follow from scores, or the scale of the predictive variance."""
+    """Fit the model of grades given scores, or the scale of the predictive variance."""
     ranker.grading_, ranker.variance_scale_ = None, None
     if ranker._is_trial:
         return
@@ -140,7 +139,7 @@ def _calibrate(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None
 def _posteriors(
     ranker: PriorRanker, data: TrainingData, responses: Responses, learned: PriorFit
 ) -> Float | None:
-    """Find the users' posteriors; return their modes, unless they stay where the labels are."""
+    """Compute posteriors of users; return their modes, unless they stay where the labels are."""
     ranker.users_ = data.counts.user_ids
     ranker.prior_ = ranker._specification().constrain(ranker.prior_)
     if data.fit_in_place(ranker, responses, learned):
@@ -158,7 +157,7 @@ def _posteriors(
 
 
 def _choose_loss(ranker: PriorRanker, data: TrainingData, chosen: str | None) -> PriorLoss:
-    """Return the loss; for grades, unless one was ``chosen``, the best one for held-out users."""
+    """Return the loss; for grades, the ``chosen`` one or the best for held-out users."""
     loss = data.loss(ranker.loss)
     ranker.grade_scores_ = {}
     if ranker.loss != "auto" or data.counts.grades is None or not loss.takes_items:
@@ -171,7 +170,7 @@ def _choose_loss(ranker: PriorRanker, data: TrainingData, chosen: str | None) ->
 def _likelihood(
     ranker: PriorRanker, loss: PriorLoss, data: TrainingData, design: Design
 ) -> Likelihood:
-    """Return the likelihood; for grades, one that suits the scores of a rough fit."""
+    """Return the likelihood; for grades, refine it by the scores of rough fits."""
     likelihood = data.first_likelihood(loss)
     for _ in range(_ROUNDS if isinstance(likelihood, Graded) else 0):
         responses = _responses(ranker, loss, data, likelihood, design)
@@ -190,7 +189,7 @@ def _responses(
     likelihood: Likelihood,
     design: Design,
 ) -> Responses:
-    """Return all labels, with their items where those have effects of their own."""
+    """Return the responses of all labels, with item effects if there are any."""
     has_items = _has_items(ranker, loss, data)
     if not (has_items or data.table.n_features):
         raise ValueError(
@@ -204,12 +203,10 @@ def _responses(
 def _describe_items_only(
     ranker: PriorRanker, loss: PriorLoss, data: TrainingData, design: Design
 ) -> bool:
-    """Tell whether features describe items, but are too many for users to weigh.
+    """Tell whether item effects are regressed on features that users do not weigh.
 
-    That is so where shared items have features, such as components of texts, labels are fewer than
-    the numbers of Omega, and users' weights of the leading components do not rank held-out labels
-    better. Then users differ by thresholds and learned factors, and item effects and factors are
-    regressed on features: see `feature_regression`.
+    That is so if labels are fewer than the parameters of Omega, and users' weights of the leading
+    components of features do not rank held-out labels better: see `feature_regression`.
     """
     n_weights = design.n_weights
     return (
@@ -247,12 +244,12 @@ def _has_items(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> bool
 
 
 def _report_unshared(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None:
-    """Report that item effects are off since no item repeats: a warning if they were asked for."""
+    """Log that item effects are off since no item repeats; warn if item_effects=True."""
     if ranker._is_trial or not ranker.item_effects or not loss.takes_items:
         return
     if _has_items(ranker, loss, data) or data.is_shared:
         return
-    if ranker.item_effects == "auto":  # nothing is wrong: it is there for those who look
+    if ranker.item_effects == "auto":
         logger.info(NOT_SHARED)
     else:
         warnings.warn(NOT_SHARED, UserWarning, stacklevel=6)
@@ -271,8 +268,8 @@ def _optimise(
     n_weights, covariates = design.n_weights, data.table.user_features
     learn_prior: Callable[..., PriorFit] = learn
     if isinstance(responses, ItemEffects):
-        asked = 0 if rough else ranker.n_item_factors
-        n_factors = None if isinstance(asked, str) else int(asked)
+        requested = 0 if rough else ranker.n_item_factors
+        n_factors = None if isinstance(requested, str) else int(requested)
         learn_prior = partial(learn_crossed, n_factors=n_factors)
     elif covariates is None:
         learn_prior = partial(learn, may_sample=True)
@@ -282,7 +279,7 @@ def _optimise(
             responses,
             n_weights,
             design.size,
-            _asked_groups(ranker, n_weights),
+            _requested_groups(ranker, n_weights),
             likelihood=likelihood,
             covariance=ranker.covariance,
             centre=_centre(ranker, design),
@@ -297,31 +294,10 @@ def _optimise(
         )
 
 
-def _maximise_simulated(
-    ranker: PriorRanker,
-    learned: PriorFit,
-    responses: Responses,
-    design: Design,
-    shifts: Float | None,
-) -> PriorFit:
-    """Return the prior of the greatest simulated likelihood, from one that is near."""
-    specification, max_iter = ranker._specification(), ranker.max_iter
-    with both_callbacks(ranker, ranker.callback) as callback:
-        return refine(
-            specification,
-            learned,
-            responses,
-            design,
-            shifts=shifts,
-            max_iter=max_iter,
-            callback=callback,
-        )
-
-
 def _choose_width(
     ranker: PriorRanker, loss: PriorLoss, data: TrainingData
 ) -> tuple[bool, int | None]:
-    """Return whether to learn in the space of rows, else how many directions are kept."""
+    """Return whether to learn in the space of rows, and the largest number of directions."""
     return choose_width(
         ranker.wide,
         data.n_directions,
@@ -341,13 +317,13 @@ def _optimise_wide(
     likelihood: Likelihood,
     design: Design,
 ) -> tuple[PriorFit, Responses, Design]:
-    """Optimise in the space of rows; return what was learned in a few coordinates."""
+    """Optimise in the space of rows; return the fit in a few coordinates."""
     with both_callbacks(ranker, ranker.callback) as callback:
         return learn_in_rows(
             loss,
             loss.prepare(data.all_rows(), likelihood),
             design,
-            _asked_groups(ranker, design.n_weights),
+            _requested_groups(ranker, design.n_weights),
             likelihood=likelihood,
             centre=_centre(ranker, design),
             tol=ranker.tol,
@@ -357,7 +333,7 @@ def _optimise_wide(
 
 
 def _centre(ranker: PriorRanker, design: Design) -> Float | float:
-    """Return the consensus that is known already, in coordinates."""
+    """Return the given consensus, in coordinates."""
     if ranker.consensus is None:
         return 0.0
     weights = np.asarray(ranker.consensus, dtype=np.float64)
@@ -370,7 +346,7 @@ def _centre(ranker: PriorRanker, design: Design) -> Float | float:
     return design.points(weights[None], np.zeros(1))[0, : design.n_weights]
 
 
-def _asked_groups(ranker: PriorRanker, n_weights: int) -> int | None:
+def _requested_groups(ranker: PriorRanker, n_weights: int) -> int | None:
     if isinstance(ranker.n_groups, str):
         return None
     if ranker.n_groups > n_weights:
@@ -394,7 +370,7 @@ def _warn_if_unfinished(ranker: PriorRanker, learned: PriorFit) -> None:
 
 
 def _shifts(effects: CovariateEffects | None, data: TrainingData) -> Float | None:
-    """Return how far each user's mean is from that of all, by their covariates."""
+    """Return the shift of each user's prior mean by covariates."""
     if effects is None:
         return None
     return effects.shifts(data.table.user_features, data.counts.user_ids)

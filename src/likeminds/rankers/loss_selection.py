@@ -19,27 +19,25 @@ from likeminds.rankers.training_data import TrainingData
 if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
 
-# The likelihoods of grades that are tried; the first where there are too few people to choose.
+# Candidate likelihoods of grades; the first one if there are too few users to choose.
 CANDIDATES = ("cumulative", "gaussian", "logistic", "median")
-# So many people take part at most, and no more of them than have so many grades together (but as
-# many as it takes to tell): half of them learn, and the others judge. And how exactly.
+# Limits of the subsample: users, their grades together, users that are enough whatever their
+# grades, and the fewest users. One half is for training, the other for testing.
 _MOST_USERS, _MOST_GRADES, _ENOUGH_USERS, _FEWEST_USERS = 800, 12_000, 60, 20
 _TOL = 1e-3
-# The share of the others' grades that they are judged by.
+# The share of held-out grades of test users.
 _HELD_OUT = 0.4
-# Principal components that stand for features in a trial of users' weights.
+# Principal components that replace features in a trial of users' weights.
 _COMPONENTS = 30
 
 
 def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, dict[str, float]]:
-    """Return the likelihood of grades that ranks best for held-out people, and all scores.
+    """Return the likelihood of grades that ranks best for held-out users, and all scores.
 
-    Each is learned, roughly and without learned features of items, from one half of (a sample of)
-    the people; the others are newcomers, judged by the concordance of grades that are held out.
-    Nor are directions looked for where people have fewer grades than there are features: that takes
-    most of the time there, and finds what is none.
-    Then the halves change places, for all but those that were clearly behind; their score is as
-    far behind the best as it was then.
+    It is two-fold cross-validation over (a sample of) users, with rough fits without item factors,
+    and without leading directions if users have fewer grades than features. The score is the
+    concordance of held-out grades of test users, who are new users. Candidates that are clearly
+    behind in the first fold are left out of the second, and stay as far behind the best.
     """
     n_users = len(data.counts.user_ids)
     if n_users < _FEWEST_USERS:
@@ -59,11 +57,10 @@ def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, d
 
 
 def users_weigh_features(ranker: "PriorRanker", data: TrainingData) -> bool:
-    """Tell whether held-out labels of known users are ranked better by users' weights of features.
+    """Tell whether users' weights of features rank held-out labels better.
 
-    The weights are of the leading principal components, which stand for features too many to try
-    with: of features as they are or, if ``ranker.standardize``, standardised. The other candidate
-    regresses item effects and factors on all features. Users are a sample.
+    The weights are those of leading principal components, of raw or (if ``ranker.standardize``)
+    standardised features. The other candidate regresses item effects and factors on all features.
     """
     n_users = len(data.counts.user_ids)
     most = int(min(max(_MOST_GRADES * n_users / data.counts.n_labels, _ENOUGH_USERS), n_users))
@@ -73,12 +70,12 @@ def users_weigh_features(ranker: "PriorRanker", data: TrainingData) -> bool:
         return True
     centred = annotations.features - annotations.features.mean(axis=0)
     spread = centred.std(axis=0)
-    ways = [centred, centred[:, spread > 0] / spread[spread > 0]]
+    scalings = [centred, centred[:, spread > 0] / spread[spread > 0]]
     without = _trial_concordance(ranker, annotations, annotations.features, weighed=False)
     return any(
         np.nansum(_trial_concordance(ranker, annotations, _leading(rows), weighed=True) - without)
         > 0
-        for rows in ways[: 1 + ranker.standardize]
+        for rows in scalings[: 1 + ranker.standardize]
     )
 
 
@@ -109,10 +106,7 @@ def _trial_concordance(
 
 
 def _trial(ranker: "PriorRanker", *, weighed: bool, **parameters: object) -> "PriorRanker":
-    """Return a copy that is fitted roughly, without a word, to be judged by its scores.
-
-    Unless ``weighed``, item effects are regressed on features too many for users to weigh.
-    """
+    """Return a copy for a rough fit; unless ``weighed``, item effects are regressed on features."""
     quick: PriorRanker = clone(ranker).set_params(
         tol=max(ranker.tol, _TOL), callback=None, verbose=False, unknown="consensus", **parameters
     )
@@ -121,18 +115,18 @@ def _trial(ranker: "PriorRanker", *, weighed: bool, **parameters: object) -> "Pr
 
 
 def _try(
-    ranker: "PriorRanker", candidates: Iterable[str], learners: Annotations, others: Annotations
+    ranker: "PriorRanker", candidates: Iterable[str], train: Annotations, test: Annotations
 ) -> dict[str, Float]:
-    """Return everybody's concordance, by the likelihood that was learned."""
-    asked, held_out = split_within_users(others, test_size=_HELD_OUT, random_state=0)
-    return {name: _judge(ranker, name, learners, asked, held_out) for name in candidates}
+    """Return the concordance of each test user, by candidate."""
+    labelled, held_out = split_within_users(test, test_size=_HELD_OUT, random_state=0)
+    return {name: _judge(ranker, name, train, labelled, held_out) for name in candidates}
 
 
 def _not_behind(by_user: dict[str, Float]) -> list[str]:
-    """Return those whose 95 % interval, person by person, does not rule out the best."""
+    """Return the candidates whose 95 % interval of the paired difference includes the best."""
     best = max(by_user.values(), key=_mean)
-    apart = {name: over_users(values - best) for name, values in by_user.items()}
-    return [name for name, found in apart.items() if not found.high < 0.0]
+    differences = {name: over_users(values - best) for name, values in by_user.items()}
+    return [name for name, found in differences.items() if not found.high < 0.0]
 
 
 def _mean(values: Float) -> float:
@@ -140,7 +134,7 @@ def _mean(values: Float) -> float:
 
 
 def _sorted(annotations: Annotations) -> Annotations:
-    """Return labels in the order of people and items, by which what is held out is drawn."""
+    """Return labels in the order of users and items, so splits do not depend on row order."""
     return annotations[
         np.lexsort((annotations.outcomes, annotations.item_codes, annotations.user_codes))
     ]
@@ -149,16 +143,16 @@ def _sorted(annotations: Annotations) -> Annotations:
 def _judge(
     ranker: "PriorRanker",
     loss: str,
-    learners: Annotations,
-    asked: Annotations,
+    train: Annotations,
+    labelled: Annotations,
     held_out: Annotations,
 ) -> Float:
-    """Return the concordance of every newcomer's grades that are held out."""
+    """Return the concordance of each test user's held-out grades."""
     quick = _trial(ranker, weighed=False, loss=loss, n_item_factors=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the final fit will say it again
-        quick.fit(learners)
+        quick.fit(train)
         if was_interrupted(quick):
             raise KeyboardInterrupt
-        scores = quick.newcomer(asked).decision_function(held_out, held_out.users)
+        scores = quick.newcomer(labelled).decision_function(held_out, held_out.users)
     return concordance_by_user(held_out.outcomes, scores, held_out.users).values

@@ -1,7 +1,7 @@
 """The best items for one user, or for each of many.
 
-For many, products of single precision tell which items may be among the best; scores of double
-precision decide between these few. So each score costs half of what it would, and is exact.
+For many users, scores of single precision select candidates, and scores of double precision rank
+these: the result is exact, at half the cost.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -33,32 +33,30 @@ from likeminds.rankers.item_table import (
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
 
-# What the scores of a block of people take; each thread has one.
+# Bytes of the scores of a block of users; each thread has one block.
 _BLOCK_BYTES = 1 << 25
-# Who may be among the best, at most, for each place among them; and for all.
+# The largest number of candidates: per rank, plus a constant.
 _EACH, _MORE = 4, 64
-# For so many people at a time, grades are predicted.
+# Users per block of predicted grades.
 _GRADED_AT_ONCE = 256
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking(ResultTable):
-    """Items for one person, the best first.
+    """Items for one user, the best first.
 
     Attributes
     ----------
     user : hashable or None
-        For whom; None is the consensus.
+        The user; None is the consensus.
     items : array of shape (n_items,)
         Ids, the best first.
     scores : array of shape (n_items,)
-        Their scores, which order them and have no meaning beyond; for the consensus, the lower
-        bounds of their scores (see `rank`).
+        Their scores, whose unit is arbitrary; for the consensus, lower bounds (see `rank`).
     expected : array of shape (n_items,), optional
-        The expected grade of each item, where the model learned from grades; for grades that are
-        words, the word nearest to it.
+        The expected grade of each item, for models of grades; for words, the nearest word.
     names : mapping
-        What items are called, by their ids, where the model has names.
+        Names of items by their ids, if the model has names.
     frames : str
         The kind of table that `table` returns.
     """
@@ -74,11 +72,11 @@ class Ranking(ResultTable):
         return len(self.items)
 
     def __iter__(self) -> Iterator[tuple[Any, float]]:
-        """Go through pairs of item and score."""
+        """Iterate over pairs of item and score."""
         return iter(list(zip(self.items.tolist(), self.scores.tolist(), strict=True)))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row per item: rank, item, its name, score and expected grade, as known."""
+        """Return a row per item: rank, item, name, score and expected grade."""
         expected = None if self.expected is None else self.expected.tolist()
         return [
             {"rank": place + 1, "item": item}
@@ -115,24 +113,23 @@ def rank(
     k: int | None = None,
     unseen: bool = False,
 ) -> Ranking:
-    """Rank items for a person, or for everyone.
+    """Rank items for a user, or for everyone.
 
-    For everyone, items are ranked by the score that each has with a probability of 95 % at least,
-    as far as it is their own: among thousands that one or two people judged, some were lucky,
-    and would come before what hundreds like. `decision_function` has the scores as expected.
+    For everyone, items are sorted by the lower 95 % bound of their scores, so that items with few
+    labels do not come first by chance. `decision_function` returns the expected scores.
 
     Parameters
     ----------
     ranker : Ranker
-        A fitted one.
+        A fitted ranker.
     user : hashable, optional
-        For whom; without one, for the consensus.
+        The user; by default the consensus.
     items : mapping from item to features, or Annotations, optional
-        What is ranked; without them, the items it was fitted to, where it has kept them.
+        The items; by default those in training, if the model was saved with them.
     k : int, optional
-        How many of the best to return; all by default.
+        The number of best items to return; all by default.
     unseen : bool
-        Leave out what this person has judged in the data the model was fitted to.
+        Leave out items that the user labelled in training.
 
     Returns
     -------
@@ -170,7 +167,7 @@ def rank(
 def expected_grades(
     ranker: "Ranker", features: Any, users: IdArray | None, ids: IdArray
 ) -> NDArray[Any] | None:
-    """Return the expected grade of each row, or the nearest word; None for models of labels."""
+    """Return the expected grade of each row, or the nearest word; None without grades."""
     if not gives_grades(ranker):
         return None
     return np.asarray(ranker._best_model.predict_grades(features, users, ids).typical)
@@ -184,19 +181,18 @@ def repeated(user: Hashable, n: int) -> IdArray:
 
 
 def lower_bounds(ranker: "Ranker", features: Any, ids: IdArray) -> Float:
-    """Return by how much, at least, all want items: less the more is left open about each."""
+    """Return lower 95 % bounds of the consensus scores of items."""
     scores = np.asarray(ranker.decision_function(features, items=ids))
     known = ranker._best_model.item_posteriors()
     return scores if known is None else known.of(ids).lower_bound(scores)
 
 
 def are_labelled_by(ranker: "Ranker", user: Hashable | None, ids: IdArray) -> Bool:
-    """Tell which items a person has judged in what the ranker was fitted to."""
+    """Tell which items a user labelled in training."""
     annotations = ranker.training_annotations_
     if user is None or annotations is None:
         raise ValueError(
-            "What somebody has not seen yet is known of persons only, and by models that have kept "
-            "their labels."
+            "unseen=True needs a user, and a model that was saved with its training labels."
         )
     there = annotations.of_user(user).items if user in annotations.user_ids.tolist() else ids[:0]
     seen = as_id_array(list(dict.fromkeys(there.tolist())), "items")
@@ -204,11 +200,10 @@ def are_labelled_by(ranker: "Ranker", user: Hashable | None, ids: IdArray) -> Bo
 
 
 def best_of(scores: Float, k: int) -> Index:
-    """Return the places of the best, in order; equal ones as they came."""
+    """Return the positions of the k best, in order; ties keep their order."""
     if k < 1:
         raise ValueError(f"k must be at least 1, but is {k}.")
     if k < len(scores):
-        # Only the best are sorted: of a million items, ten.
         bar = np.partition(scores, len(scores) - k)[len(scores) - k]
         able = np.flatnonzero(scores >= bar)
         return able[np.argsort(-scores[able], kind="stable")][:k]
@@ -218,21 +213,21 @@ def best_of(scores: Float, k: int) -> Index:
 def rank_all(
     ranker: "Ranker", items: ItemsToRank | None = None, *, k: int = 10
 ) -> Iterator[Ranking]:
-    """Rank items for everybody, a block of people at a time.
+    """Rank items for each user, a block of users at a time.
 
     Parameters
     ----------
     ranker : Ranker
-        A fitted one.
+        A fitted ranker.
     items : mapping from item to features, or Annotations, optional
-        What is ranked; without them, the items it was fitted to, where it has kept them.
+        The items; by default those in training, if the model was saved with them.
     k : int, default=10
-        How many of the best of each person's.
+        The number of best items per user.
 
     Yields
     ------
     Ranking
-        One for each person, in the order of ``users_``; the identity as `rank` returns.
+        One per user, in the order of ``users_``.
 
     Examples
     --------
@@ -266,7 +261,7 @@ def rank_all(
 
 
 def _weights(ranker: "Ranker", some: slice) -> Float:
-    """Return some people's weights of the items' rows; nobody else's are read."""
+    """Return weights of some users; those of other users are not read."""
     weights = ranker.coef_[some]
     learned = ranker.item_posteriors()
     if learned is not None and learned.n_factors:
@@ -275,9 +270,9 @@ def _weights(ranker: "Ranker", some: slice) -> Float:
 
 
 def best_items(weights: Float, rows: Float, k: int) -> Iterator[tuple[Index, Float]]:
-    """Yield, for each person's weights, the places of the k best rows, in order, and their scores.
+    """Yield, for each user's weights, the positions of the k best rows in order, and their scores.
 
-    Equal ones are in the order of the rows.
+    Ties are in the order of the rows.
 
     Examples
     --------
@@ -313,30 +308,27 @@ class _ItemTable:
         return cls(rows, np.ascontiguousarray((rows / unit).T, dtype=np.float32))
 
     def best(self, weights: Float, k: int) -> tuple[Index, Float]:
-        """Return the places of the k best of a block of people, in order, and their scores."""
+        """Return the positions of the k best for a block of users, in order, and their scores."""
         lengths = np.sqrt(np.einsum("bd,bd->b", weights, weights))
         units = np.where(lengths > 0, lengths, 1.0)[:, None]
         scores = (weights / units).astype(np.float32) @ self.columns
         # Rounding of both factors, of products and of sums, with some room.
-        doubt = 0.6 * (weights.shape[1] + 4) * float(np.finfo(np.float32).eps)
-        near = best_candidates(scores, 2.0 * doubt, k)
-        if near is None:  # many are as good as equal
+        error = 0.6 * (weights.shape[1] + 4) * float(np.finfo(np.float32).eps)
+        near = best_candidates(scores, 2.0 * error, k)
+        if near is None:  # many are nearly equal
             exact = weights @ self.rows.T
-            places = best_of_each(exact, k)
+            places = np.stack([best_of(row, k) for row in exact])
             return places, np.take_along_axis(exact, places, axis=1)
         exact = times(self.rows[near], weights)
         first = _first(exact, k)
         return np.take_along_axis(near, first, axis=1), np.take_along_axis(exact, first, axis=1)
 
 
-def best_candidates(scores: NDArray[np.float32], doubt: float, k: int) -> Index | None:
-    """Return the places, in their order, of those who may be among the k best of each row.
+def best_candidates(scores: NDArray[np.float32], error: float, k: int) -> Index | None:
+    """Return the positions, in order, of candidates for the k best of each row; None if too many.
 
-    These are all whose score is not below that of the k-th by more than ``doubt``; a few others
-    may be with them. None, if there are too many of them.
-
-    The k best of the maxima of chunks belong to k numbers: the k-th best is not below the least
-    of them. So all numbers are looked at once, for maxima of chunks, and few a second time.
+    Candidates are all scores not below the k-th best by more than ``error``, and a few others. The
+    k-th best score is at least the k-th best maximum of chunks, so most chunks are read only once.
     """
     n_rows, n_items = scores.shape
     most = min(_EACH * k + _MORE, n_items)
@@ -344,10 +336,10 @@ def best_candidates(scores: NDArray[np.float32], doubt: float, k: int) -> Index 
     n_chunks = n_items // width
     if n_chunks <= most:
         return None
-    # Numbers that are n_chunks apart make a chunk, so that maxima are taken of whole vectors.
+    # Every n_chunks-th number belongs to a chunk, so maxima are those of whole vectors.
     whole = scores[:, : n_chunks * width].reshape(n_rows, width, n_chunks)
     highest = whole.max(axis=1)
-    bar = np.partition(highest, n_chunks - k, axis=1)[:, n_chunks - k] - np.float32(doubt)
+    bar = np.partition(highest, n_chunks - k, axis=1)[:, n_chunks - k] - np.float32(error)
     chunks = _above(highest, bar, most)
     if chunks is None:
         return None
@@ -360,7 +352,7 @@ def best_candidates(scores: NDArray[np.float32], doubt: float, k: int) -> Index 
 
 
 def _above(values: NDArray[np.float32], bar: NDArray[np.float32], most: int) -> Index | None:
-    """Return the places of those above a bar, as many in each row; None if one has too many."""
+    """Return the positions of scores above a bar, as many in each row; None if too many."""
     counts = (values >= bar[:, None]).sum(axis=1)
     n = int(counts.max(initial=0))
     if n > most:
@@ -368,33 +360,6 @@ def _above(values: NDArray[np.float32], bar: NDArray[np.float32], most: int) -> 
     return np.argpartition(values, values.shape[1] - n, axis=1)[:, values.shape[1] - n :]
 
 
-def best_of_each(scores: Float, k: int) -> Index:
-    """Return the places of the k best of each row, in order; equal ones as they came.
-
-    Who is among the k best of a row is in one of the k chunks with the best maxima: each of
-    the others has k numbers before it.
-
-    Examples
-    --------
-    >>> best_of_each(np.array([[3.0, 1.0, 3.0, 7.0], [0.0, 0.0, 0.0, 0.0]]), 2)
-    array([[3, 0],
-           [0, 1]])
-    """
-    n_rows, n_items = scores.shape
-    k = min(k, n_items)
-    width = max(1, int(np.sqrt(n_items / k)))
-    n_chunks = n_items // width
-    if n_chunks <= k:
-        return _first(scores, k)
-    whole = scores[:, : n_chunks * width].reshape(n_rows, n_chunks, width)
-    chunks = np.sort(_first(whole.max(axis=2), k), axis=1)
-    near = (chunks[:, :, None] * width + np.arange(width)).reshape(n_rows, -1)
-    rest = np.broadcast_to(np.arange(n_chunks * width, n_items), (n_rows, n_items % width))
-    near = np.concatenate([near, rest], axis=1)
-    found = _first(np.take_along_axis(scores, near, axis=1), k)
-    return np.take_along_axis(near, found, axis=1)
-
-
 def _first(values: Float, k: int) -> Index:
-    """Return the places of the k largest of each row, in order."""
+    """Return the positions of the k largest of each row, in order."""
     return np.argsort(-values, axis=1, kind="stable")[:, :k]
