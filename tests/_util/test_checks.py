@@ -11,6 +11,8 @@ from likeminds._util.checks import (
     as_vector,
     as_weights,
     both_or_neither,
+    close_matches,
+    did_you_mean,
     listing,
     read_only,
     same_length,
@@ -171,3 +173,12 @@ class TestRange:
         ):
             with pytest.raises(ValueError, match=r"1e\+100"):
                 refused()
+
+
+def test_similar_names_are_suggested():
+    assert close_matches("Matrix (1999)", ["Heat (1995)", "Matrix, The (1999)"]) == [
+        "Matrix, The (1999)"
+    ]
+    assert close_matches("anne", ["Ann", "bob"]) == ["Ann"]
+    assert did_you_mean("prize", ["price", "local company"]) == " Did you mean price?"
+    assert did_you_mean("prize", ["bob"]) == ""

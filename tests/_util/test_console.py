@@ -2,7 +2,7 @@
 
 import pytest
 
-from likeminds._util.console import in_words, progress_bar, report_progress
+from likeminds._util.console import in_words, program, progress_bar, report_progress
 
 
 class Clock:
@@ -84,3 +84,7 @@ def test_a_pipe_gets_a_line_every_ten_seconds(capsys):
 
 def test_durations_are_rounded_to_their_unit():
     assert [in_words(s) for s in (3.4, 119, 180, 36_000)] == ["3 s", "119 s", "3 min", "10.0 h"]
+
+
+def test_the_program_is_called_by_its_name():
+    assert program() == "likeminds"

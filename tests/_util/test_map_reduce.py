@@ -1,7 +1,7 @@
 import numpy as np
 
 from likeminds._util import threads
-from likeminds._util.map_reduce import SumTuple, ThreadExecutor
+from likeminds._util.map_reduce import SumTuple, ThreadExecutor, in_order, of_rows
 
 
 def tell(block, state, own):
@@ -44,3 +44,21 @@ def test_blocks_keep_what_is_theirs_until_it_is_asked_for():
     for block, once, twice in kept:
         np.testing.assert_array_equal(once, block)
         np.testing.assert_array_equal(twice, 2.0 * block)
+
+
+def test_rows_are_put_in_the_order_of_users():
+    parts = [(np.array([2, 0]), np.array([0.2, 0.0])), (np.array([1]), np.array([0.1]))]
+    assert in_order(parts, 3).tolist() == [0.0, 0.1, 0.2]
+    assert of_rows(lambda some: np.arange(5.0)[some] ** 2, 5, at_once=2).tolist() == [
+        0,
+        1,
+        4,
+        9,
+        16,
+    ]
+
+
+def test_tuples_of_sums_are_added_part_by_part():
+    total = SumTuple(1.0, 2)
+    total += SumTuple(0.5, 1)
+    assert list(total) == [1.5, 3]

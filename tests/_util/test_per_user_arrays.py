@@ -5,8 +5,12 @@ import pytest
 
 from learned_model import GaussianPrior
 from likeminds._util.per_user_arrays import (
+    CollectedRows,
+    SubsetRows,
     drawn,
+    hashes_of,
     inverse_and_log,
+    nan_mean,
     of_users,
     order_by,
     restore_user_arrays,
@@ -95,3 +99,26 @@ def test_labels_are_drawn_whatever_their_order():
     some = drawn(0.2, users, items)
     np.testing.assert_array_equal(drawn(0.2, users[::-1], items[::-1]), some[::-1])
     assert drawn(1.0, users, items).all()
+
+
+def test_collected_rows_are_put_in_the_order_of_users():
+    found = CollectedRows([np.array([2, 0])], [[np.array([0.2, 0.0])]])
+    found += CollectedRows([np.array([1])], [[np.array([0.1])]])
+    np.testing.assert_array_equal(found.in_order(), [[0.0, 0.1, 0.2]])
+
+
+def test_rows_of_a_subset_are_indexed_by_positions_among_all():
+    rows = SubsetRows(np.array([0.4, 0.7]), np.array([4, 7]))
+    assert rows[np.array([7, 4, 4])].tolist() == [0.7, 0.4, 0.4]
+
+
+def test_means_of_finite_values():
+    values = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]])
+    np.testing.assert_array_equal(nan_mean(values), [2.0, np.nan])
+
+
+def test_hashes_depend_on_texts_and_the_seed():
+    assert np.array_equal(hashes_of(["7", "ann"]), hashes_of([7, "ann"]))
+    assert not np.array_equal(hashes_of(["ann"]), hashes_of(["ann"], 1))
+    users, items = np.divmod(np.arange(1000), 20)
+    assert drawn(0.2, users, items).sum() == 205

@@ -88,3 +88,10 @@ def test_nothing_that_is_shown_is_taken_for_markup():
     assert "<script>" not in html_table([{"item": "<script>", "score": float("nan")}])
     assert "<td>-</td>" in html_table([{"score": float("nan")}])
     assert html_table([]) == ""
+
+
+def test_cells_are_escaped_and_numbers_rounded():
+    assert html_table([{"item": "<b>", "score": 0.5}]) == (
+        "<table><thead><tr><th>item</th><th>score</th></tr></thead>"
+        "<tbody><tr><td>&lt;b&gt;</td><td>0.500</td></tr></tbody></table>"
+    )

@@ -11,6 +11,7 @@ from likeminds.data.label_parsing import (
     block_medians,
     count_labels,
     join_readings,
+    passes_among,
     read_labels,
 )
 
@@ -212,3 +213,16 @@ def test_two_ways_of_reading_do_not_go_together():
     for other in (LabelReading(1, -1), LabelReading(threshold=3.0), LabelReading("yes", "no")):
         with pytest.raises(ValueError):
             join_readings(LabelReading(1, 0), other)
+
+
+@pytest.mark.parametrize(
+    ("labels", "votes", "passes"),
+    [
+        (["Agree", "Pass", "Disagree"], False, ["Pass"]),
+        (["pass", "fail"], False, []),
+        ([-1, 0, 1], False, []),
+        ([-1, 0, 1], True, [0]),
+    ],
+)
+def test_passes_are_told_from_answers(labels, votes, passes):
+    assert passes_among(labels, votes=votes) == passes

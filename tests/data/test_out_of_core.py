@@ -22,6 +22,7 @@ from likeminds.data.out_of_core import annotation_folder as stored
 from likeminds.data.out_of_core import first_pass
 from likeminds.data.out_of_core.annotation_folder import as_bytes
 from likeminds.data.out_of_core.external_sort import ExternalSort, find_grouped
+from likeminds.data.out_of_core.parquet_parts import _common_type
 
 
 def a_table(n_rows=600, n_users=20, n_items=30, seed=0):
@@ -418,3 +419,16 @@ def test_votes_with_passes_are_refused_on_a_cluster():
     with pytest.raises(ValueError, match="neither yes nor no"):
         read_label_table(counted, column="vote")
     assert read_label_table(counted, column="rating").grades.tolist() == [-1, 0, 1]
+
+
+def test_rows_take_the_next_free_places_of_their_users():
+    free = np.array([0, 5])
+    assert stored._next_places(np.array([1, 0, 1]), free).tolist() == [5, 0, 6]
+    assert free.tolist() == [1, 7]
+
+
+def test_types_that_two_files_share():
+    categories = pa.dictionary(pa.int32(), pa.string())
+    assert _common_type(categories, pa.string(), False) == pa.string()
+    assert _common_type(pa.int64(), pa.string(), True) == pa.string()
+    assert _common_type(pa.int64(), pa.string(), False) is None

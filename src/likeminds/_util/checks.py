@@ -32,28 +32,14 @@ _LETTERS_IN_A_WORD = 3
 
 
 def listing(values: Sequence[object] | NDArray[Any]) -> str:
-    """Name the first few values, and count the rest.
-
-    Examples
-    --------
-    >>> listing([3, 1, 4, 1, 5, 9, 2])
-    '3, 1, 4, 1, 5 and 2 more'
-    """
+    """Name the first few values, and count the rest."""
     named = ", ".join(visible(str(value), keep="") for value in values[:_NAMED])
     rest = len(values) - _NAMED
     return f"{named} and {rest} more" if rest > 0 else named
 
 
 def close_matches(wrong: object, known: Iterable[object]) -> list[str]:
-    """Return the names most like one that is wrong, the most alike first.
-
-    Examples
-    --------
-    >>> close_matches("Matrix (1999)", ["Heat (1995)", "Matrix, The (1999)"])
-    ['Matrix, The (1999)']
-    >>> close_matches("anne", ["Ann", "bob"])
-    ['Ann']
-    """
+    """Return the names most like one that is wrong, the most alike first."""
     text = str(wrong).lower()
     names = [str(name) for name in known]
     if len(names) > _LOOKED_AT:
@@ -78,13 +64,7 @@ def close_matches(wrong: object, known: Iterable[object]) -> list[str]:
 
 
 def did_you_mean(wrong: object, known: Iterable[object]) -> str:
-    """Return a question that names what may have been meant; empty if nothing is like it.
-
-    Examples
-    --------
-    >>> did_you_mean("prize", ["price", "local company"])
-    ' Did you mean price?'
-    """
+    """Return a question that names what may have been meant; empty if nothing is like it."""
     found = [visible(name, keep="") for name in close_matches(wrong, known)]
     return f" Did you mean {' or '.join(found)}?" if found else ""
 
@@ -140,15 +120,7 @@ def as_weights(
 
 
 def same_length(**columns: Sized) -> None:
-    """Refuse columns of different lengths, and say how long each one is.
-
-    Examples
-    --------
-    >>> same_length(users=[1, 2], labels=[0])
-    Traceback (most recent call last):
-    ...
-    ValueError: Lengths differ: users has 2, labels has 1. Each needs one entry per row.
-    """
+    """Refuse columns of different lengths, and say how long each one is."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         described = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -171,13 +143,7 @@ def read_only(value: V) -> V:
 
 
 def as_names(names: Sequence[str] | None, length: int) -> tuple[str, ...]:
-    """Return distinct names of features, by default x0, x1, ...
-
-    Examples
-    --------
-    >>> as_names(None, 2)
-    ('x0', 'x1')
-    """
+    """Return distinct names of features, by default x0, x1, ..."""
     if names is None:
         return tuple(f"x{position}" for position in range(length))
     texts = tuple(str(name) for name in names)
@@ -190,13 +156,7 @@ def as_names(names: Sequence[str] | None, length: int) -> tuple[str, ...]:
 
 
 def as_rows(rows: ArrayLike | slice, length: int) -> Index:
-    """Return the numbers of some of the rows, given as a mask, a slice or numbers.
-
-    Examples
-    --------
-    >>> as_rows([True, False, True], 3)
-    array([0, 2])
-    """
+    """Return the numbers of some of the rows, given as a mask, a slice or numbers."""
     array = np.arange(length)[rows] if isinstance(rows, slice) else np.asarray(rows)
     if array.ndim != 1 or (array.dtype.kind not in "biu" and array.size):
         raise TypeError(

@@ -53,13 +53,7 @@ class SafeConsole(Console):
 
 
 def program() -> str:
-    """Return how a shell in this folder would call this program again: by its name, or its path.
-
-    Examples
-    --------
-    >>> program()
-    'likeminds'
-    """
+    """Return how a shell in this folder would call this program again: by its name, or its path."""
     name = "likeminds"
     called = Path(sys.argv[0])
     if called.stem != name or not called.is_file():
@@ -118,13 +112,7 @@ def _clock(task: Task) -> str:
 
 
 def in_words(seconds: float) -> str:
-    """Return a duration in seconds, minutes or hours.
-
-    Examples
-    --------
-    >>> in_words(42.3), in_words(600), in_words(10_000)
-    ('42 s', '10 min', '2.8 h')
-    """
+    """Return a duration in seconds, minutes or hours."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -9,13 +9,7 @@ __all__ = ["LazyModule", "compute", "csv", "load_later", "nw", "pa", "parquet", 
 
 
 class LazyModule:
-    """A module that is loaded when something of it is first asked for.
-
-    Examples
-    --------
-    >>> LazyModule("math").sqrt(9.0)
-    3.0
-    """
+    """A module that is loaded when something of it is first asked for."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -49,16 +43,7 @@ def load_later(*names: str) -> None:
 
 
 def require(module: str, purpose: str, extra: str) -> Any:
-    """Return a module, or say which extra of likeminds brings it.
-
-    Examples
-    --------
-    >>> require("no_such_package", "Reading pictures", "images")
-    Traceback (most recent call last):
-    ...
-    ImportError: Reading pictures needs no_such_package: install likeminds[images]
-    (pip install 'likeminds[images]').
-    """
+    """Return a module, or say which extra of likeminds brings it."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -53,13 +53,7 @@ class UserBlock(Generic[T]):
 
 
 def in_order(parts: Iterable[tuple[Index | slice, Float]], n_users: int) -> Float:
-    """Return the rows of all users in their order, given some users and their rows at a time.
-
-    Examples
-    --------
-    >>> in_order([(np.array([2, 0]), np.array([0.2, 0.0])), (np.array([1]), np.array([0.1]))], 3)
-    array([0. , 0.1, 0.2])
-    """
+    """Return the rows of all users in their order, given some users and their rows at a time."""
     found: Float | None = None
     for users, rows in parts:
         if isinstance(users, slice):
@@ -177,13 +171,7 @@ class ThreadExecutor(Executor[B]):
 
 
 def of_rows(work: Callable[[slice], Float], n_rows: int, at_once: int) -> Float:
-    """Return a number for each of many rows, computed for some of them at a time.
-
-    Examples
-    --------
-    >>> of_rows(lambda some: np.arange(5.0)[some] ** 2, 5, at_once=2)
-    array([ 0.,  1.,  4.,  9., 16.])
-    """
+    """Return a number for each of many rows, computed for some of them at a time."""
     found = np.empty(n_rows)
 
     def fill(some: slice) -> None:
@@ -195,15 +183,7 @@ def of_rows(work: Callable[[slice], Float], n_rows: int, at_once: int) -> Float:
 
 @dataclass
 class SumTuple:
-    """Several sums at once.
-
-    Examples
-    --------
-    >>> total = SumTuple(1.0, 2)
-    >>> total += SumTuple(0.5, 1)
-    >>> list(total)
-    [1.5, 3]
-    """
+    """Several sums at once."""
 
     parts: list[Any]
 

@@ -95,15 +95,7 @@ def inverse_and_log(matrices: Float) -> tuple[Float, Float]:
 
 @dataclass
 class CollectedRows:
-    """Arrays with a row for each of some users (by position); ``+=`` joins those of two groups.
-
-    Examples
-    --------
-    >>> found = CollectedRows([np.array([2, 0])], [[np.array([0.2, 0.0])]])
-    >>> found += CollectedRows([np.array([1])], [[np.array([0.1])]])
-    >>> found.in_order()
-    [array([0. , 0.1, 0.2])]
-    """
+    """Arrays with a row for each of some users (by position); ``+=`` joins those of two groups."""
 
     users: list[Index]
     numbers: list[list[NDArray[Any]]]
@@ -122,13 +114,7 @@ class CollectedRows:
 
 @dataclass(frozen=True)
 class SubsetRows:
-    """Rows of some of the users, indexed by positions among all of them.
-
-    Examples
-    --------
-    >>> SubsetRows(np.array([0.4, 0.7]), np.array([4, 7]))[np.array([7, 4, 4])]
-    array([0.7, 0.4, 0.4])
-    """
+    """Rows of some of the users, indexed by positions among all of them."""
 
     values: NDArray[Any]
     users: Index
@@ -211,13 +197,7 @@ def of_users(state: S, users: Index | slice) -> S:
 
 
 def nan_mean(values: Float) -> Float:
-    """Return the mean over the last axis of the finite values; NaN where there are none.
-
-    Examples
-    --------
-    >>> nan_mean(np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]]))
-    array([ 2., nan])
-    """
+    """Return the mean over the last axis of the finite values; NaN where there are none."""
     finite = np.isfinite(values)
     count = finite.sum(axis=-1)
     total = np.where(finite, values, 0.0).sum(axis=-1)
@@ -252,27 +232,14 @@ def order_by(codes: Index, n_codes: int) -> tuple[NDArray[np.intp], NDArray[np.i
 
 
 def drawn(share: float, users: Index, numbers: Index) -> Bool:
-    """Draw about this share of labels by hashes of their users and items, whatever their order.
-
-    Examples
-    --------
-    >>> people, items = np.divmod(np.arange(1000), 20)
-    >>> int(drawn(0.2, people, items).sum())
-    205
-    """
+    """Draw about this share of labels by hashes of their users and items, whatever their order."""
     if share >= 1.0:
         return np.ones(len(users), dtype=np.bool_)
     return np.asarray(lots_of(users, numbers) < np.uint64(int(share * 2.0**64)))
 
 
 def hashes_of(ids: Iterable[Hashable], seed: int = 0) -> Hashes:
-    """Return a number for each id that depends on its text and the seed alone.
-
-    Examples
-    --------
-    >>> np.array_equal(hashes_of(["7", "ann"]), hashes_of([7, "ann"]))
-    True
-    """
+    """Return a number for each id that depends on its text and the seed alone."""
     return np.array([zlib.crc32(f"{seed} {one}".encode()) for one in ids], dtype=np.uint64)
 
 

@@ -53,14 +53,7 @@ class ResultTable(ABC):
 
 
 def kind_of(frame: object) -> Frames:
-    """Return the kind of a data frame; pyarrow for any other object.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> kind_of(pyarrow.table({"a": [1]}))
-    'pyarrow'
-    """
+    """Return the kind of a data frame; pyarrow for any other object."""
     found = nw.from_native(frame, pass_through=True)
     if not isinstance(found, nw.DataFrame | nw.LazyFrame):
         return "pyarrow"
@@ -105,13 +98,7 @@ def html_page(headline: str, *parts: str) -> str:
 
 
 def html_table(rows: Rows) -> str:
-    """Return the first rows as a table of HTML, and the number of the others.
-
-    Examples
-    --------
-    >>> html_table([{"item": "<b>", "score": 0.5}])
-    '<table><thead><tr><th>item</th><th>score</th></tr></thead><tbody><tr><td>&lt;b&gt;</td><td>0.500</td></tr></tbody></table>'
-    """
+    """Return the first rows as a table of HTML, and the number of the others."""
     if not rows:
         return ""
     header = [str(name).replace("_", " ") for name in rows[0]]

@@ -14,60 +14,30 @@ _IN_OPTION = re.compile(r"(pass\w*\s*=)\s*[^\s&]+", re.IGNORECASE)
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a count with its noun, in the singular or the plural.
-
-    Examples
-    --------
-    >>> counted(1, "label"), counted(2000, "person", "people")
-    ('1 label', '2,000 people')
-    """
+    """Return a count with its noun, in the singular or the plural."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def signed(value: float, digits: int = 3) -> str:
-    """Return a number with its sign; zero has none.
-
-    Examples
-    --------
-    >>> signed(-0.0001), signed(0.0312)
-    ('0.000', '+0.031')
-    """
+    """Return a number with its sign; zero has none."""
     shown = f"{value:+.{digits}f}"
     return shown if float(shown) else shown[1:]
 
 
 def decimal(value: float) -> str:
-    """Return a number with three decimals, or three digits where it is small or large.
-
-    Examples
-    --------
-    >>> decimal(-0.25), decimal(-0.0000712), decimal(0.0), decimal(20403.6)
-    ('-0.250', '-7.12e-05', '0.000', '20404')
-    """
+    """Return a number with three decimals, or three digits where it is small or large."""
     if value == 0.0 or 5e-3 <= abs(value) < 1e4:
         return f"{value + 0.0:.3f}"
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
 def written_grade(grade: float | str) -> str:
-    """Return a grade as written: a word as it is, a number with one decimal.
-
-    Examples
-    --------
-    >>> written_grade("good"), written_grade(4.25)
-    ('good', '4.2')
-    """
+    """Return a grade as written: a word as it is, a number with one decimal."""
     return grade if isinstance(grade, str) else f"{grade:.1f}"
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Join words by commas and "and".
-
-    Examples
-    --------
-    >>> join_words(["tea", "milk", "water"])
-    'tea, milk and water'
-    """
+    """Join words by commas and "and"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 

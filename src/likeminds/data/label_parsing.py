@@ -186,15 +186,6 @@ def passes_among(found: Iterable[Hashable], *, votes: bool = False) -> list[Hash
     """Return the words for no answer among distinct labels, if the others mean yes and no.
 
     ``votes`` may be numbers: 0 is a pass between -1 and 1.
-
-    Examples
-    --------
-    >>> passes_among(["Agree", "Pass", "Disagree"])
-    ['Pass']
-    >>> passes_among(["pass", "fail"])
-    []
-    >>> passes_among([-1, 0, 1]), passes_among([-1, 0, 1], votes=True)
-    ([], [0])
     """
     values = list(found)
     if votes and set(values) == {-1, 0, 1}:

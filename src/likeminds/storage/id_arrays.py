@@ -17,13 +17,7 @@ _HASH_BYTES = 8
 
 
 def kind_of(ids: IdArray) -> str:
-    """Return how ids are written: as numbers, texts, or JSON (tuples, and kinds that are mixed).
-
-    Examples
-    --------
-    >>> kind_of(np.array([3, 4])), kind_of(np.array(["ann", "zoe"], dtype=object))
-    ('number', 'text')
-    """
+    """Return how ids are written: as numbers, texts, or JSON (tuples, and kinds that are mixed)."""
     if ids.dtype.kind in "iufb":
         return "number"
     return "text" if all(type(one) is str for one in ids.tolist()) else "json"
@@ -54,13 +48,7 @@ def from_arrays(content: NDArray[Any], ends: NDArray[np.int64] | None, kind: str
 
 
 def hashes_of(ids: Iterable[Hashable]) -> NDArray[np.uint64]:
-    """Return a number for each id, the same for equal ones whatever their type.
-
-    Examples
-    --------
-    >>> bool((hashes_of([7, True]) == hashes_of([7.0, 1])).all())
-    True
-    """
+    """Return a number for each id, the same for equal ones whatever their type."""
     digests = b"".join(
         hashlib.blake2b(_mark(one).encode(), digest_size=_HASH_BYTES).digest() for one in ids
     )

@@ -60,13 +60,7 @@ def _silent(what: str, done: int, total: int) -> None:
 
 
 def as_bytes(size: str | float) -> int:
-    """Return an amount of memory in bytes.
-
-    Examples
-    --------
-    >>> as_bytes("4GB"), as_bytes("1.5 GiB"), as_bytes(1e9)
-    (4000000000, 1610612736, 1000000000)
-    """
+    """Return an amount of memory in bytes."""
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
     if isinstance(size, str) and found is None:
         raise ValueError(f"memory_limit must be a size like 4GB or 512MiB, not {size!r}.")
@@ -349,13 +343,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
 
 
 def _next_places(users: Index, free: Index) -> Index:
-    """Return the next free place of each row's person, and take it (``free`` is changed).
-
-    Examples
-    --------
-    >>> _next_places(np.array([1, 0, 1]), np.array([0, 5]))
-    array([5, 0, 6])
-    """
+    """Return the next free place of each row's person, and take it (``free`` is changed)."""
     order, offsets = order_by(users, len(free))
     counts = np.diff(offsets)
     places = np.empty(len(users), dtype=np.intp)

@@ -240,16 +240,7 @@ def _refuse_other_columns(file: Path, found: "Types", first: Path, types: "Types
 
 
 def _common_type(first: "pa.DataType", second: "pa.DataType", is_id: bool) -> "pa.DataType | None":
-    """Return the type that the columns of two files have without loss; None if there is none.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> _common_type(pa.dictionary(pa.int32(), pa.string()), pa.string(), False)
-    DataType(string)
-    >>> _common_type(pa.int64(), pa.string(), True), _common_type(pa.int64(), pa.string(), False)
-    (DataType(string), None)
-    """
+    """Return the type that the columns of two files have without loss; None if there is none."""
     if first == second:
         return first
     plain = [_plain_type(kind) for kind in (first, second)]
