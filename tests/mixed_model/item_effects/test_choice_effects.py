@@ -15,7 +15,7 @@ from learned_model import (
     first_model,
 )
 from likeminds import Annotations, HierarchicalRanker, load, save
-from likeminds.mixed_model.item_effects.e_step import crossed_moments
+from likeminds.mixed_model.item_effects.e_step import item_effect_moments
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects, of_new_users
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
 from likeminds.mixed_model.losses import PRIOR_LOSSES
@@ -73,9 +73,11 @@ def test_slope_by_an_effect_is_that_of_the_objective(kind):
 
     def visit(effects):
         moved = tasks.with_items(replace(items, effects=effects))
-        return crossed_moments(moved, EStepParams(prior, ChoiceLikelihood(), 1e-12), WarmStarts())
+        return item_effect_moments(
+            moved, EStepParams(prior, ChoiceLikelihood(), 1e-12), WarmStarts()
+        )
 
-    step, found = 1e-4, visit(items.effects).sums.slope
+    step, found = 1e-4, visit(items.effects).sums.gradient
     for item in range(4):
         there, back = items.effects.copy(), items.effects.copy()
         there[item] += step

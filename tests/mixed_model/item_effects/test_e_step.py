@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from crowds import make_votes
 from learned_model import EStepParams, WarmStarts, first_model, tasks_with_items
-from likeminds.mixed_model.item_effects.e_step import crossed_moments
+from likeminds.mixed_model.item_effects.e_step import item_effect_moments
 from likeminds.mixed_model.item_effects.item_responses import CURVATURE_BOUND
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 
@@ -33,7 +33,7 @@ def make_tasks(said, n_factors=2, seed=0):
 def test_sums_by_item_are_sums_over_labels():
     said, _ = make_votes(n_users=12, per_person=5)
     tasks, prior, coordinates = make_tasks(said)
-    found = crossed_moments(tasks, EStepParams(prior, LogisticLikelihood()), WarmStarts())
+    found = item_effect_moments(tasks, EStepParams(prior, LogisticLikelihood()), WarmStarts())
     items, root, r = tasks.items, prior.root, tasks.items.n_factors
     known, bound = np.zeros(said.n_items), np.zeros((said.n_items, r, r))
     crossed = np.zeros((said.n_items, len(prior.mean)))
@@ -68,9 +68,9 @@ def test_sums_by_item_are_sums_over_labels():
             slope[j] += (y[row] - p[row]) * w[-r:] - h[row] * (S @ rows[row])[-r:]
             bound[j] += CURVATURE_BOUND * second
     np.testing.assert_allclose(found.objective, objective, rtol=1e-9)
-    np.testing.assert_allclose(found.sums.known, known, rtol=1e-6)
+    np.testing.assert_allclose(found.sums.information, known, rtol=1e-6)
     np.testing.assert_allclose(found.sums.crossed, crossed, atol=1e-6)
-    np.testing.assert_allclose(found.sums.slope_of_factors, slope, atol=1e-6)
+    np.testing.assert_allclose(found.sums.by_factors, slope, atol=1e-6)
     np.testing.assert_allclose(found.sums.bound, bound, atol=1e-6)
 
 
@@ -80,7 +80,9 @@ def test_slope_by_an_effect_is_that_of_the_objective():
 
     def visit(effects):
         moved = tasks.with_items(replace(tasks.items, effects=effects))
-        return crossed_moments(moved, EStepParams(prior, LogisticLikelihood(), 1e-12), WarmStarts())
+        return item_effect_moments(
+            moved, EStepParams(prior, LogisticLikelihood(), 1e-12), WarmStarts()
+        )
 
     step, b = 1e-4, tasks.items.effects
     for item in range(5):
@@ -88,4 +90,4 @@ def test_slope_by_an_effect_is_that_of_the_objective():
         there[item] += step
         back[item] -= step
         naive = (visit(there).objective - visit(back).objective) / (2 * step)
-        assert -visit(b).sums.slope[item] == pytest.approx(naive, abs=1e-4)
+        assert -visit(b).sums.gradient[item] == pytest.approx(naive, abs=1e-4)

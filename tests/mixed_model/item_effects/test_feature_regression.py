@@ -11,15 +11,15 @@ from likeminds.mixed_model.item_effects import feature_regression
 from likeminds.mixed_model.item_effects.feature_regression import (
     ItemFeatureRegression,
     ItemObservations,
-    judged_alone,
     regress_items_on_features,
+    single_labels,
 )
 
 
 def make_items(n_items=12, seed=0):
     rng = np.random.default_rng(seed)
     X, y, noise = rng.normal(size=(n_items, 3)), rng.normal(size=n_items), rng.random(n_items)
-    alone = judged_alone(rng.integers(1, 4, n_items))
+    alone = single_labels(rng.integers(1, 4, n_items))
     return X, alone, y, noise
 
 
@@ -48,7 +48,7 @@ def test_the_slope_is_that_of_the_cost():
 
 def test_being_judged_alone_is_zero_for_the_average_label():
     counts = np.array([1, 1, 5, 20])
-    alone = judged_alone(counts)
+    alone = single_labels(counts)
     assert counts @ alone == pytest.approx(0.0)
     assert alone[0] - alone[2] == 1.0
 
@@ -60,7 +60,7 @@ def test_features_get_what_is_theirs(strength):
     noise = np.full(200, 0.1)
     y = 3.0 + X @ theta + rng.normal(0, 0.8, 200) + rng.normal(0, np.sqrt(0.1), 200)
     found = ItemFeatureRegression.of(X, y, noise, np.zeros(200))
-    assert found.added == pytest.approx(3.0, abs=0.2)
+    assert found.intercept == pytest.approx(3.0, abs=0.2)
     assert np.abs(found.theta - theta).max() < 0.2
     assert found.variance == pytest.approx(0.64, abs=0.2)
 
@@ -122,7 +122,7 @@ def test_more_features_than_items_are_as_many_as_items():
     items = ItemObservations(np.column_stack([X, np.ones(12), none]), 30, y, noise)
     solved = np.linalg.solve(*items.normal_equations(found.spread, found.variance))
     np.testing.assert_allclose(found.theta, solved[:30], atol=1e-8)
-    assert items.likeliest()[0][0] == pytest.approx(np.log(found.spread), 1e-3)
+    assert items.minimise_cost()[0][0] == pytest.approx(np.log(found.spread), 1e-3)
 
 
 @pytest.mark.parametrize("strength", [0.0, 1.0])
@@ -147,7 +147,7 @@ def test_what_is_left_of_factors_is_their_posterior_around_what_features_predict
 
     factors, unsure = posterior(np.zeros((4, 2)), np.eye(2))
     before = ItemPosteriors(np.arange(4), np.zeros(4), np.ones(4), 1.0, factors, unsure)
-    left = feature_regression._left_of_factors(before, predicted, unit)
+    left = feature_regression._residual_factors(before, predicted, unit)
     expected, covariance = posterior(predicted, np.diag(1.0 / unit**2))
     np.testing.assert_allclose(predicted + unit * left.factors, expected)
     np.testing.assert_allclose(unit[:, None] * left.factor_covariance * unit, covariance)
@@ -171,8 +171,8 @@ def crowd_divided(told, seed=0):
 def test_people_differ_about_new_items_where_features_tell_what_divides(monkeypatch):
     crowd, new, truth = crowd_divided(told=0.6)
     together, known = [], []
-    for divide in (feature_regression._apportion_factors, lambda learned, *_: learned):
-        monkeypatch.setattr(feature_regression, "_apportion_factors", divide)
+    for divide in (feature_regression._regress_factors, lambda learned, *_: learned):
+        monkeypatch.setattr(feature_regression, "_regress_factors", divide)
         ranker = HierarchicalRanker(0, n_item_factors=1, standardize=False, tol=1e-3).fit(crowd)
         apart = (ranker.coef_ - ranker.consensus_) @ new.T
         together.append(np.corrcoef(apart.ravel(), (truth - truth.mean(axis=0)).ravel())[0, 1])
@@ -185,17 +185,17 @@ def test_people_differ_about_new_items_where_features_tell_what_divides(monkeypa
 
 def test_directions_that_lead_already_are_counted_once():
     first, second = np.eye(5)[:, :1], np.array([0.1, 2.0, 0.0, 0.0, 0.0])
-    assert feature_regression._n_directions(first, [3.0 * first[:, 0]]) == 1
-    assert feature_regression._n_directions(first, [second, 2.0 * second]) == 2
-    assert feature_regression._n_directions(np.zeros((5, 0)), [second]) == 1
+    assert feature_regression._count_directions(first, [3.0 * first[:, 0]]) == 1
+    assert feature_regression._count_directions(first, [second, 2.0 * second]) == 2
+    assert feature_regression._count_directions(np.zeros((5, 0)), [second]) == 1
 
 
 @pytest.mark.slow
 def test_factors_of_which_features_tell_nothing_stay_as_they_are(monkeypatch):
     crowd, _, _ = crowd_divided(told=0.0)
     found = []
-    for divide in (feature_regression._apportion_factors, lambda learned, *_: learned):
-        monkeypatch.setattr(feature_regression, "_apportion_factors", divide)
+    for divide in (feature_regression._regress_factors, lambda learned, *_: learned):
+        monkeypatch.setattr(feature_regression, "_regress_factors", divide)
         ranker = HierarchicalRanker(0, n_item_factors=1, standardize=False, tol=1e-3).fit(crowd)
         found.append(ranker.decision_function(crowd))
     np.testing.assert_array_equal(*found)

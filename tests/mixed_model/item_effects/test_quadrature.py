@@ -14,7 +14,7 @@ from learned_model import (
 )
 from likeminds import Annotations, HierarchicalRanker
 from likeminds.mixed_model.item_effects.e_step import ItemMarginalLikelihood
-from likeminds.mixed_model.item_effects.quadrature import integrated, likely_effects, points_of
+from likeminds.mixed_model.item_effects.quadrature import integrated, log_likelihoods, points_of
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts
 
@@ -121,7 +121,7 @@ def test_people_are_integrated_out_without_the_label_itself(graded):
             doubt = 1.0 / (h.sum() - own_h + 1.0 / variance)  # of a_i, without this label
             at = a - doubt * own_pull + points_of(items)[said.item_codes[row]]
             naive[said.item_codes[row]] -= losses(at, np.full(9, row), doubt)
-    np.testing.assert_allclose(likely_effects(objective, model), naive, rtol=1e-4)
+    np.testing.assert_allclose(log_likelihoods(objective, model), naive, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("per_item", "seeds"), [(3, (0, 1, 2)), (6, (0, 1))])
