@@ -12,6 +12,7 @@ from likeminds.mixed_model.item_effects.scatter_sums import (
     packed,
     unpacked,
 )
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.laplace import (
     EStepParams,
     Moments,
@@ -128,31 +129,35 @@ def _factor_sums(
 class ItemMarginalLikelihood(MarginalLikelihood):
     """The objective J with item effects and factors, whose posteriors ``tasks`` has."""
 
+    def with_items(self, items: ItemPosteriors) -> "ItemMarginalLikelihood":
+        """Return the objective with other posteriors of the items."""
+        return replace(self, tasks=self.item_responses.with_items(items))
+
     @property
-    def responses(self) -> ItemEffects:
+    def item_responses(self) -> ItemEffects:
         """The labels with their items."""
         assert isinstance(self.tasks, ItemEffects)
         return self.tasks
 
     def e_step(self, model: PriorModel) -> ItemEffectMoments:
         """Find the mode of each user, and return moments and sums by item."""
-        return item_effect_moments(self.responses, self.e_step_params(model), self.warm_starts)
+        return item_effect_moments(self.item_responses, self.e_step_params(model), self.warm_starts)
 
     @property
     def n_factors(self) -> int:
         """How many coordinates, the last ones, weigh item factors."""
-        return self.responses.items.n_factors
+        return self.item_responses.items.n_factors
 
     def item_penalty(self, found: Moments) -> float:
         """Return the items' part of J."""
         assert isinstance(found, ItemEffectMoments)
-        return self.responses.items.cost(found.sums.information, self.responses.labelled)
+        return self.item_responses.items.cost(found.sums.information, self.item_responses.labelled)
 
     def information_about_mean(self, model: PriorModel, found: Moments) -> Float:
         """Return the information about the mean, shape (p, p), items integrated out."""
         assert isinstance(found, ItemEffectMoments)
         inverse, crossed = model.prior.inverse_root, found.sums.crossed
-        precision = found.sums.information + 1.0 / self.responses.items.variance
+        precision = found.sums.information + 1.0 / self.item_responses.items.variance
         information = super().information_about_mean(model, found)
         # The product over items comes first: they are many more than coordinates.
         information -= inverse.T @ (crossed.T @ (crossed / precision[:, None])) @ inverse

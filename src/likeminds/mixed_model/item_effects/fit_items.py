@@ -25,11 +25,10 @@ from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.item_effects.e_step import ItemMarginalLikelihood
 from likeminds.mixed_model.item_effects.factor_selection import (
     FIRST_UNIT,
-    NOTHING,
     FitState,
-    are_there,
     choose_factors,
     fit_roughly,
+    have_not_vanished,
     with_shrinkage,
     without_vanished,
 )
@@ -39,7 +38,6 @@ from likeminds.mixed_model.item_effects.quadrature import integrate_effects
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.marginal_likelihood import (
     DIAGONAL,
-    MarginalLikelihood,
     PriorModel,
 )
 from likeminds.mixed_model.model_selection import (
@@ -76,22 +74,21 @@ def learn_crossed(
     earlier: PriorFit | None = None,
     anew: bool = False,
 ) -> PriorFit:
-    """Learn the priors of users and of items; the parameters are those of `fit_prior.learn`.
+    """Fit the priors of users and of items; the parameters are those of `fit_prior.learn`.
 
-    ``n_factors`` is how many features of items are learned; None leaves it to the data. From an
+    ``n_factors`` is the number of item factors; None chooses it by held-out labels. From an
     ``earlier`` state, the number of factors stays.
     """
     model = first_model(size, n_weights, likelihood, centre)
-    start: MarginalLikelihood = ItemMarginalLikelihood(
-        tasks, n_weights, model, model.prior.residual, shifts=shifts
-    )
+    start = ItemMarginalLikelihood(tasks, n_weights, model, model.prior.residual, shifts=shifts)
     with one_blas_thread():
         if earlier is None:
             state = choose_factors(start, n_factors)
         elif anew:
-            state = fit_roughly(_go_on(with_shrinkage(start, _n_factors(earlier)), earlier))
+            n_earlier = 0 if earlier.items is None else earlier.items.n_factors
+            state = fit_roughly(_resume(with_shrinkage(start, n_earlier), earlier))
         else:
-            state = _go_on(start, earlier)
+            state = _resume(start, earlier)
         start = replace(state.objective, model=state.at.model)
         if earlier is not None and not anew:
             form = structure_of(earlier)
@@ -106,9 +103,10 @@ def learn_crossed(
         found = descend_to(exact)
         if n_factors is None and earlier is None and not found.interrupted:
             found = _without_vanished(exact, found, descend_to)
-        # Laplace's method misses nothing of what is normal.
+        # Laplace's method is exact for a quadratic loss.
         if not likelihood.is_quadratic and not found.interrupted:
-            found = _with_effects_integrated(exact, found)
+            items, model = integrate_effects(_at(exact, found), found.model)
+            found = replace(found, model=model, items=items)
         found = _centred(exact, found)
     return replace(
         found, criterion=form.criterion, n_groups=form.n_groups, structure=form.structure
@@ -116,69 +114,49 @@ def learn_crossed(
 
 
 def _without_vanished(
-    objective: MarginalLikelihood,
+    objective: ItemMarginalLikelihood,
     found: PriorFit,
-    descend_to: Callable[[MarginalLikelihood], PriorFit],
+    descend_to: Callable[[ItemMarginalLikelihood], PriorFit],
 ) -> PriorFit:
-    """Learn without the factors that have shrunk to nothing, if there are such."""
-    there = _there(objective, found)
-    if are_there(there, found.model, NOTHING).all():
+    """Fit again without vanished factors, if there are any."""
+    objective = _at(objective, found)
+    if have_not_vanished(objective, found.model).all():
         return found
-    left = without_vanished(there, found.model, NOTHING)
-    return descend_to(replace(left.objective, model=left.model))
+    return descend_to(without_vanished(objective, found.model))
 
 
-def _n_factors(earlier: PriorFit) -> int:
-    return 0 if earlier.items is None else earlier.items.n_factors
-
-
-def _with_effects_integrated(objective: MarginalLikelihood, found: PriorFit) -> PriorFit:
-    """Find tau and the b_j anew, users staying as they are: see `quadrature`."""
-    items, model = integrate_effects(_there(objective, found), found.model)
-    return replace(found, model=model, items=items)
-
-
-def _centred(objective: MarginalLikelihood, found: PriorFit) -> PriorFit:
-    """Give items what all want of factors, last: J would rather have it in the factors again."""
-    there = _there(objective, found)
-    if not there.n_factors:
+def _centred(objective: ItemMarginalLikelihood, found: PriorFit) -> PriorFit:
+    """Move the mean factor weight into item effects; further optimisation of J would undo this."""
+    objective = _at(objective, found)
+    if not objective.n_factors:
         return found
-    there, model = with_centred_factors(there, evaluate_model(there, found.model))
-    assert isinstance(there.tasks, ItemEffects)
-    return replace(found, model=model, items=there.tasks.items)
+    objective, model = with_centred_factors(objective, evaluate_model(objective, found.model))
+    return replace(found, model=model, items=objective.item_responses.items)
 
 
-def _there(objective: MarginalLikelihood, found: PriorFit) -> MarginalLikelihood:
-    """Return the objective with the items that were found."""
-    tasks, items = objective.tasks, found.items
-    assert isinstance(tasks, ItemEffects)
-    assert items is not None
-    unit = objective.unit[: objective.n_free + items.n_factors]  # of the factors that are left
-    return replace(
-        objective, tasks=tasks.with_items(items), unit=unit, warm_starts=found.warm_starts
-    )
+def _at(objective: ItemMarginalLikelihood, found: PriorFit) -> ItemMarginalLikelihood:
+    """Return the objective with the items of a fit."""
+    assert found.items is not None
+    unit = objective.unit[: objective.n_free + found.items.n_factors]  # vanished ones are left out
+    return replace(objective.with_items(found.items), unit=unit, warm_starts=found.warm_starts)
 
 
-def _go_on(start: MarginalLikelihood, earlier: PriorFit) -> FitState:
-    """Return the state in which learning ended before."""
-    tasks, items = start.tasks, earlier.items
-    assert isinstance(tasks, ItemEffects)
-    assert items is not None
-    unit = np.append(start.unit, np.full(items.n_factors, FIRST_UNIT))
-    objective = replace(
-        start, tasks=tasks.with_items(items), unit=unit, warm_starts=earlier.warm_starts
-    )
+def _resume(start: ItemMarginalLikelihood, earlier: PriorFit) -> FitState:
+    """Return the state in which an earlier fit ended."""
+    assert earlier.items is not None
+    unit = np.append(start.unit, np.full(earlier.items.n_factors, FIRST_UNIT))
+    objective = replace(start.with_items(earlier.items), unit=unit, warm_starts=earlier.warm_starts)
     return FitState.first(objective, earlier.model)
 
 
 def _alternate(
-    objective: MarginalLikelihood,
+    objective: ItemMarginalLikelihood,
     *,
     tol: float,
     max_iter: int,
     callback: Callback | None,
 ) -> PriorFit:
-    """Learn users' prior given the items, and the items given users, in turns; J never rises."""
+    """Fit users' prior given the items, and the items given users, in turns; J never rises."""
     is_whole = not objective.structure.has_directions
     at = (evaluate_model if is_whole else _by_directions)(objective, objective.model)
     trace, converged, stopped, pace = [at.value], False, False, StepLength()
@@ -197,28 +175,25 @@ def _alternate(
                 stopped = bool(callback(len(trace) - 1, at.value, gain))
     except KeyboardInterrupt:
         stopped = True
-    unsure = objective.covariance_of_mean(at.model, at.moments)
-    tasks = objective.tasks
-    assert isinstance(tasks, ItemEffects)
     return PriorFit(
         at.model,
         trace,
         converged and not stopped,
         stopped,
         objective.warm_starts,
-        mean_covariance=unsure,
-        items=tasks.items,
+        mean_covariance=objective.covariance_of_mean(at.model, at.moments),
+        items=objective.item_responses.items,
     )
 
 
-def _by_directions(objective: MarginalLikelihood, model: PriorModel) -> EvaluatedModel:
+def _by_directions(objective: ItemMarginalLikelihood, model: PriorModel) -> EvaluatedModel:
     """Return the moments under a model, and J of the prior with a few directions."""
     found = objective.e_step(model)
     return EvaluatedModel(model, found, objective.value(model, found))
 
 
 def _descend_a_little(
-    objective: MarginalLikelihood, at: EvaluatedModel, tol: float
+    objective: ItemMarginalLikelihood, at: EvaluatedModel, tol: float
 ) -> EvaluatedModel:
     # Steps of the quasi-Newton method between two of the items' steps.
     found = descend(replace(objective, model=at.model), tol=tol, max_iter=8)

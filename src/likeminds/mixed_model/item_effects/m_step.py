@@ -13,10 +13,9 @@ import numpy as np
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.per_user_arrays import solve
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_effects.e_step import ItemEffectMoments
-from likeminds.mixed_model.item_effects.item_responses import ItemEffects
+from likeminds.mixed_model.item_effects.e_step import ItemEffectMoments, ItemMarginalLikelihood
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, update_tau2
-from likeminds.mixed_model.marginal_likelihood import FULL, MarginalLikelihood, PriorModel
+from likeminds.mixed_model.marginal_likelihood import FULL, PriorModel
 from likeminds.mixed_model.numerics import SHORTER
 from likeminds.mixed_model.optimisers import (
     EvaluatedModel,
@@ -26,19 +25,19 @@ from likeminds.mixed_model.optimisers import (
     step,
 )
 
-Measure = Callable[[MarginalLikelihood, PriorModel], EvaluatedModel]
+Measure = Callable[[ItemMarginalLikelihood, PriorModel], EvaluatedModel]
 
 
 def step_items(
-    objective: MarginalLikelihood, at: EvaluatedModel, measure: Measure
-) -> tuple[MarginalLikelihood, EvaluatedModel]:
+    objective: ItemMarginalLikelihood, at: EvaluatedModel, measure: Measure
+) -> tuple[ItemMarginalLikelihood, EvaluatedModel]:
     """Move items and the mean of users; J, as ``measure`` evaluates it, does not rise."""
     move = _ItemStep(objective, at)
     share = 1.0
     # Items take part in each step of the fit, so their steps may end earlier than others.
     while share > 1e-2:
         items, model = move.to(share)
-        moved = with_items(objective, items)
+        moved = objective.with_items(items)
         new = measure(moved, model)
         if new.value <= at.value:
             return moved, new
@@ -47,14 +46,14 @@ def step_items(
 
 
 def step_both(
-    objective: MarginalLikelihood, at: EvaluatedModel, pace: StepLength | None = None
-) -> tuple[MarginalLikelihood, EvaluatedModel]:
+    objective: ItemMarginalLikelihood, at: EvaluatedModel, pace: StepLength | None = None
+) -> tuple[ItemMarginalLikelihood, EvaluatedModel]:
     """Move Omega, items and the mean of users at once, or, if J rises, one after the other."""
     move, move_items = ScoringStep(objective, at), _ItemStep(objective, at)
     pace = StepLength.unextended() if pace is None else pace
     for share in dict.fromkeys((pace.factor, 1.0)):
         items, model = move_items.to(share, move.to(share))
-        moved = with_items(objective, items)
+        moved = objective.with_items(items)
         new = evaluate_model(moved, model)
         if new.value <= at.value:
             pace.record(share, at.value - new.value)
@@ -64,24 +63,17 @@ def step_both(
     return objective, new
 
 
-def with_items(objective: MarginalLikelihood, items: ItemPosteriors) -> MarginalLikelihood:
-    """Return the objective with other posteriors of the items."""
-    assert isinstance(objective.tasks, ItemEffects)
-    return replace(objective, tasks=objective.tasks.with_items(items))
-
-
 class _ItemStep:
     """A step from a model and the posteriors of the items."""
 
-    def __init__(self, objective: MarginalLikelihood, at: EvaluatedModel) -> None:
-        tasks, found, prior = objective.tasks, at.moments, at.model.prior
-        assert isinstance(tasks, ItemEffects)
+    def __init__(self, objective: ItemMarginalLikelihood, at: EvaluatedModel) -> None:
+        responses, found, prior = objective.item_responses, at.moments, at.model.prior
         assert isinstance(found, ItemEffectMoments)
         free, n_weights = objective.n_free, objective.n_weights
-        self._model, self._items, self._sums = at.model, tasks.items, found.sums
-        self._labelled = tasks.labelled
+        items, sums = responses.items, found.sums
+        self._model, self._items, self._sums = at.model, items, sums
+        self._labelled = responses.labelled
         self._intercept = n_weights if free > n_weights else None
-        items, sums = tasks.items, found.sums
         precision = sums.information + 1.0 / items.variance
         gradient = sums.gradient - items.effects / items.variance
         gradient = np.where(self._labelled, gradient, 0.0)
@@ -144,17 +136,16 @@ class _ItemStep:
 
 
 def with_centred_factors(
-    objective: MarginalLikelihood, at: EvaluatedModel
-) -> tuple[MarginalLikelihood, PriorModel]:
+    objective: ItemMarginalLikelihood, at: EvaluatedModel
+) -> tuple[ItemMarginalLikelihood, PriorModel]:
     """Move the mean factor weight into item effects; scores do not change.
 
     Weights of f_j have prior mean zero. But if almost all users agree on items, J is least with tau
     near zero and weights of f_j of one sign. Their mean belongs to the item effects b_j, which new
     users and the consensus share.
     """
-    tasks, prior = objective.tasks, at.model.prior
-    assert isinstance(tasks, ItemEffects)
-    items, n_factors = tasks.items, objective.n_factors
+    items, prior = objective.item_responses.items, at.model.prior
+    n_factors = items.n_factors
     if not n_factors:
         return objective, at.model
     average = (prior.root @ at.moments.first)[-n_factors:] / at.moments.n_users
@@ -172,7 +163,7 @@ def with_centred_factors(
         variance=variance,
     )
     centred = _centred(prior, average, is_whole=objective.structure.kind == FULL.kind)
-    return with_items(objective, moved), replace(at.model, prior=centred)
+    return objective.with_items(moved), replace(at.model, prior=centred)
 
 
 def _centred(prior: GaussianPrior, average: Float, *, is_whole: bool) -> GaussianPrior:

@@ -20,12 +20,13 @@ from dataclasses import replace
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float
-from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
+from likeminds.mixed_model.item_effects.e_step import ItemMarginalLikelihood
+from likeminds.mixed_model.item_effects.item_responses import ItemRows
 from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, update_tau2
 from likeminds.mixed_model.laplace import EStepParams, WarmStart
 from likeminds.mixed_model.likelihoods import RowLikelihood
-from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
+from likeminds.mixed_model.marginal_likelihood import PriorModel
 from likeminds.mixed_model.numerics import ROUNDING
 from likeminds.mixed_model.primal_dual import information_left
 from likeminds.mixed_model.responses import ResponseBlock
@@ -35,29 +36,27 @@ _POINTS = 1.25 * np.arange(-4.0, 5.0)
 
 
 def integrate_effects(
-    objective: MarginalLikelihood, model: PriorModel
+    objective: ItemMarginalLikelihood, model: PriorModel
 ) -> tuple[ItemPosteriors, PriorModel]:
     """Estimate tau and b_j again; the mean of b_j becomes part of the model's intercept."""
-    tasks = objective.tasks
-    assert isinstance(tasks, ItemEffects)
-    has_intercept = objective.n_free > objective.n_weights
+    items = objective.item_responses.items
     # Bounds of tau^2, which is infinite if labels can be separated perfectly.
-    bounds = tasks.items.variance / 4.0, tasks.items.variance * 4.0
+    bounds = items.variance / 4.0, items.variance * 4.0
     # If tau^2 changes by more than a factor, points are chosen again, at most three times.
     for _ in range(3):
-        before, logs = tasks.items, log_likelihoods(replace(objective, tasks=tasks), model)
-        items, centre = integrated(before, logs, tasks.labelled, bounds)
-        if has_intercept:
+        before, objective = items, objective.with_items(items)
+        logs, labelled = log_likelihoods(objective, model), objective.item_responses.labelled
+        items, centre = integrated(before, logs, labelled, bounds)
+        if objective.n_free > objective.n_weights:  # there is an intercept
             mean = model.prior.mean.copy()
             mean[objective.n_weights] += centre
             model = replace(model, prior=replace(model.prior, mean=mean))
-        tasks = tasks.with_items(items)
         if 1.0 / 1.25 < items.variance / before.variance < 1.25:
             break
     return items, model
 
 
-def log_likelihoods(objective: MarginalLikelihood, model: PriorModel) -> Float:
+def log_likelihoods(objective: ItemMarginalLikelihood, model: PriorModel) -> Float:
     """Return the logarithm of L_j at every item's `points_of`."""
     found: SparseItemSums
     found, _ = objective.tasks.map_reduce(
