@@ -554,7 +554,7 @@ RANKERS = [
     (lambda: learned().rank("p11"), "KeyError: .*no user 'p11'.*8 people"),
     (lambda: learned().rank("p1", k=0), "k must be at least 1"),
     (lambda: learned().rank("p1", [[1.0, 2.0]]), "TypeError: items must map each item"),
-    (lambda: learned().rank(unseen=True), "of persons only"),
+    (lambda: learned().rank(unseen=True), "needs a user"),
     (lambda: learned().explain("p1", "I 1"), "KeyError: .*no item 'I 1'.*Did you mean i1"),
     (lambda: learned().explain("P1", "i1"), "KeyError: .*no user 'P1'.*Did you mean p1"),
     (lambda: learned().newcomer(user_features={"zoe": {"age": 3}}), "not learned from covariates"),

@@ -1,4 +1,4 @@
-"""Tables of choice modellers from a learned prior: likelihood, part-worths, shares."""
+"""Tables of choice models: log-likelihood, part-worths, willingness to pay, shares."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -56,19 +56,17 @@ def log_likelihood(
     *,
     random_state: int = 0,
 ) -> LogLikelihood:
-    """Return the log-likelihood of labels, everybody's weights integrated out by simulation.
+    """Return the simulated log-likelihood of labels, integrated over users' weights.
 
-    A person's likelihood is the integral of the likelihood of their labels over the learned
-    distribution of weights; it is computed by importance sampling around the mode of their
-    posterior, and exact in the limit of many draws. It has neither the penalties nor the
-    approximation of ``objective_``.
+    The integral over the prior is computed by importance sampling around the mode of each user's
+    posterior. It has neither the penalties nor the approximation of ``objective_``.
 
     Parameters
     ----------
     annotations : Annotations, optional
-        Labels of anybody; without them, those that the ranker was fitted to.
+        Labels of any users; by default the training data.
     draws : int, default=2000
-        Draws for each person.
+        Draws per user.
     random_state : int, default=0
         The seed of the random numbers.
 
@@ -94,26 +92,25 @@ def log_likelihood(
 def summary(
     self: "PriorRanker", annotations: Annotations | None = None, draws: int = _DRAWS
 ) -> Summary:
-    """Return the choice modeller's table of part-worths.
+    """Return the table of part-worths.
 
-    For each feature, in its own units: the mean of its weight over people and the standard
-    deviation, with standard errors, and the share of people who like more of it; and the
-    correlations. Standard errors come from the Hessian of the simulated likelihood
-    (without penalties) at the estimate, robust ones from the sandwich estimate by user.
-    ``fit`` has AIC, BIC and McFadden's R2.
+    For each feature, in its own units: mean and standard deviation of its weight over users, with
+    standard errors, the share of users with a positive weight, and correlations. Standard errors
+    are those of the Hessian of the simulated likelihood (without penalties), robust ones of the
+    sandwich estimate by user. ``fit`` has AIC, BIC and McFadden's R2.
 
     Parameters
     ----------
     annotations : Annotations, optional
-        The labels that the ranker was fitted to, where it does not have them any more (because
-        it was read from a file, or fitted on a cluster).
+        The training data, if the ranker does not have them (it was read from a file, or fitted on
+        a cluster).
     draws : int, default=300
-        Draws for each person.
+        Draws per user.
 
     Returns
     -------
     Summary
-        A table with ``to_frame`` and ``to_dict``; it prints itself.
+        A table with ``to_frame`` and ``to_dict``.
     """
     problem, annotations = _simulated(self, annotations)
     prior, coordinates = self.prior_.simulated, self.prior_.design
@@ -138,12 +135,11 @@ def wtp(
     annotations: Annotations | None = None,
     draws: int = _DRAWS,
 ) -> Table:
-    """Return what people would pay for one more unit of each feature.
+    """Return the willingness to pay for one more unit of each feature.
 
-    That is minus the weight of the feature over that of the price: of the mean weights, with
-    Fieller's interval; and for people, the median with the interval that holds most of them.
-    Where the mean weight of the price is not distinguishable from zero, or is positive, there
-    is no such number, and an error says so.
+    That is minus the weight of the feature over that of the price: for the mean weights, with
+    Fieller's interval, and over users, as the median with an interval. It raises ValueError if the
+    mean weight of the price is positive or not distinguishable from zero.
 
     Parameters
     ----------
@@ -170,22 +166,21 @@ def shares(
     available: ArrayLike | None = None,
     by: GroupsOfUsers | None = None,
 ) -> Table:
-    """Predict which share of people would choose each of some items.
+    """Predict the market share of each item.
 
     Parameters
     ----------
     items : array of shape (n_items, n_features), or mapping from names to rows
-        What people choose among.
+        The alternatives.
     available : array of bool, shape (n_items,) or (n_users, n_items), optional
-        Which items can be chosen, by everybody or by each person, in the order of ``users_``.
-    by : Schools, mapping from people to groups, or array of groups in order of ``users_``
-        Shares of each group, too: `find_schools` finds the schools of a crowd.
+        Which items can be chosen, by all or by each user, in the order of ``users_``.
+    by : Schools, mapping from users to groups, or array of groups in order of ``users_``
+        Shares of each group, too, such as the schools of `find_schools`.
 
     Returns
     -------
     Table
-        The share of each item among everybody, its standard error over people, and the
-        share in each group.
+        The share of each item, its standard error over users, and the share in each group.
 
     Examples
     --------
@@ -217,20 +212,20 @@ def elasticities(
     available: ArrayLike | None = None,
     by: GroupsOfUsers | None = None,
 ) -> Table:
-    """Predict by how many per cent shares move when a feature of one item grows by one.
+    """Predict elasticities: the change of shares in per cent for one per cent of a feature.
 
     Parameters
     ----------
     items, available, by
         As in `shares`.
     feature : feature
-        The name or position of the feature that moves.
+        The name or position of the feature.
 
     Returns
     -------
     Table
-        For everybody, and for each group: in row j, the elasticity of item j's share with
-        respect to the feature of the item that the column names.
+        For all users, and for each group: in row j, the elasticity of item j's share with
+        respect to the feature of the item in the column.
     """
     place = _feature(self, feature, "feature")
     names, market = _market(self, items, available)
@@ -278,7 +273,7 @@ def _market(
 
 
 def _groups(self: "PriorRanker", by: GroupsOfUsers | None) -> dict[str, Bool]:
-    """Return who belongs to each group: schools, or what the caller says."""
+    """Return the members of each group."""
     if by is None:
         return {}
     if isinstance(by, SchoolsOfUsers):
@@ -286,14 +281,14 @@ def _groups(self: "PriorRanker", by: GroupsOfUsers | None) -> dict[str, Bool]:
         labels = np.where(where >= 0, by.labels[where], -1)
         return {f"school {s.number}": labels == s.number - 1 for s in by.schools}
     if isinstance(by, Mapping):
-        by = [by.get(person) for person in self.users_.tolist()]
+        by = [by.get(user) for user in self.users_.tolist()]
     given = [None if group is None else str(group) for group in by]
     if len(given) != len(self.users_):
         raise ValueError(f"by has {len(given)} entries, but there are {len(self.users_)} people.")
     whole = np.array(given, dtype=object)
     names = sorted({group for group in given if group is not None})
     if not names:
-        raise ValueError("by names nobody whom the ranker knows.")
+        raise ValueError("by has no group of any user in training.")
     return {name: whole == name for name in names}
 
 
@@ -307,7 +302,7 @@ def _estimates(self: "PriorRanker", problem: SimulationProblem, draws: int) -> E
 def _simulated(
     self: "PriorRanker", annotations: Annotations | None
 ) -> tuple[SimulationProblem, Annotations]:
-    """Return what is simulated, and the labels that it is about."""
+    """Return the simulated likelihood, and its labels."""
     check_is_fitted(self)
     annotations = self.annotations_ if annotations is None else annotations
     if annotations is None:

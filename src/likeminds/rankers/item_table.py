@@ -1,4 +1,4 @@
-"""The items that somebody asks a ranker about: their features, and what was learned about them."""
+"""Items to rank: their features, and the posteriors of their effects."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from likeminds.rankers.validation import find_users
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
 
-# Users whose names a mistaken one is compared with.
+# Ids among which similar ones are suggested.
 _COMPARED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class ItemTableView:
-    """Distinct items with their features, as a ranker sees them."""
+    """Distinct items with their features, and a ranker's effects and factors of them."""
 
     ranker: "Ranker"
     ids: IdArray
@@ -36,7 +36,7 @@ class ItemTableView:
 
     @classmethod
     def of(cls, ranker: "Ranker", items: "ItemsToRank | None") -> "ItemTableView":
-        """Take items as a mapping to features or as annotations; None are those it has kept."""
+        """Take items as a mapping to features or as annotations; None are those in training."""
         check_is_fitted(ranker)
         if isinstance(items, ItemTableView):
             return cls(ranker, items.ids, items.features)
@@ -62,32 +62,32 @@ class ItemTableView:
 
     @cached_property
     def names(self) -> dict[Any, str]:
-        """What the ranker calls items, by their ids."""
+        """Names of items, by their ids."""
         return dict(self.ranker.item_names)
 
     def place_of(self, item: Hashable) -> int:
-        """Return where an item is, by its id or its name; suggest others if it is nowhere."""
+        """Return the position of an item, by its id or name; suggest others if there is none."""
         return int(self.places_of([item])[0])
 
     def places_of(self, items: Sequence[Hashable]) -> Index:
-        """Return where items are, by their ids or names."""
+        """Return the positions of items, by their ids or names."""
         return places_of_items(items, self.ids, self.names)
 
     @cached_property
     def learned(self) -> ItemPosteriors | None:
-        """What the ranker has learned about each item; items it cannot score are refused."""
+        """Posteriors of item effects; items without a score are refused."""
         found: ItemPosteriors | None = self.ranker._best_model.item_posteriors_of(self.ids)
         return found
 
     @cached_property
     def rows(self) -> Float:
-        """The features, and the columns that were learned beside them: (n_items, p)."""
+        """The features and learned factors: (n_items, p)."""
         features = np.asarray(self.features, dtype=np.float64)
         return features if self.learned is None else np.hstack([features, self.learned.factors])
 
     @cached_property
     def effects(self) -> Float:
-        """What all see in each item beyond its features; zeros where that was not learned."""
+        """Item effects; zeros without any."""
         return np.zeros(len(self)) if self.learned is None else self.learned.effects
 
 
@@ -95,12 +95,12 @@ ItemsToRank = Mapping[Any, ArrayLike] | Annotations | ItemTableView
 
 
 def gives_grades(ranker: "Ranker") -> bool:
-    """Say whether a ranker predicts grades."""
+    """Tell whether a ranker predicts grades."""
     return ranker._best_model.grading_ is not None
 
 
 def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any, str]) -> Index:
-    """Return where items are among ids, each by its id or its name.
+    """Return the positions of items among ids, each by its id or name.
 
     Examples
     --------
@@ -108,22 +108,22 @@ def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any,
     >>> places_of_items(["f2", "Heat (1995)"], ids, {"f1": "Heat (1995)"})
     array([1, 0])
     """
-    codes, asked = encode(items, "items")
-    places = lookup(coerce_ids(asked, ids, "items"), ids, "items")
+    codes, distinct = encode(items, "items")
+    places = lookup(coerce_ids(distinct, ids, "items"), ids, "items")
     if (places < 0).any() and names:
         called: dict[str, list[int]] = {}
         there = lookup(list(names), ids, "items").tolist()
         for name, place in zip(names.values(), there, strict=True):
             called.setdefault(name, []).extend([place] if place >= 0 else [])
         for row in np.flatnonzero(places < 0).tolist():
-            meant = called.get(str(asked[row]), [])
-            if len(meant) > 1:
+            matches = called.get(str(distinct[row]), [])
+            if len(matches) > 1:
                 raise ValueError(
-                    f"{len(meant)} items are called {asked[row]!r}: {listing(ids[meant])}. "
+                    f"{len(matches)} items are called {distinct[row]!r}: {listing(ids[matches])}. "
                     "Give the id."
                 )
-            places[row] = meant[0] if meant else -1
-    missing = asked[places < 0].tolist()
+            places[row] = matches[0] if matches else -1
+    missing = distinct[places < 0].tolist()
     if missing:
         hint = did_you_mean(missing[0], [*names.values(), *ids[:_COMPARED].tolist()])
         raise KeyError(
@@ -142,40 +142,40 @@ def columns_of(ranker: "Ranker") -> tuple[str, ...]:
 
 
 def weights_of_all(ranker: "Ranker") -> Float:
-    """Return everybody's weights of these columns: (n_users, p)."""
+    """Return the weights of all users for these columns: (n_users, p)."""
     learned = ranker.item_posteriors()
     if learned is None or not learned.n_factors:
         return np.asarray(ranker.coef_)
     return np.hstack([ranker.coef_, ranker.factor_weights_])
 
 
-def find_user(ranker: "Ranker", person: Hashable) -> int:
-    """Return where somebody is among the ranker's people; suggest others if nowhere."""
+def find_user(ranker: "Ranker", user: Hashable) -> int:
+    """Return the position of a user; suggest others if there is none."""
     check_is_fitted(ranker)
-    place = int(find_users(ranker, [person])[0])
+    place = int(find_users(ranker, [user])[0])
     if place < 0:
         known = ranker.users_
         raise KeyError(
-            f"There is no user {person!r} in this model, which knows "
+            f"There is no user {user!r} in this model, which knows "
             f"{counted(len(known), 'person', 'people')}: newcomer(...) takes somebody new."
-            f"{did_you_mean(person, known[:_COMPARED].tolist())}"
+            f"{did_you_mean(user, known[:_COMPARED].tolist())}"
         )
     return place
 
 
 def user_at(ranker: "Ranker", place: int) -> Any:
-    """Return who is at a place among the ranker's people, as a plain Python object."""
+    """Return the id of the user at a position, as a plain Python object."""
     return ranker.users_[place : place + 1].tolist()[0]
 
 
 def frames_of(ranker: "Ranker") -> Frames:
-    """Return which kind of tables the caller works with, as far as the ranker has seen any."""
+    """Return the kind of tables of the training data."""
     kept = ranker.training_annotations_
     return "pyarrow" if kept is None else kept.frames
 
 
 def summary_html(ranker: "Ranker") -> str:
-    """Return what a ranker has learned as HTML; nothing of one that is not fitted."""
+    """Return facts of a fitted ranker as HTML; empty if it is not fitted."""
     if not ranker._fitted_names():
         return ""
     items, n_users = ranker.item_posteriors(), len(ranker.users_)

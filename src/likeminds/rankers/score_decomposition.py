@@ -1,4 +1,4 @@
-"""Why an item has its score for somebody: by level and by feature, with its uncertainty."""
+"""Decomposition of a score by level and by feature, with its uncertainty."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -24,36 +24,36 @@ if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
 
 LEVELS = ("consensus", "group", "personal")
-# Half the width of an interval of 90 %, in standard errors.
+# Half the width of a 90 % interval, in standard errors.
 WIDTH = 1.645
-# Features that are named in a text; the table has all.
-_MOST_TOLD = 8
+# Features in the text; the table has all.
+_MOST_PRINTED = 8
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreDecomposition(ResultTable):
-    """A score, taken apart.
+    """A score, decomposed by level and feature.
 
-    The score is that above the average item's: a sum over levels and features of weights times how
-    the item differs from the average, and of what all see in the item beyond its features.
+    The score is relative to the average item: a sum over levels and features of weights times the
+    difference of the item from the average, plus the item effect.
 
     Attributes
     ----------
     user, item : id
-        Whose score of what; nobody (None) is what all agree on.
+        The user (None is the consensus) and the item.
     score : float
-        Above that of the average item.
+        The difference from the score of the average item.
     error : float or None
-        Its standard error, where the ranker knows that.
+        Its standard error, if the ranker has standard errors.
     probability : float or None
-        That of a positive label, where scores say so (see `predict_proba`).
+        The probability of a positive label, if scores are log-odds (see `predict_proba`).
     expected : float, str or None
-        The expected grade, where the ranker learned from grades; for words, the nearest.
+        The expected grade, for models of grades; for words, the nearest word.
     levels : dict
         The parts of ``consensus``, ``group``, ``personal`` and ``item``, which add up to the score.
     features : tuple of dict
-        What each feature adds, by level and in ``total``, with its ``value`` and that of the
-        ``average`` item; those that move the score most come first.
+        The part of each feature, by level and in ``total``, with its ``value`` and that of the
+        ``average`` item; largest parts first.
     frames : str
         The kind of table that `table` returns.
     """
@@ -70,7 +70,7 @@ class ScoreDecomposition(ResultTable):
 
     @property
     def interval(self) -> list[float] | None:
-        """An interval of 90 % around the score."""
+        """The 90 % interval of the score."""
         return interval(self.score, self.error)
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class ScoreDecomposition(ResultTable):
         moved = [
             f"  {one['feature']} = {one['value']:.3g} (average {one['average']:.3g}): "
             f"{signed(one['total'], 2)}"
-            for one in self.features[:_MOST_TOLD]
+            for one in self.features[:_MOST_PRINTED]
         ]
         by_feature = ["by feature, what moves it most first:", *moved] if moved else []
         return "\n".join([self._headline(), *parts, *by_feature])
@@ -128,7 +128,7 @@ class ScoreDecomposition(ResultTable):
 
 
 def relative_to_average(score: float) -> str:
-    """Say where a score is, seen from the average item's.
+    """Describe a score relative to the average item.
 
     Examples
     --------
@@ -139,14 +139,14 @@ def relative_to_average(score: float) -> str:
 
 
 def interval(score: float, error: float | None) -> list[float] | None:
-    """Return an interval of 90 % around a score."""
+    """Return the 90 % interval of a score."""
     return None if error is None else [score - WIDTH * error, score + WIDTH * error]
 
 
 def decompose_score(
     weights: Float, names: Sequence[str], row: Float, centre: Float, effect: float
 ) -> dict[str, Any]:
-    """Return the ``score``, ``levels`` and ``features`` of `Reasons`.
+    """Return the ``score``, ``levels`` and ``features`` of `ScoreDecomposition`.
 
     Examples
     --------
@@ -155,8 +155,7 @@ def decompose_score(
     >>> found["score"], found["levels"]
     (2.25, {'consensus': 2.0, 'group': 1.0, 'personal': -1.0, 'item': 0.25})
     """
-    apart = np.asarray(row, dtype=np.float64) - centre
-    parts = weights * apart
+    parts = weights * (np.asarray(row, dtype=np.float64) - centre)
     total = parts.sum(axis=0)
     levels = dict(zip(LEVELS, parts.sum(axis=1).tolist(), strict=True)) | {"item": float(effect)}
     features = [
@@ -172,17 +171,17 @@ def decompose_score(
 def explain(
     ranker: "Ranker", user: Hashable | None, item: Hashable, items: ItemsToRank | None = None
 ) -> ScoreDecomposition:
-    """Say why an item has its score for a person: by level and by feature, with its uncertainty.
+    """Decompose the score of an item for a user by level and by feature, with its uncertainty.
 
     Parameters
     ----------
     user : id or None
-        Whose score; None is what all agree on.
+        The user; None is the consensus.
     item : id
-        Of which item.
+        The item.
     items : mapping from item to features, or Annotations, optional
-        Where the item is; without them, those that the ranker was fitted to, where it has kept
-        them. The average item, with which it is compared, is that of these.
+        The items, whose average is the reference; by default those in training, if the model was
+        saved with them.
 
     Returns
     -------
@@ -201,12 +200,12 @@ def explain(
     ranker = ranker._best_model
     if not ranker.has_levels:
         raise TypeError(
-            f"{type(ranker).__name__} does not tell consensus, group and personal apart: use "
+            f"{type(ranker).__name__} has no consensus, group and personal level: use "
             "HierarchicalRanker or ThreeLevelRanker."
         )
     shown = ItemTableView.of(ranker, items)
     place = shown.place_of(item)
-    row, known = shown.features[[place]], shown.ids[[place]]
+    row, row_id = shown.features[[place]], shown.ids[[place]]
     owner = None if user is None else ranker.users_[[find_user(ranker, user)]]
     found = decompose_score(
         _levels_of(ranker, user),
@@ -217,11 +216,11 @@ def explain(
     )
     error = chance = expected = None
     if ranker.has_standard_errors:
-        error = float(ranker.standard_error(row, owner, known)[0])
+        error = float(ranker.standard_error(row, owner, row_id)[0])
         if ranker.prior_ is not None and ranker.prior_.design.intercept:
-            chance = float(ranker.predict_proba(row, owner, known)[0, 1])
+            chance = float(ranker.predict_proba(row, owner, row_id)[0, 1])
     if gives_grades(ranker):
-        expected = ranker.predict_grades(row, owner, known).typical.tolist()[0]
+        expected = ranker.predict_grades(row, owner, row_id).typical.tolist()[0]
     frames = frames_of(ranker)
     return ScoreDecomposition(
         user, item, error=error, probability=chance, frames=frames, expected=expected, **found
@@ -229,7 +228,7 @@ def explain(
 
 
 def _levels_of(ranker: "Ranker", user: Hashable | None) -> Float:
-    """Return somebody's weights by level, (3, p); those of learned columns are the group's."""
+    """Return a user's weights by level, (3, p); those of learned factors are the group's."""
     shared = np.asarray(ranker.consensus_)
     if user is None:
         parts = np.stack([shared, 0.0 * shared, 0.0 * shared])

@@ -1,4 +1,4 @@
-"""People who rank alike, and items that the same people like."""
+"""Users with similar rankings, and items with similar scores over users."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Similarity(ResultTable):
-    """People like a person, or items like an item, the most alike first.
+    """Users similar to a user, or items similar to an item, the most similar first.
 
     Attributes
     ----------
     of : id
-        Whom, or what, they are like.
+        The user or item of the query.
     ids : array of shape (n,)
-        Who, or what, they are.
+        The similar users or items.
     likeness : array of shape (n,)
         Correlations of scores: 1 is the same ranking, -1 the reverse.
     what : str
@@ -52,7 +52,7 @@ class Similarity(ResultTable):
         return len(self.ids)
 
     def __iter__(self) -> Iterator[tuple[Any, float]]:
-        """Go through pairs of id and likeness."""
+        """Iterate over pairs of id and likeness."""
         return iter(list(zip(self.ids.tolist(), self.likeness.tolist(), strict=True)))
 
     def to_arrow(self) -> "pa.Table":
@@ -70,20 +70,19 @@ class Similarity(ResultTable):
 def similar_users(
     ranker: "Ranker", user: Hashable, k: int | None = 10, items: ItemsToRank | None = None
 ) -> Similarity:
-    """Return the people whose ranking of the items is most like somebody's.
+    """Return the users with the most similar rankings of the items.
 
-    Likeness is the correlation, over the items, of two people's scores. It is about all of the
-    ranking, what everybody agrees on included; of people with few labels that is most of it.
+    Likeness is the correlation of two users' scores over the items. The consensus is part of it,
+    and for users with few labels most of it.
 
     Parameters
     ----------
     user : id
-        Whom others are compared with.
+        The user of the query.
     k : int or None, default=10
-        How many; None is everybody.
+        The number of users; None returns all.
     items : mapping from item to features, or Annotations, optional
-        The items that are ranked; by default those that the ranker was fitted to, where it has
-        kept them.
+        The ranked items; by default those in training, if the model was saved with them.
 
     Returns
     -------
@@ -111,20 +110,20 @@ def similar_users(
 def similar_items(
     ranker: "Ranker", item: Hashable, k: int | None = 10, items: ItemsToRank | None = None
 ) -> Similarity:
-    """Return the items that are liked by the same people as an item.
+    """Return the items with the most similar scores over users.
 
-    Likeness is the correlation, over the people, of the scores of two items: who likes one more
-    than others do likes the other more than others do. What all see in an item plays no part.
+    Likeness is the correlation of two items' scores over the users. Item effects, which are the
+    same for all users, have no part in it.
 
     Parameters
     ----------
     item : id
-        What others are compared with.
+        The item of the query.
     k : int or None, default=10
-        How many; None is all of them.
+        The number of items; None returns all.
     items : mapping from item to features, or Annotations, optional
-        The items among which to look, that one included; by default those that the ranker was
-        fitted to, where it has kept them.
+        The candidates and the item itself; by default the items in training, if the model was
+        saved with them.
 
     Returns
     -------
@@ -151,7 +150,7 @@ def similar_items(
 
 
 def _correlations(vectors: Float, metric: Float, place: int) -> Float:
-    """Return the correlation of each vector with the one at a place; 0 where one has no spread."""
+    """Return the correlation of each vector with the one at a position; 0 without variance."""
     reached = vectors @ metric
     size = np.sqrt(np.maximum(np.einsum("nd,nd->n", reached, vectors), 0.0))
     whole = size * size[place]
@@ -161,7 +160,7 @@ def _correlations(vectors: Float, metric: Float, place: int) -> Float:
 
 
 def _others(likeness: Float, place: int, k: int | None) -> Index:
-    """Return the places of the most alike, without the one they are compared with."""
+    """Return the positions of the most similar, without that of the query."""
     if k is not None and k < 1:
         raise ValueError(f"k must be at least 1, but is {k}.")
     order = np.argsort(-likeness, kind="stable")
