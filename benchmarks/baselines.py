@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.results import Result, at_least
 from likeminds import Statistics, load_electricity
 from likeminds._util.array_types import Float
-from likeminds._util.threads import one_blas_thread
+from likeminds._util.map_reduce import one_blas_thread
 from likeminds.components import Clustered, Component, LowRank
 from likeminds.losses import LeastSquares, QuadraticLoss
 from likeminds.rankers.baselines import CMTL, JFL, RMTFL, RMTL, LassoMTL

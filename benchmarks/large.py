@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.results import Result, at_most
 from likeminds import Annotations, HierarchicalRanker, make_schools, split_within_users
-from likeminds._util.threads import in_threads
+from likeminds._util.map_reduce import in_threads
 from likeminds.losses.rows import Rows
 from likeminds.mixed_model import fit_prior
 from likeminds.paper.experiments.timing import seconds

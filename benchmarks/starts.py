@@ -13,7 +13,7 @@ from benchmarks.floor import products, products_in_threads
 from benchmarks.results import Result, at_most
 from likeminds import Annotations, Statistics, ThreeLevelRanker, make_schools, make_simulation
 from likeminds._util.array_types import Float
-from likeminds._util.threads import in_this_thread, n_cores
+from likeminds._util.map_reduce import in_this_thread, n_cores
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.losses import SquaredAUC
 from likeminds.paper.experiments.table2 import rows_by_user

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likeminds._util.array_types import FloatArray, Index
+from likeminds._util.map_reduce import in_threads
 from likeminds._util.text_format import visible
-from likeminds._util.threads import in_threads
 
 V = TypeVar("V")
 

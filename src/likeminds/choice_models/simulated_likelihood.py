@@ -13,7 +13,7 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds._util.lazy_imports import LazyModule
-from likeminds._util.threads import one_blas_thread
+from likeminds._util.map_reduce import one_blas_thread
 from likeminds.choice_models.covariance_parameters import (
     CovarianceParameters,
     full_covariance,

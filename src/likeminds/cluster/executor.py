@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.array_types import Bool, Index
-from likeminds._util.map_reduce import Executor, Own
+from likeminds._util.map_reduce import Executor, Own, in_this_thread, one_blas_thread
 from likeminds._util.per_user_arrays import SubsetRows, restore_user_arrays, split_user_arrays
-from likeminds._util.threads import in_this_thread, one_blas_thread
 from likeminds.cluster.checkpoints import Journal, read_own, write_own
 from likeminds.cluster.client import Client, Future, identity, release
 from likeminds.mixed_model.responses import InMemoryResponses, Responses

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray
-from likeminds._util.threads import in_this_thread, one_blas_thread
+from likeminds._util.map_reduce import in_this_thread, one_blas_thread
 from likeminds.cluster.item_broadcast import ItemBroadcast, features_in, in_partition
 from likeminds.cluster.label_table import LabelTable
 from likeminds.cluster.partitions import join_pieces, shards_of

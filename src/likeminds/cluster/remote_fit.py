@@ -8,8 +8,14 @@ from operator import iadd
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from likeminds._util.array_types import Float, IdArray, Index
-from likeminds._util.map_reduce import Executor, SumTuple, UserBlock, in_order
-from likeminds._util.threads import in_this_thread, one_blas_thread
+from likeminds._util.map_reduce import (
+    Executor,
+    SumTuple,
+    UserBlock,
+    in_order,
+    in_this_thread,
+    one_blas_thread,
+)
 from likeminds.choice_models.importance_sampling import refuse_many_draws
 from likeminds.cluster.checkpoints import mark_of
 from likeminds.cluster.client import Future, identity, release

@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds._util.map_reduce import scratch
 from likeminds._util.per_user_arrays import order_by
-from likeminds._util.threads import scratch
 from likeminds.data.annotations import Annotations
 
 NEGATIVE, POSITIVE = 0, 1

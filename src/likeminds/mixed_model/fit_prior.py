@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds._util.threads import one_blas_thread
+from likeminds._util.map_reduce import one_blas_thread
 from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.laplace import Moments, WarmStarts
 from likeminds.mixed_model.likelihoods import Likelihood

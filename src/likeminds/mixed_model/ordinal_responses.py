@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
+from likeminds._util.map_reduce import one_blas_thread
 from likeminds._util.per_user_arrays import CollectedRows, drawn
-from likeminds._util.threads import one_blas_thread
 from likeminds.data.label_parsing import LabelReading
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
 from likeminds.mixed_model.item_posteriors import PointwiseLoss

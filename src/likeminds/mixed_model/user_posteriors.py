@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.array_types import Float, Index
+from likeminds._util.map_reduce import one_blas_thread
 from likeminds._util.per_user_arrays import solve, times
-from likeminds._util.threads import one_blas_thread
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact
 from likeminds.mixed_model.extensions.sign_constraints import (

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds._util.map_reduce import Executor, UserBlock
+from likeminds._util.map_reduce import Executor, UserBlock, one_blas_thread
 from likeminds._util.per_user_arrays import row_dots
-from likeminds._util.threads import one_blas_thread
 from likeminds.components import (
     Component,
     Consensus,

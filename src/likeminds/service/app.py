@@ -11,7 +11,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 
-from likeminds._util.threads import one_blas_thread
+from likeminds._util.map_reduce import one_blas_thread
 from likeminds._version import __version__
 from likeminds.service.access import with_optional_security
 from likeminds.service.app_state import AppState

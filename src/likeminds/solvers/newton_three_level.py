@@ -17,8 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds._util.map_reduce import SumTuple
-from likeminds._util.threads import one_blas_thread
+from likeminds._util.map_reduce import SumTuple, one_blas_thread
 from likeminds.components import (
     Component,
     Consensus,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds._util.threads import one_blas_thread
+from likeminds._util.map_reduce import one_blas_thread
 from likeminds.components import Component, Staged, total_weights
 from likeminds.losses import QuadraticLoss
 from likeminds.solvers.solver import (

@@ -19,8 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from likeminds._util.array_types import Float, IdArray, Index
-from likeminds._util.map_reduce import SumTuple
-from likeminds._util.threads import one_blas_thread
+from likeminds._util.map_reduce import SumTuple, one_blas_thread
 from likeminds.data.covariates import CovariateEncoder, Covariates
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.gaussian_prior import MeanShifts

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds._util.threads import one_blas_thread
+from likeminds._util.map_reduce import one_blas_thread
 from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.item_effects.e_step import ItemMarginalLikelihood
 from likeminds.mixed_model.item_effects.factor_selection import (

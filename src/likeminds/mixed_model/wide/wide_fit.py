@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray
-from likeminds._util.threads import one_blas_thread
+from likeminds._util.map_reduce import one_blas_thread
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.design import Design, leading_directions
 from likeminds.mixed_model.gaussian_prior import GaussianPrior

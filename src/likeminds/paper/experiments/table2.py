@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float
-from likeminds._util.threads import one_blas_thread
+from likeminds._util.map_reduce import one_blas_thread
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.data.annotations import Annotations
 from likeminds.datasets import make_simulation
