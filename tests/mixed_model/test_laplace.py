@@ -66,7 +66,7 @@ def test_nobody_depends_on_who_else_has_few_or_many_labels():
         tasks = loss.tasks(some, coordinates)
         for number in range(len(tasks.plan)):
             task = tasks.task(number)
-            found = find_mode(task, prior, LogisticLikelihood(), gain=1e-3, nearly=True)
+            found = find_mode(task, prior, LogisticLikelihood(), tol=1e-3, approximate=True)
             names = some.user_ids[task.users].tolist()
             yield from zip(names, found.system.z(found.state), strict=True)
 
@@ -80,7 +80,7 @@ def test_nobody_depends_on_who_else_has_few_or_many_labels():
 def test_one_step_is_solved_for_exactly_where_it_is_all_there_is():
     task, size = block_of("auc", 10, 40)
     near, exact = (
-        find_mode(task, prior_of(size, 0), PRIOR_LOSSES["auc"].likelihood, nearly=nearly)
+        find_mode(task, prior_of(size, 0), PRIOR_LOSSES["auc"].likelihood, approximate=nearly)
         for nearly in (True, False)
     )
     np.testing.assert_array_equal(near.state, exact.state)
@@ -129,7 +129,7 @@ def test_choices_weigh_matrices_alike_in_either_order():
 def test_what_the_search_leaves_is_what_modes_have(case):
     """Matrices that the search has made on its way are those at its end, whoever moved last."""
     task, size = block_of(*case)
-    mode = find_mode(task, prior_of(size, 0), likelihood_of(case[0]), gain=1e-3)
+    mode = find_mode(task, prior_of(size, 0), likelihood_of(case[0]), tol=1e-3)
     again = mode.system.posterior_covariance(mode.derivatives.curvature)
     np.testing.assert_allclose(mode.covariance.total, again.total, rtol=1e-9)
     objective = mode.derivatives.loss + mode.penalty + again.log_determinant
@@ -161,7 +161,7 @@ def test_small_crowds_are_solved_exactly():
     task, size = block_of("logistic", 10, 40)
     prior = prior_of(size, 0)
     assert find_mode(task, prior, LogisticLikelihood()).system.approximate is False
-    assert find_mode(task, prior, LogisticLikelihood(), nearly=True).system.approximate is True
+    assert find_mode(task, prior, LogisticLikelihood(), approximate=True).system.approximate is True
 
 
 def choice_cost(point, rows, labels, weights, prior):

@@ -11,7 +11,7 @@ import naive
 from crowds import make_crowd
 from learned_model import all_modes, make_prior, tasks_of
 from likeminds import Annotations
-from likeminds.mixed_model.laplace import EStepParams, WarmStarts, moments
+from likeminds.mixed_model.laplace import EStepParams, WarmStarts, sum_moments
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, LogisticLikelihood
 
 
@@ -39,7 +39,7 @@ def test_modes_and_covariances_are_those_of_the_definition(seed, n_features, ran
         chance = 1 / (1 + np.exp(-rows @ points[i]))
         curvature = (rows * (weights * chance * (1 - chance))[:, None]).T @ rows
         spread += np.linalg.inv(curvature + np.linalg.inv(prior.covariance))
-    found = moments(tasks, EStepParams(prior, LogisticLikelihood()), WarmStarts())
+    found = sum_moments(tasks, EStepParams(prior, LogisticLikelihood()), WarmStarts())
     np.testing.assert_allclose(
         prior.root @ found.covariance @ prior.root.T, spread, rtol=1e-5, atol=1e-6
     )
@@ -52,7 +52,7 @@ def test_objective_is_near_the_integral_it_approximates():
     crowd = Annotations(users=["ann"] * 12, items=None, labels=labels, features=rows)
     tasks, coordinates = tasks_of(crowd)
     prior = make_prior(rng, 2)
-    found = moments(tasks, EStepParams(prior, LogisticLikelihood()), WarmStarts())
+    found = sum_moments(tasks, EStepParams(prior, LogisticLikelihood()), WarmStarts())
     seen, normal = coordinates.rows(rows), 2 * np.pi * np.sqrt(np.linalg.det(prior.covariance))
     integral, _ = dblquad(
         lambda y, x: np.exp(-logistic_cost(np.array([x, y]), seen, labels, np.ones(12), prior)),
@@ -67,7 +67,7 @@ def test_objective_of_the_auc_loss_is_the_exact_marginal(seed, n_features):
     crowd = make_crowd(rng, n_features)
     tasks, coordinates = tasks_of(crowd, "auc")
     prior, precision = make_prior(rng, n_features), 3.0
-    found = moments(tasks, EStepParams(prior, GaussianLikelihood(precision)), WarmStarts())
+    found = sum_moments(tasks, EStepParams(prior, GaussianLikelihood(precision)), WarmStarts())
     expected = 0.0
     for features, labels, weights in naive.by_user(crowd):
         if labels.all() or not labels.any():

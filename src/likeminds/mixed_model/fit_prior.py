@@ -30,7 +30,7 @@ from likeminds.mixed_model.optimisers import EXACTER, PriorFit, descend, first_m
 from likeminds.mixed_model.responses import ResponseBlock, Responses, sample
 from likeminds.solvers.solver import Callback
 
-# Larger crowds find their directions, and where to start, on this many of the users.
+# The covariance structure and the start are chosen on at most about this many users.
 _SAMPLE = 1000
 
 
@@ -51,92 +51,85 @@ def learn(
     anew: bool = False,
     may_sample: bool = False,
 ) -> PriorFit:
-    """Choose the form of the prior (on a sample of a large crowd), then learn it."""
-    few = tasks if tasks.n_users <= 2 * _SAMPLE else sample(tasks, _SAMPLE)
+    """Choose the covariance structure (on a sample of many users), then fit the prior."""
+    subsample = tasks if tasks.n_users <= 2 * _SAMPLE else sample(tasks, _SAMPLE)
     model = first_model(size, n_weights, likelihood, centre)
-    nearly = may_sample and is_large(tasks)
+    approximate = may_sample and is_large(tasks)
     start = MarginalLikelihood(
-        few, n_weights, model, model.prior.residual, shifts=shifts, approximate=nearly
+        subsample, n_weights, model, model.prior.residual, shifts=shifts, approximate=approximate
     )
-    # How exactly modes are found while the form is chosen: see `laplace.find_mode`.
     rough = replace(start, mode_tol=max(start.mode_tol, 1e-2))
-    with one_blas_thread():  # the matrices are small, even where there are many of them
+    with one_blas_thread():  # the matrices are small
         if earlier and not anew:
             form = structure_of(earlier)
         else:
             form = choose_structure(rough, n_groups, covariance)
-        enough = min(start.mode_tol, EXACTER * tol)
-        start = replace(start, model=form.model, structure=form.structure, mode_tol=enough)
+        mode_tol = min(start.mode_tol, EXACTER * tol)
+        start = replace(start, model=form.model, structure=form.structure, mode_tol=mode_tol)
         plan = SubsamplePlan.of(start, tasks, tol) if may_sample else None
-        if few is not tasks:
+        if subsample is not tasks:
             start = replace(start, tasks=tasks, warm_starts=WarmStarts())
         if plan is not None:
-            found, seen = learn_from_sample(
+            found, moments = learn_from_sample(
                 plan, start, tasks, tol=tol, max_iter=max_iter, callback=callback
             )
         else:
             finish = descend if form.structure.has_directions else score
             found = finish(start, tol=tol, max_iter=max_iter, callback=callback)
-            seen = start.e_step(found.model) if found.moments is None else found.moments
-        unsure = start.covariance_of_mean(found.model, seen)
+            moments = start.e_step(found.model) if found.moments is None else found.moments
+        mean_covariance = start.covariance_of_mean(found.model, moments)
     return replace(
         found,
         criterion=form.criterion,
         n_groups=form.n_groups,
         structure=form.structure,
-        mean_covariance=unsure,
+        mean_covariance=mean_covariance,
     )
 
 
-# The least sample; and the share of the crowd that a sample may be: larger ones save no time.
+# The least sample, and its largest share of the users: larger ones save no time.
 _FEWEST, _LARGEST = 2000, 0.25
 
 
 @dataclass(frozen=True)
 class SubsampleRecord:
-    """How the prior of a large crowd was learned from some of its users."""
+    """How a prior was fitted to a sample of many users."""
 
-    # Users from whom the prior was learned, and those whose sums corrected it.
-    n_learned: int
-    n_asked: int
-    # By how much each corrected step promised to lower J, and lowered it, in nats per label.
+    n_learned: int  # users to whom the prior was fitted
+    n_asked: int  # users whose gradient corrected it
+    # The predicted and actual decrease of J by each corrected step, in nats per label.
     promised: list[float] = field(default_factory=list)
     gained: list[float] = field(default_factory=list)
-    # How far J is expected to be above the least one, in nats per label: as it was not all users
-    # who was asked, and by what the next step promises.
+    # The expected excess of J over its minimum, in nats per label: from correcting with a sample,
+    # plus the predicted decrease by the next step.
     excess: float = 0.0
 
     @property
     def n_steps(self) -> int:
-        """How many corrected steps were taken."""
+        """The number of corrected steps."""
         return len(self.gained)
 
 
 @dataclass(frozen=True)
 class SubsamplePlan:
-    """How many users learn, and how many correct."""
+    """The sizes of the sample, and of the larger sample that corrects it."""
 
-    # Numbers of the prior (k), and labels of a user (m).
-    n_numbers: int
-    n_labels: float
-    # Users who learn, and who correct.
+    n_numbers: int  # parameters of the prior (k)
+    n_labels: float  # labels per user (m)
     n_learned: int
     n_asked: int
 
     @classmethod
     def of(cls, start: MarginalLikelihood, tasks: Responses, tol: float) -> "SubsamplePlan | None":
-        """Return the plan for a crowd, given the form of its prior; None where all are to learn.
-
-        ``start`` is the objective of a few of the users, in the form that was chosen.
-        """
+        """Return sizes for the chosen covariance structure; None to fit to all users."""
         if not is_large(tasks):
             return None
         n_numbers = _numbers(start)
         counts = list(start.tasks.map(_count, None))
         n_labels = max(sum(counts) / start.tasks.n_users, 1e-3)
-        # Per label, J is of the size of one: a share of it is as much per label.
+        # J per label is about one, so the relative tolerance is about the excess per label.
         needed = n_numbers / (2.0 * n_labels * max(tol, 1e-300))
-        # What a sample, and the users who correct it, may cost, in units of the tolerance.
+        # Excess at most 100 times the tolerance for the sample, 10 times for the correction.
         n_learned = max(_FEWEST, int(min(needed / 100.0, tasks.n_users)))
         n_asked = max(_FEWEST, int(min(needed / 10.0, tasks.n_users)))
         if n_learned > _LARGEST * tasks.n_users:
@@ -145,12 +138,12 @@ class SubsamplePlan:
         return cls(n_numbers, n_labels, n_learned, n_asked)
 
     def excess(self, n_users: int, of: int) -> float:
-        """Return what a prior learned from some costs all, in nats per label."""
+        """Return the expected excess of J per label of a fit to a sample."""
         return self.n_numbers / (2.0 * self.n_labels) * (1.0 / n_users - 1.0 / of)
 
 
 def is_large(tasks: Responses) -> bool:
-    """Return whether there are users enough for a sample of them."""
+    """Return whether there are enough users to fit to a sample."""
     return _LARGEST * tasks.n_users >= _FEWEST
 
 
@@ -163,70 +156,69 @@ def learn_from_sample(
     max_iter: int,
     callback: Callback | None = None,
 ) -> tuple[PriorFit, Moments]:
-    """Learn the prior from a sample, correct it, and return the moments of those who did."""
-    few = _standing_for(start, sample(tasks, plan.n_learned), tasks)
-    is_asked = plan.n_asked < tasks.n_users
-    many = _standing_for(start, sample(tasks, plan.n_asked) if is_asked else tasks, tasks)
+    """Fit to a sample and correct; return the moments of the users who correct, too."""
+    subsample = _weighted(start, sample(tasks, plan.n_learned), tasks)
+    is_partial = plan.n_asked < tasks.n_users
+    many = _weighted(start, sample(tasks, plan.n_asked) if is_partial else tasks, tasks)
     steps = descend if start.structure.has_directions else score
-    found = steps(few, tol=tol, max_iter=max_iter)
+    found = steps(subsample, tol=tol, max_iter=max_iter)
     if start.structure.has_directions:
-        correcting = _SampleCorrection(plan, few, many, found, tol)
+        correcting = _SampleCorrection(plan, subsample, many, found, tol)
         found = correcting.run(callback)
-        seen, sampling = correcting.seen, correcting.sampling
+        moments, sampling = correcting.moments, correcting.sampling
     else:
         many = replace(many, model=found.model)
         found = score(many, tol=tol, max_iter=max_iter, callback=callback)
-        seen = many.e_step(found.model)
+        moments = many.e_step(found.model)
         gained = -np.diff(found.trace) / (plan.n_labels * tasks.n_users)
         sampling = SubsampleRecord(plan.n_learned, plan.n_asked, gained.tolist(), gained.tolist())
     price = plan.excess(plan.n_asked, tasks.n_users)
     sampling = replace(sampling, excess=sampling.excess + price)
-    warm_starts = WarmStarts() if is_asked else many.warm_starts
-    return replace(found, warm_starts=warm_starts, sampling=sampling), seen
+    warm_starts = WarmStarts() if is_partial else many.warm_starts
+    return replace(found, warm_starts=warm_starts, sampling=sampling), moments
 
 
 class _SampleCorrection:
-    """Corrected steps from what a sample has learned."""
+    """Steps on the sample's objective, with the gradient of more users."""
 
     def __init__(
         self,
         plan: SubsamplePlan,
-        few: MarginalLikelihood,
+        subsample: MarginalLikelihood,
         many: MarginalLikelihood,
         found: PriorFit,
         tol: float,
     ) -> None:
-        self._plan, self._few, self._many = plan, few, many
+        self._plan, self._few, self._many = plan, subsample, many
         self._tol, self._found = tol, found
-        self._n_labels = plan.n_labels * few.n_users
+        self._n_labels = plan.n_labels * subsample.n_users
         self.sampling = SubsampleRecord(plan.n_learned, plan.n_asked)
-        self._look(found.model)
+        self._evaluate(found.model)
 
-    def _look(self, model: PriorModel) -> None:
-        self.seen = self._many.e_step(model)
-        self._model, self._value = model, self._many.value(model, self.seen)
+    def _evaluate(self, model: PriorModel) -> None:
+        self.moments = self._many.e_step(model)
+        self._model, self._value = model, self._many.value(model, self.moments)
 
     def run(self, callback: Callback | None) -> PriorFit:
-        """Take steps until one promises too little; J of those who are asked never rises."""
+        """Take steps until one predicts too little gain; J of the larger sample never rises."""
         trace, converged, stopped = [self._value], False, self._found.interrupted
         try:
-            # Corrected steps, and steps on the sample's objective for each of them, at most.
             while not (converged or stopped) and len(trace) <= 10:
                 model, promised = self._propose()
                 self.sampling = replace(self.sampling, excess=promised / self._n_labels)
                 converged = promised <= self._tol * abs(self._value)
                 if converged:
                     break
-                before, seen, value = self._model, self.seen, self._value
-                self._look(model)
+                before, moments, value = self._model, self.moments, self._value
+                self._evaluate(model)
                 gained = value - self._value
                 if gained <= 0.0:
-                    # The sample's curvature is not each user's: more users have a better one.
-                    self._model, self.seen, self._value = before, seen, value
-                    if not self._take_more():
+                    # The sample's curvature was too far off: a larger sample has a better one.
+                    self._model, self.moments, self._value = before, moments, value
+                    if not self._enlarge_sample():
                         break
                     continue
-                self._note(promised, gained)
+                self._record(promised, gained)
                 trace.append(self._value)
                 if callback is not None:
                     stopped = bool(callback(len(trace) - 1, self._value, promised))
@@ -241,15 +233,15 @@ class _SampleCorrection:
         )
 
     def _propose(self) -> tuple[PriorModel, float]:
-        """Return where the sample's curvature leads, and by how much that should lower J."""
-        here = replace(self._few, model=self._model)
-        own = here.gradient(self._model, here.e_step(self._model))
-        theirs = self._many.gradient(self._model, self.seen)
-        tilt: Float = (theirs - own) / here.n_users
-        found = descend(here, tol=0.1 * self._tol, max_iter=30, tilt=tilt)
+        """Return the minimum of the sample's corrected objective, and the predicted gain."""
+        objective = replace(self._few, model=self._model)
+        own = objective.gradient(self._model, objective.e_step(self._model))
+        full_gradient = self._many.gradient(self._model, self.moments)
+        tilt: Float = (full_gradient - own) / objective.n_users
+        found = descend(objective, tol=0.1 * self._tol, max_iter=30, tilt=tilt)
         return found.model, found.trace[0] - found.trace[-1]
 
-    def _note(self, promised: float, gained: float) -> None:
+    def _record(self, promised: float, gained: float) -> None:
         each = self._n_labels
         self.sampling = replace(
             self.sampling,
@@ -257,8 +249,8 @@ class _SampleCorrection:
             gained=[*self.sampling.gained, gained / each],
         )
 
-    def _take_more(self) -> bool:
-        """Double the sample, unless it is all users who corrects."""
+    def _enlarge_sample(self) -> bool:
+        """Double the sample; return False if it already is the larger one."""
         n_learned = min(2 * self.sampling.n_learned, self._plan.n_asked)
         if n_learned == self.sampling.n_learned:
             return False
@@ -269,16 +261,16 @@ class _SampleCorrection:
         return True
 
 
-def _standing_for(
-    start: MarginalLikelihood, some: Responses, everybody: Responses
+def _weighted(
+    start: MarginalLikelihood, some: Responses, population: Responses
 ) -> MarginalLikelihood:
-    """Return the objective of some users who stand for all users."""
-    share = everybody.n_users / some.n_users
+    """Return the objective of a sample, weighted to the size of the population."""
+    share = population.n_users / some.n_users
     return replace(start, tasks=some, warm_starts=WarmStarts(), user_weight=share)
 
 
 def _numbers(start: MarginalLikelihood) -> int:
-    """Return how many numbers a prior of the chosen form has."""
+    """Return the number of parameters of a prior with the chosen structure."""
     size = len(start.unit)
     if start.structure.has_directions:
         return len(start.start)

@@ -18,31 +18,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class WarmStart:
-    """What a block keeps of its modes, to start from under another prior."""
+    """The modes of a block under an earlier prior, from which the next search starts."""
 
-    # (b, n): the pulls of the rows. Little information makes modes follow the prior, and pulls
-    # last.
-    residuals: Float
-    # (b, p): the modes themselves, of users with more rows than coordinates. Much information
-    # makes them last.
+    residuals: Float  # (b, n): at the mode; with little information, they hardly change
+    # (b, p): the modes of users with more rows than coordinates; with much information, they
+    # hardly change.
     points: Float | None = None
 
 
 @dataclass(frozen=True)
 class PosteriorMode:
-    """The modes of a block's posteriors, or where the search for them is."""
+    """The current states of the Newton iterations of a block's users, or their modes."""
 
-    # The labels, and the equations that they make with the prior.
     task: PaddedRows
     system: Primal | Dual
-    # The system's state, and the scores (b, n) there.
     state: Float
-    eta: Float
-    # What labels say there, and what the prior costs (b,).
-    derivatives: LossDerivatives
-    penalty: Float
-    prior: GaussianPrior | None = None  # the prior, where the system is in its coordinates
-    matrices: Float | None = None  # the system's matrices there, where they have been made
+    eta: Float  # (b, n): scores at the state
+    derivatives: LossDerivatives  # of the labels' loss by eta
+    penalty: Float  # (b,): minus the log-density of the prior, up to a constant
+    prior: GaussianPrior | None = None
+    matrices: Float | None = None  # `system.matrices` at the state, if computed
 
     @classmethod
     def at(
@@ -67,7 +62,7 @@ class PosteriorMode:
 
     @property
     def warm_start(self) -> WarmStart | None:
-        """Where to start from next time; nothing where one step leads there from anywhere."""
+        """The start of the next search; None for quadratic losses, which need one step."""
         if self.task.places is None:
             return None
         if self.prior is None or isinstance(self.system, Dual):
@@ -80,46 +75,45 @@ def find_mode(
     task: PaddedRows,
     prior: GaussianPrior,
     likelihood: Likelihood,
-    kept: WarmStart | None = None,
+    warm_start: WarmStart | None = None,
+    tol: float = EXACT,
     *,
-    gain: float = EXACT,
-    nearly: bool = False,
+    approximate: bool = False,
 ) -> PosteriorMode:
-    """Find the modes of a block, from what it has kept of an earlier pass, if there was one.
+    """Find the posterior modes of a block by Newton's method, from an earlier mode if given.
 
-    Newton's method ends when no user has gained more than ``gain``, in units of log-likelihood, or
-    would gain more than about its square: so much is left by either. Steps are solved for
-    ``nearly`` in a large crowd, unless one is all there is.
+    A user has converged after a gain below ``tol``, in units of log-likelihood, or when the next
+    step promises less than about its square. ``approximate`` solves for steps iteratively.
     """
-    system = system_of(task, prior, nearly=nearly and not likelihood.is_quadratic)
-    start = _start(task, prior, system, kept)
-    return replace(newton(task, system, likelihood, start, gain), prior=prior)
+    system = system_of(task, prior, approximate=approximate and not likelihood.is_quadratic)
+    start = _start(task, prior, system, warm_start)
+    return replace(newton(task, system, likelihood, start, tol), prior=prior)
 
 
 def _start(
-    task: PaddedRows, prior: GaussianPrior, system: Primal | Dual, kept: WarmStart | None
+    task: PaddedRows, prior: GaussianPrior, system: Primal | Dual, warm_start: WarmStart | None
 ) -> Float:
     """Return the state to start from."""
-    if kept is None:
+    if warm_start is None:
         return system.start(np.zeros(task.weight.shape))
-    points = kept.points
-    # Features of items that are learned come and go: points of other coordinates are of no use.
+    points = warm_start.points
+    # The number of item factors changes during a fit: such points have other coordinates.
     if points is None or points.shape[1] != len(prior.mean):
-        return system.start(kept.residuals)
+        return system.start(warm_start.residuals)
     return np.asarray((points - prior.means(task.users)) @ prior.inverse_root.T)
 
 
 def newton(
-    task: PaddedRows, system: Primal | Dual, likelihood: Likelihood, state: Float, enough: float
+    task: PaddedRows, system: Primal | Dual, likelihood: Likelihood, state: Float, tol: float
 ) -> PosteriorMode:
     """Find the modes of a block from a state: see `find_mode`."""
-    return _newton(PosteriorMode.at(state, task, system, likelihood), likelihood, enough)
+    return _newton(PosteriorMode.at(state, task, system, likelihood), likelihood, tol)
 
 
-def _newton(mode: PosteriorMode, likelihood: Likelihood, enough: float) -> PosteriorMode:
-    """Find the modes of a block from where the search is."""
+def _newton(mode: PosteriorMode, likelihood: Likelihood, tol: float) -> PosteriorMode:
+    """Iterate Newton's method from a state."""
     system = mode.system
-    # Whoever has arrived stays, so no user's mode depends on who else is in the block.
+    # Converged users stay, so results do not depend on the partition into blocks.
     moves = np.ones(len(mode.state), dtype=np.bool_)
     for _ in range(NEWTON_STEPS):
         derivatives, matrices = mode.derivatives, mode.matrices
@@ -129,35 +123,33 @@ def _newton(mode: PosteriorMode, likelihood: Likelihood, enough: float) -> Poste
         whole, promised = system.newton(
             mode.state, mode.eta, derivatives.residuals, derivatives.curvature, matrices
         )
-        # What a step promises is about the square of what it leaves.
-        moves &= promised > enough * min(enough, 1e-2)
+        # The promised gain is about the square of the error that the step leaves.
+        moves &= promised > tol * min(tol, 1e-2)
         if not moves.any():
             break
         if _are_few(moves):
-            return _without_the_others(mode, likelihood, np.flatnonzero(moves), enough)
+            return _continue_moving(mode, likelihood, np.flatnonzero(moves), tol)
         mode, gain = _step(mode, whole, likelihood, moves)
         if likelihood.is_quadratic:  # its matrices are the same everywhere
             return replace(mode, matrices=matrices)
-        moves &= gain > enough
+        moves &= gain > tol
         if not moves.any():
             break
         if system.approximate and _are_few(moves):
-            return _without_the_others(mode, likelihood, np.flatnonzero(moves), enough)
+            return _continue_moving(mode, likelihood, np.flatnonzero(moves), tol)
     return mode
 
 
 def _are_few(moves: Bool) -> bool:
-    """Return whether those who still move go on by themselves."""
+    """Return whether to continue with a smaller block: less than half of a large one moves."""
     n_moving = np.count_nonzero(moves)
-    # Where no more than this share of a block still moves, it goes on by itself; not if the block
-    # is so small that calls cost more than what they compute.
     return bool(n_moving < len(moves) >= 32 and n_moving <= 0.5 * len(moves))
 
 
 def _step(
     mode: PosteriorMode, whole: Float, likelihood: Likelihood, moves: Bool
 ) -> tuple[PosteriorMode, Float]:
-    """Let some users take a Newton step; return the modes and the gains of all."""
+    """Take a damped Newton step for some users; return the states and the gains of all."""
     derivatives, penalty = mode.derivatives, mode.penalty
 
     def at(state: Float) -> tuple[PosteriorMode, Float]:
@@ -167,10 +159,10 @@ def _step(
     return damped_step(mode.state, whole, at, moves, 1.0 + np.abs(derivatives.loss))
 
 
-def _without_the_others(
-    mode: PosteriorMode, likelihood: Likelihood, moving: Index, enough: float
+def _continue_moving(
+    mode: PosteriorMode, likelihood: Likelihood, moving: Index, tol: float
 ) -> PosteriorMode:
-    """Find the modes of those who still move, as a block of their own."""
+    """Find the modes of users who have not converged, as a block of their own."""
     some = replace(
         mode,
         task=of_each_user(mode.task, lambda part: part[moving]),
@@ -181,7 +173,7 @@ def _without_the_others(
         penalty=mode.penalty[moving],
         matrices=None if mode.matrices is None else mode.matrices[moving],
     )
-    found = _newton(some, likelihood, enough)
+    found = _newton(some, likelihood, tol)
     matrices = found.matrices
     if matrices is None and mode.matrices is not None:
         matrices = found.system.matrices(found.derivatives.curvature)
@@ -222,14 +214,14 @@ class Moments:
     """Sums over users of the moments of their posteriors."""
 
     objective: float  # minus the logarithm of the marginal likelihood (Laplace approximation)
-    loss: float  # the part of it that is the labels' loss at the modes
-    # (p,) and (p, p): sums over users of the first and second moments of z. They are those of
-    # the Laplace approximation's gradient: at a stationary point of the objective, the mean of
-    # the first is zero, and that of the second the identity.
+    loss: float  # the labels' part of it, at the modes
+    # (p,) and (p, p): sums over users of the first and second moments of z, corrected so they give
+    # the exact gradient of the Laplace approximation. At a stationary point of the objective, the
+    # mean of the first is zero, and that of the second the identity.
     first: Float
     second: Float
     covariance: Float  # (p, p): the sum over users of the covariance of z
-    n_users: float  # how many users there are
+    n_users: float
     comparisons: float  # how many observations their labels amount to
 
     def times(self, factor: float) -> "Moments":
@@ -250,60 +242,60 @@ class Moments:
 
 @dataclass(frozen=True)
 class EStepParams:
-    """What modes are found under: the state of a visit."""
+    """The prior and likelihood of an E step, and how exactly modes are found: see `find_mode`."""
 
-    # The prior of weights, and the likelihood of labels.
     prior: GaussianPrior
     likelihood: Likelihood
-    # How exactly: see `find_mode`.
     tol: float = EXACT
     approximate: bool = False
 
-    def mode_of(self, block: ResponseBlock, kept: WarmStart | None) -> PosteriorMode:
-        """Return the modes of a block, found from what it has kept."""
+    def mode_of(self, block: ResponseBlock, warm_start: WarmStart | None) -> PosteriorMode:
+        """Return the posterior modes of a block."""
         return find_mode(
-            block.task, self.prior, self.likelihood, kept, gain=self.tol, nearly=self.approximate
+            block.task,
+            self.prior,
+            self.likelihood,
+            warm_start,
+            self.tol,
+            approximate=self.approximate,
         )
 
 
 @dataclass
 class WarmStarts:
-    """The pulls at each user's last mode, where the search for the next starts.
-
-    They stay with the blocks; each visit replaces them.
-    """
+    """A `WarmStart` for each block; each pass over the users replaces them."""
 
     own: Own = None
 
     def copy(self) -> "WarmStarts":
-        """Return the same pulls, to be replaced apart from these."""
+        """Return the same warm starts, to be replaced independently of these."""
         return WarmStarts(self.own)
 
 
-def moments(tasks: Responses, terms: EStepParams, warm_starts: WarmStarts) -> Moments:
-    """Find each user's mode, and sum the moments."""
+def sum_moments(tasks: Responses, terms: EStepParams, warm_starts: WarmStarts) -> Moments:
+    """Find each user's posterior mode, and sum the moments."""
     found, warm_starts.own = tasks.map_reduce(_moments_of_block, terms, warm_starts.own)
     return found
 
 
 def _moments_of_block(
-    block: ResponseBlock, terms: EStepParams, kept: WarmStart | None
+    block: ResponseBlock, terms: EStepParams, warm_start: WarmStart | None
 ) -> tuple[Moments, WarmStart | None]:
-    mode = terms.mode_of(block, kept)
+    mode = terms.mode_of(block, warm_start)
     found = moments_of(mode, terms.likelihood, mode.covariance)
     return found, mode.warm_start
 
 
-def cost(tasks: Responses, terms: EStepParams, warm_starts: WarmStarts) -> float:
-    """Find each user's mode, and return the objective of `Moments` alone."""
+def sum_losses(tasks: Responses, terms: EStepParams, warm_starts: WarmStarts) -> float:
+    """Return `Moments.objective` alone, in less time."""
     found, warm_starts.own = tasks.map_reduce(_cost_of_block, terms, warm_starts.own)
     return found
 
 
 def _cost_of_block(
-    block: ResponseBlock, terms: EStepParams, kept: WarmStart | None
+    block: ResponseBlock, terms: EStepParams, warm_start: WarmStart | None
 ) -> tuple[float, WarmStart | None]:
-    mode = terms.mode_of(block, kept)
+    mode = terms.mode_of(block, warm_start)
     return float(mode.objective.sum()), mode.warm_start
 
 
@@ -313,10 +305,7 @@ def moments_of(
     spread: PosteriorCovariance,
     shift: Float | None = None,
 ) -> Moments:
-    """Return the moments of a block of users, given the modes of their posteriors.
-
-    ``shift`` is how far their states are from the means', where that is known.
-    """
+    """Return the moments of a block, given the modes; ``shift`` is mode minus mean of states."""
     system, z = mode.system, mode.system.z(mode.state)
     second = z.T @ z + spread.total
     first = z.sum(axis=0)

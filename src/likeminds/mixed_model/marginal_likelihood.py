@@ -16,7 +16,7 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
-from likeminds.mixed_model.laplace import EStepParams, Moments, WarmStarts, cost, moments
+from likeminds.mixed_model.laplace import EStepParams, Moments, WarmStarts, sum_losses, sum_moments
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, Likelihood
 from likeminds.mixed_model.numerics import LEAST_KNOWN
 from likeminds.mixed_model.responses import Responses
@@ -24,24 +24,20 @@ from likeminds.mixed_model.responses import Responses
 # Standard deviations have a prior of their own, in units of the first guess (where scores differ
 # by about one). Residuals: a gamma distribution of shape 1 + OFF_ZERO. The likelihood is so flat
 # near zero that its maximum often lies there, with intervals too narrow; this moves it off zero
-# by about one standard error (Chung et al. 2013 take a shape of 2; with 3 the intervals of ranks
-# are as wide as they should be). All: a scale so large that it matters only where labels can be
-# separated perfectly, and the likelihood has no maximum.
+# by about one standard error (Chung et al. 2013 take a shape of 2; 3 gives intervals of ranks
+# their nominal coverage). All: a scale that only matters if labels can be separated perfectly,
+# so the likelihood has no maximum.
 FAR = 10.0
 OFF_ZERO = 2.0
-# Pseudo-users who shrink the whole of Omega (see `optimisers`), as a share of the users.
-_PSEUDO = 0.1
 
 
 @dataclass(frozen=True)
 class CovarianceStructure:
     """The form of Omega, and the pseudo-users who shrink it: see `optimisers`."""
 
-    # What is learned of Omega: all of it, variances alone, or a few directions and a residual.
-    kind: str = "full"
-    pseudo: float = _PSEUDO  # pseudo-users, as a share of the users
-    # Whether they have Omega's own variances, instead of one variance for all weights.
-    own: bool = False
+    kind: str = "full"  # or "diagonal", or "low_rank": a few directions and a residual
+    pseudo: float = 0.1  # pseudo-users who shrink Omega, as a share of the users
+    own: bool = False  # whether they have Omega's own variances, not one for all weights
 
     @property
     def has_directions(self) -> bool:
@@ -58,36 +54,31 @@ LOW_RANK = CovarianceStructure("low_rank")
 class PriorModel:
     """A prior, the likelihood of labels, and the ridge penalty of the consensus."""
 
-    # What users and labels are drawn from.
     prior: GaussianPrior
     likelihood: Likelihood
     ridge: float  # the consensus is N(centre, I / ridge)
-    centre: Float | float = 0.0  # (n_weights,): where the consensus is thought to be
+    centre: Float | float = 0.0  # (n_weights,)
 
 
 @dataclass(frozen=True)
 class MarginalLikelihood:
     """J per user as a function of one vector, whose entries are of about the same size."""
 
-    tasks: Responses  # the labels
+    tasks: Responses
     n_weights: int  # how many coordinates are weights; one more is the intercept
-    model: PriorModel  # where the search starts; it gives the vector its layout
+    model: PriorModel  # the start, which gives the vector its layout
     unit: Float  # (p,): the units of the mean and the leading directions
-    # Where the search for modes starts; each visit to the users replaces them.
     warm_starts: WarmStarts = field(default_factory=WarmStarts)
-    mode_tol: float = 1e-3  # how exactly modes are found: see `laplace.find_mode`
-    structure: CovarianceStructure = FULL  # the form of Omega
-    # (n_users, q): how far each user's mean is from that of all, in the first q coordinates: see
-    # `covariate_effects`.
+    mode_tol: float = 1e-3  # the tolerance of `laplace.find_mode`
+    structure: CovarianceStructure = FULL
+    # (n_users, q): each user's shift of the mean, in the first q coordinates: `covariate_effects`.
     shifts: Float | MeanShifts | None = None
-    user_weight: float = 1.0  # how many users each of them stands for: see `fit_prior`
-    approximate: bool = (
-        False  # whether steps to modes are solved for nearly: see `laplace.find_mode`
-    )
+    user_weight: float = 1.0  # how many users each one counts for: see `fit_prior`
+    approximate: bool = False  # see `laplace.find_mode`
 
     @property
     def n_users(self) -> float:
-        """How many users they are, or stand for."""
+        """The number of users, times their weight."""
         return self.user_weight * self.tasks.n_users
 
     @property
@@ -119,53 +110,55 @@ class MarginalLikelihood:
         return replace(self.model, prior=prior, likelihood=likelihood)
 
     def e_step(self, model: PriorModel) -> Moments:
-        """Find each user's mode, and return the moments of the posteriors."""
-        found = moments(self.tasks, self.e_step_params(model), self.warm_starts)
-        return found if self.user_weight == 1.0 else found.times(self.user_weight)
+        """Return the moments of the users' posteriors (Laplace approximation)."""
+        moments = sum_moments(self.tasks, self.e_step_params(model), self.warm_starts)
+        return moments if self.user_weight == 1.0 else moments.times(self.user_weight)
 
     def cost(self, model: PriorModel) -> float:
-        """Find each user's mode, and return minus the log marginal likelihood alone."""
-        return self.user_weight * cost(self.tasks, self.e_step_params(model), self.warm_starts)
+        """Return minus the log marginal likelihood alone."""
+        return self.user_weight * sum_losses(
+            self.tasks, self.e_step_params(model), self.warm_starts
+        )
 
     def e_step_params(self, model: PriorModel) -> EStepParams:
-        """Return what each user's mode is found under."""
+        """Return the parameters of an E step."""
         prior = model.prior.shifted(self.shifts)
         return EStepParams(prior, model.likelihood, self.mode_tol, self.approximate)
 
     @property
     def n_factors(self) -> int:
-        """How many coordinates, the last ones, weigh features of items that are learned."""
+        """How many coordinates, the last ones, are weights of item factors."""
         return 0
 
     @property
     def n_free(self) -> int:
-        """How many coordinates have a mean: all but those that weigh learned features."""
+        """How many coordinates have a mean: all but the weights of item factors."""
         return len(self.unit) - self.n_factors
 
-    def item_penalty(self, found: Moments) -> float:  # noqa: ARG002
+    def item_penalty(self, moments: Moments) -> float:  # noqa: ARG002
         """Return the items' part of J: see `item_effects.e_step.ItemMarginalLikelihood`."""
         return 0.0
 
-    def value(self, model: PriorModel, found: Moments) -> float:
+    def value(self, model: PriorModel, moments: Moments) -> float:
         """Return J, not divided by the number of users."""
-        return float(self.value_at(model, found.objective) + self.item_penalty(found))
+        return float(self.value_at(model, moments.objective) + self.item_penalty(moments))
 
     def value_at(self, model: PriorModel, objective: float) -> float:
-        """Return J without what items add, given minus the log marginal likelihood."""
+        """Return J without the items' part, given minus the log marginal likelihood."""
         far = model.prior.residual / self.unit / FAR
         directions = model.prior.loadings * far[:, None]
         own = self._one_each(far - OFF_ZERO * np.log(model.prior.residual))
-        held = self.ridge_penalty(model)
-        return float(objective + held + own.sum() + 0.5 * (directions**2).sum())
+        penalty = self.ridge_penalty(model)
+        return float(objective + penalty + own.sum() + 0.5 * (directions**2).sum())
 
     def mean_deviation(self, model: PriorModel) -> Float:
-        """Return how far the consensus is from where the ridge pulls it."""
+        """Return the consensus minus its prior mean."""
         return np.asarray(model.prior.mean[: self.n_weights] - model.centre)
 
     def ridge_penalty(self, model: PriorModel) -> float:
         """Return the ridge penalty of the consensus."""
-        away = self.mean_deviation(model)
-        return 0.5 * model.ridge * float(away @ away)
+        deviation = self.mean_deviation(model)
+        return 0.5 * model.ridge * float(deviation @ deviation)
 
     def _one_each(self, numbers: Float) -> Float:
         """Return the entry that all weights share, and the intercept's where there is one."""
@@ -174,18 +167,18 @@ class MarginalLikelihood:
     def __call__(self, vector: Float) -> tuple[float, Float]:
         """Return J per user, and its gradient."""
         model = self.model_at(vector)
-        found = self.e_step(model)
-        value, slope = self.value(model, found), self.gradient(model, found)
-        return value / found.n_users, slope / found.n_users
+        moments = self.e_step(model)
+        value, gradient = self.value(model, moments), self.gradient(model, moments)
+        return value / moments.n_users, gradient / moments.n_users
 
-    def gradient(self, model: PriorModel, found: Moments) -> Float:
+    def gradient(self, model: PriorModel, moments: Moments) -> Float:
         """Return the gradient of J by the vector, not divided by the number of users."""
         prior = model.prior
-        mean = -prior.inverse_root.T @ found.first
+        mean = -prior.inverse_root.T @ moments.first
         mean[: self.n_weights] += model.ridge * self.mean_deviation(model)
         mean[self.n_free :] = 0.0
-        # D times the slope by Omega times D.
-        inner = 0.5 * prior.inverse_middle @ _missing(found) @ prior.inverse_middle
+        # D times the gradient by Omega times D.
+        inner = 0.5 * prior.inverse_middle @ _moment_deficit(moments) @ prior.inverse_middle
         in_units = (prior.residual / self.unit)[:, None]
         directions = 2.0 * (inner @ prior.loadings) / in_units
         directions += prior.loadings * in_units / FAR**2
@@ -193,47 +186,46 @@ class MarginalLikelihood:
         logs = np.array([by_residual[: self.n_weights].sum(), *by_residual[self.n_weights :]])
         logs += self._one_each(prior.residual / self.unit / FAR - OFF_ZERO)
         if isinstance(model.likelihood, GaussianLikelihood):
-            logs = np.append(logs, slope_by_log_precision(found, model.likelihood))
+            logs = np.append(logs, slope_by_log_precision(moments, model.likelihood))
         return np.concatenate([mean * self.unit, directions.ravel(), logs])
 
-    def covariance_of_mean(self, model: PriorModel, found: Moments) -> Float:
+    def covariance_of_mean(self, model: PriorModel, moments: Moments) -> Float:
         """Return the posterior covariance of the mean, shape (p, p), given all else.
 
         The consensus itself is N(0, I / ridge), and the information about the mean is
-        L^-T (U I - spread) L^-1.
+        L^-T (U I - sum of S_i) L^-1.
         """
-        held, free = self.information_about_mean(model, found), self.n_free
-        covariance = np.zeros_like(held)
-        values, axes = np.linalg.eigh(held[:free, :free])
-        # What is known less than this share of what is known best is not known at all.
-        known = np.abs(values) > 1e-15 * np.abs(values).max(initial=0.0)
-        covariance[:free, :free] = (axes[:, known] / values[known]) @ axes[:, known].T
+        information, free = self.information_about_mean(model, moments), self.n_free
+        covariance = np.zeros_like(information)
+        values, axes = np.linalg.eigh(information[:free, :free])
+        # A pseudo-inverse: eigenvalues below this share of the largest are rounding.
+        positive = np.abs(values) > 1e-15 * np.abs(values).max(initial=0.0)
+        covariance[:free, :free] = (axes[:, positive] / values[positive]) @ axes[:, positive].T
         return covariance
 
-    def information_about_mean(self, model: PriorModel, found: Moments) -> Float:
+    def information_about_mean(self, model: PriorModel, moments: Moments) -> Float:
         """Return the information about the mean, shape (p, p)."""
         inverse, weights = model.prior.inverse_root, slice(0, self.n_weights)
-        known = found.n_users * np.eye(len(inverse)) - found.covariance
-        held = inverse.T @ known @ inverse
-        held[weights, weights] += model.ridge * np.eye(self.n_weights)
-        return np.asarray(held)
+        whitened = moments.n_users * np.eye(len(inverse)) - moments.covariance
+        information = inverse.T @ whitened @ inverse
+        information[weights, weights] += model.ridge * np.eye(self.n_weights)
+        return np.asarray(information)
 
-    def learn_ridge(self, model: PriorModel, found: Moments) -> float:
+    def learn_ridge(self, model: PriorModel, moments: Moments) -> float:
         """Return the ridge that makes the consensus most likely (MacKay's fixed point)."""
-        unsure = self.covariance_of_mean(model, found).diagonal()[: self.n_weights]
-        # Every direction of the consensus that is well known counts.
-        well_known = self.n_weights - model.ridge * float(unsure.sum())
-        away = self.mean_deviation(model)
-        return max(well_known, LEAST_KNOWN) / max(float(away @ away), LEAST_KNOWN)
+        variances = self.covariance_of_mean(model, moments).diagonal()[: self.n_weights]
+        degrees_of_freedom = self.n_weights - model.ridge * float(variances.sum())
+        deviation = self.mean_deviation(model)
+        return max(degrees_of_freedom, LEAST_KNOWN) / max(float(deviation @ deviation), LEAST_KNOWN)
 
 
-def _missing(found: Moments) -> Float:
+def _moment_deficit(moments: Moments) -> Float:
     """Return U I - second: twice the gradient of J by Omega, in the basis of L."""
-    return np.asarray(found.n_users * np.eye(len(found.first)) - found.second)
+    return np.asarray(moments.n_users * np.eye(len(moments.first)) - moments.second)
 
 
-def slope_by_log_precision(found: Moments, likelihood: GaussianLikelihood) -> float:
+def slope_by_log_precision(moments: Moments, likelihood: GaussianLikelihood) -> float:
     """Return the derivative of J by the logarithm of a regression's precision."""
-    squares = 2.0 * found.loss + found.comparisons * np.log(likelihood.precision)
-    explained = found.n_users * len(found.first) - np.trace(found.covariance)
-    return float(0.5 * (squares + explained - found.comparisons))
+    squares = 2.0 * moments.loss + moments.comparisons * np.log(likelihood.precision)
+    explained = moments.n_users * len(moments.first) - np.trace(moments.covariance)
+    return float(0.5 * (squares + explained - moments.comparisons))

@@ -27,7 +27,7 @@ from likeminds.mixed_model.optimisers import (
     EvaluatedModel,
     PriorFit,
     descend,
-    learn_roughly,
+    fit_roughly,
 )
 from likeminds.mixed_model.responses import sample
 
@@ -101,10 +101,10 @@ def choose_structure(
         covariance = LOW_RANK.kind
     if at is None:
         n_steps = 1 if (n_groups, covariance) == (0, LOW_RANK.kind) else ROUGH_STEPS
-        at = learn_roughly(start, n_steps)
+        at = fit_roughly(start, n_steps)
     if covariance == DIAGONAL.kind:
         start = replace(start, structure=DIAGONAL, model=_uncorrelated(at.model))
-        at = learn_roughly(start, ROUGH_STEPS)
+        at = fit_roughly(start, ROUGH_STEPS)
     if n_groups is None:
         few = choose_rank(start, at)
     else:
@@ -146,7 +146,7 @@ def _with_less_shrinkage(
     if at.moments.comparisons >= len(start.unit) * at.moments.n_users:
         return few
     freer = replace(start, structure=replace(start.structure, pseudo=0.1 * start.structure.pseudo))
-    second = choose_rank(freer, learn_roughly(freer, ROUGH_STEPS))
+    second = choose_rank(freer, fit_roughly(freer, ROUGH_STEPS))
     # With as many directions as before, the model with more shrinkage is the better one.
     finds_more = second.n_groups > few.n_groups and min(second.criterion) < min(few.criterion)
     return second if finds_more else few
@@ -207,7 +207,7 @@ class _Fold:
     def cost(self, shape: CovarianceStructure) -> float:
         """Learn all of Omega, and return the held-out loss."""
         start = replace(self.train, structure=shape)
-        self.at = learn_roughly(start, 8, _FOLD_TOL, self.at)
+        self.at = fit_roughly(start, 8, _FOLD_TOL, self.at)
         return self.held_out.cost(self.at.model)
 
     def cost_of_few(self, n_groups: int) -> float:

@@ -52,25 +52,26 @@ def evaluate_model(objective: MarginalLikelihood, model: PriorModel) -> Evaluate
     return valued(objective, model, objective.e_step(model))
 
 
-def valued(objective: MarginalLikelihood, model: PriorModel, found: Moments) -> EvaluatedModel:
-    """Return J, given the moments under a model: pseudo-users may change, no user is visited."""
-    pseudo = objective.structure.pseudo * found.n_users
-    alike, variances = _alike(model.prior, objective)
-    penalty = 0.5 * pseudo * (alike - float(np.log(variances).sum()))
+def valued(objective: MarginalLikelihood, model: PriorModel, moments: Moments) -> EvaluatedModel:
+    """Return J, given the moments under a model, with the penalty of the pseudo-users."""
+    pseudo = objective.structure.pseudo * moments.n_users
+    log_determinant, variances = _pseudo_variances(model.prior, objective)
+    penalty = 0.5 * pseudo * (log_determinant - float(np.log(variances).sum()))
     value = (
-        found.objective + penalty + objective.ridge_penalty(model) + objective.item_penalty(found)
+        moments.objective
+        + penalty
+        + objective.ridge_penalty(model)
+        + objective.item_penalty(moments)
     )
-    return EvaluatedModel(model, found, value)
+    return EvaluatedModel(model, moments, value)
 
 
 class StepLength:
-    """How long steps are: after two that gain less and less, one as long as all that follow.
+    """Extrapolation of steps that converge linearly, after two with decreasing gains.
 
-    Where each step is r times as long as the one before, the next and all that follow it are
-    together 1 / (1 - r) times as long as the next, and what steps gain shrinks by r^2.
-
-    Only Omega, and the features of items that are learned, are moved farther: all else follows at
-    once. What is too long is not taken, so J never rises.
+    If each step is r times as long as the one before, all further steps together are 1 / (1 - r)
+    times as long as the next, and gains shrink by r^2. Only Omega and item factors are
+    extrapolated. A step that raises J is not taken.
 
     Examples
     --------
@@ -82,27 +83,26 @@ class StepLength:
     """
 
     def __init__(self, longest: float = 4.0) -> None:
-        # Steps are at first stretched to at most so many; twice as many if that lowers J, else
-        # half.
+        # The largest factor: doubled after an extrapolation that lowers J, else halved.
         self._gains: list[float] = []
         self._longest = longest
         self.was_single = True
 
     @classmethod
     def unextended(cls) -> "StepLength":
-        """Return the pace of steps that are not stretched."""
+        """Return a rule without extrapolation."""
         return cls(1.0)
 
     @property
     def factor(self) -> float:
-        """How many whole steps the next one is."""
+        """How many times its length the next step is taken."""
         before, last = self._gains[-2:] if len(self._gains) > 1 else (0.0, 0.0)
         if not 0.0 < last < before:
             return 1.0
         return float(min(1.0 / (1.0 - np.sqrt(last / before)), self._longest))
 
     def record(self, share: float, gain: float) -> None:
-        """Take note of a step, and what it gained."""
+        """Record the factor and the gain of a step."""
         self.was_single = share <= 1.0
         if self.factor == 1.0:
             self._gains.append(gain)
@@ -132,37 +132,39 @@ class ScoringStep:
 
     def __init__(self, objective: MarginalLikelihood, at: EvaluatedModel) -> None:
         self._model = model = at.model
-        prior, found, n_weights = model.prior, at.moments, objective.n_weights
-        users = found.n_users
+        prior, moments, n_weights = model.prior, at.moments, objective.n_weights
+        users = moments.n_users
         self._is_diagonal = objective.structure.kind == "diagonal"
-        unknown, turn = np.linalg.eigh(found.covariance / users)
+        posterior, turn = np.linalg.eigh(moments.covariance / users)
         if self._is_diagonal:
-            unknown, turn = np.diag(found.covariance) / users, np.eye(len(turn))
-        known = np.maximum(1.0 - unknown, LEAST_KNOWN)
+            posterior, turn = np.diag(moments.covariance) / users, np.eye(len(turn))
+        reliability = np.maximum(1.0 - posterior, LEAST_KNOWN)  # k_a
         self._root = prior.root @ turn
         inverse = turn.T @ prior.inverse_root
-        _, variances = _alike(prior, objective)
+        _, variances = _pseudo_variances(prior, objective)
         pseudo = objective.structure.pseudo * users
-        identity = np.eye(len(known))
-        score = turn.T @ found.second @ turn - users * identity
+        identity = np.eye(len(reliability))
+        score = turn.T @ moments.second @ turn - users * identity
         score += pseudo * ((inverse * variances) @ inverse.T - identity)
         if self._is_diagonal:
-            information = users * (identity - found.covariance / users) ** 2
+            information = users * (identity - moments.covariance / users) ** 2
             information += (LEAST_KNOWN**2 * users + pseudo) * identity
             self._growth, self._axes = np.linalg.solve(information, np.diag(score)), identity
         else:
-            growth = score / (users * np.outer(known, known) + pseudo)
+            growth = score / (users * np.outer(reliability, reliability) + pseudo)
             self._growth, self._axes = np.linalg.eigh(growth)
-        held = self._root[:n_weights]
-        slope = turn.T @ found.first - model.ridge * (held.T @ objective.mean_deviation(model))
-        information = np.diag(users * known) + model.ridge * (held.T @ held)
+        mean_root = self._root[:n_weights]
+        slope = turn.T @ moments.first - model.ridge * (
+            mean_root.T @ objective.mean_deviation(model)
+        )
+        information = np.diag(users * reliability) + model.ridge * (mean_root.T @ mean_root)
         self._shift = self._root @ np.linalg.solve(information, slope)
         if objective.n_factors or self._is_diagonal:
             self._shift = _free_shift(objective, at)
         self._sharper = 0.0
         if isinstance(model.likelihood, GaussianLikelihood):
-            by_log = -slope_by_log_precision(found, model.likelihood)
-            self._sharper = by_log / (0.5 * max(found.comparisons, 1.0))
+            by_log = -slope_by_log_precision(moments, model.likelihood)
+            self._sharper = by_log / (0.5 * max(moments.comparisons, 1.0))
 
     def to(self, share: float) -> PriorModel:
         """Return the model after a share of the whole step; beyond it, only Omega moves on."""
@@ -183,7 +185,7 @@ class ScoringStep:
 
 
 def _free_shift(objective: MarginalLikelihood, at: EvaluatedModel) -> Float:
-    """Return how the mean moves where some of its coordinates stay at zero."""
+    """Return the step of the mean if some of its coordinates stay at zero."""
     model, n_weights, free = at.model, objective.n_weights, objective.n_free
     slope = model.prior.inverse_root.T @ at.moments.first
     slope[:n_weights] -= model.ridge * objective.mean_deviation(model)
@@ -192,7 +194,7 @@ def _free_shift(objective: MarginalLikelihood, at: EvaluatedModel) -> Float:
     return shift
 
 
-def _alike(prior: GaussianPrior, objective: MarginalLikelihood) -> tuple[float, Float]:
+def _pseudo_variances(prior: GaussianPrior, objective: MarginalLikelihood) -> tuple[float, Float]:
     """Return log |Omega|, and the variances of the pseudo-users who resemble it most."""
     inverse, n_weights = prior.inverse_root, objective.n_weights
     precision = np.einsum("ij,ij->j", inverse, inverse)
@@ -204,12 +206,11 @@ def _alike(prior: GaussianPrior, objective: MarginalLikelihood) -> tuple[float, 
 
 optimize: Any = LazyModule("scipy.optimize")
 
-# How exactly the whole of Omega is learned before its form is chosen, and in how many steps: what
-# comes after starts from it.
+# Tolerance and steps of the fit of all of Omega before its structure is chosen.
 ROUGH = 1e-4
 ROUGH_STEPS = 15
-# Modes are found so much more exactly than the objective is minimised (what Newton's method
-# leaves is about the square of what it gained last).
+# The tolerance of modes over that of the objective: Newton's method leaves an error of about the
+# square of its last gain.
 EXACTER = 100.0
 
 
@@ -217,27 +218,20 @@ EXACTER = 100.0
 class PriorFit:
     """The learned prior, and how it was found."""
 
-    model: PriorModel  # the prior and what belongs to it
-    # The objective at the start of the last descent, and after each of its steps.
-    trace: list[float]
-    # Whether it ended by the tolerance; whether it was stopped from outside.
+    model: PriorModel
+    trace: list[float]  # the objective at the start of the last descent, and after each step
     converged: bool
     interrupted: bool
-    warm_starts: WarmStarts  # where the search for modes may start next
-    n_groups: int = 0  # how many of the prior's directions stand out
-    # For each number of directions, from none, objective plus penalty: smaller is better.
-    criterion: list[float] = field(default_factory=list)
+    warm_starts: WarmStarts
+    n_groups: int = 0  # the number of leading directions
+    criterion: list[float] = field(default_factory=list)  # objective plus penalty by n_groups
     # (p, p): the posterior covariance of the prior's mean.
     mean_covariance: Float = field(default_factory=lambda: np.zeros((0, 0)))
-    # The mean variance of the mean in directions beyond the coordinates: see `wide`.
-    mean_variance_beyond: float = 0.0
-    structure: CovarianceStructure = FULL  # the form of Omega
-    items: ItemPosteriors | None = None  # posteriors of items, where they have effects of their own
-    # How it was learned from a sample of the users, where it was: see `fit_prior`.
-    sampling: Any = None
-    moments: Moments | None = (
-        None  # the moments under the model, where its last visit has found them
-    )
+    mean_variance_beyond: float = 0.0  # that of the mean beyond the coordinates: see `wide`
+    structure: CovarianceStructure = FULL
+    items: ItemPosteriors | None = None
+    sampling: Any = None  # a `fit_prior.SubsampleRecord`, if fitted to a sample of the users
+    moments: Moments | None = None  # under the model, if computed
 
 
 def first_guess(size: int, n_weights: int) -> Float:
@@ -247,10 +241,10 @@ def first_guess(size: int, n_weights: int) -> Float:
     return residual
 
 
-def learn_roughly(
+def fit_roughly(
     start: MarginalLikelihood, n_steps: int, enough: float = ROUGH, at: EvaluatedModel | None = None
 ) -> EvaluatedModel:
-    """Learn the whole of Omega, not very exactly; from where it was visited, if it was."""
+    """Fit all of Omega to a low tolerance; ``at`` is the start, if it has been evaluated."""
     at = evaluate_model(start, start.model) if at is None else valued(start, at.model, at.moments)
     for _ in range(n_steps):
         new = step(start, at)
@@ -264,15 +258,15 @@ def learn_roughly(
 def follow_ridge(start: MarginalLikelihood, at: EvaluatedModel) -> EvaluatedModel:
     """Update the ridge penalty of the consensus by its fixed point."""
     ridge = start.learn_ridge(at.model, at.moments)
-    away = start.mean_deviation(at.model)
-    more = 0.5 * (ridge - at.model.ridge) * float(away @ away)
+    deviation = start.mean_deviation(at.model)
+    more = 0.5 * (ridge - at.model.ridge) * float(deviation @ deviation)
     return EvaluatedModel(replace(at.model, ridge=ridge), at.moments, at.value + more)
 
 
 def score(
     objective: MarginalLikelihood, *, tol: float, max_iter: int, callback: Callback | None = None
 ) -> PriorFit:
-    """Learn the whole of Omega from where the objective's model stands; J never rises."""
+    """Fit all of Omega by Fisher scoring from the objective's model; J never rises."""
     at = evaluate_model(objective, objective.model)
     trace, converged, stopped, pace = [at.value], False, False, StepLength()
     try:
@@ -297,16 +291,15 @@ def descend(
     callback: Callback | None = None,
     tilt: Float | None = None,
 ) -> PriorFit:
-    """Minimise the objective from where its model stands; it never rises from step to step.
+    """Minimise the objective by L-BFGS from its model; it never rises from step to step.
 
-    With ``tilt``, that times how far the vector has moved is added to J per user: see `fit_prior`.
+    ``tilt`` is a gradient that is added to that of J per user: see `fit_prior`.
     """
     watch = _StepRecorder(objective, callback, tilt)
     n_free = len(watch.best) - objective.n_logs
     # Logarithms of standard deviations and of the precision stay within these bounds.
     bounds = [(None, None)] * n_free + [(-9.0, 7.0)] * objective.n_logs
     try:
-        # Steps the quasi-Newton method remembers.
         found = optimize.minimize(
             watch.evaluate,
             watch.best,
@@ -366,7 +359,7 @@ class _StepRecorder:
 def first_model(
     size: int, n_weights: int, likelihood: Likelihood, centre: Float | float = 0.0
 ) -> PriorModel:
-    """Return the start: a mean where it is thought to be, and scores that differ by about one."""
+    """Return the start: the prior mean of the consensus, and scores with variance near one."""
     mean = np.zeros(size)
     mean[:n_weights] = centre
     prior = GaussianPrior(mean, np.zeros((size, 0)), first_guess(size, n_weights))

@@ -1,14 +1,13 @@
-"""The equations of users' modes, given the prior: in weights, or in the residuals of their rows.
+"""The equations of users' posterior modes: primal (in weights) or dual (in residuals of rows).
 
 A user's weights are mean + L z with z ~ N(0, I) and L L' = Omega, so in z the prior is
 the identity. Users with more rows than coordinates are solved in z (*primal*, matrices of
-coordinates x coordinates), the others in the residuals a of their rows, z = X'a (*dual*, matrices
-of rows x rows).
+coordinates x coordinates), the others in a with z = X'a (*dual*, matrices of rows x rows). At the
+mode, a are the residuals of the rows.
 
-Where features of items are learned, their uncertainty adds a penalty (see `item_responses`): a
-quadratic form in z, one for each user (`UserPenalty`). In z it adds to their precision. In the
-residuals
-it is part of their prior: what is said above of z then holds of y, with z = A y.
+The uncertainty of item factors adds a quadratic penalty in z for each user (`UserPenalty`, see
+`item_responses`). The primal adds it to the precision. The dual makes it part of the prior: with
+z = A y, the equations above hold for y.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +31,7 @@ from likeminds.mixed_model.responses import PaddedRows
 
 @dataclass(frozen=True)
 class PosteriorCovariance:
-    """The covariance S of z, and what is needed of it."""
+    """The posterior covariance S of z, and functions of it."""
 
     log_determinant: Float  # (b,): half of log |S^-1|
     total: Float  # (p, p): the sum of S over the users
@@ -45,7 +44,7 @@ class PosteriorCovariance:
 class Primal:
     """Users with at least as many rows as coordinates; the state is z.
 
-    Rows are held column by column: coordinates may be few, and loops over few numbers are slow.
+    Rows are in column-major order, since loops over few coordinates are slow.
     """
 
     approximate: ClassVar = False
@@ -56,9 +55,9 @@ class Primal:
 
     def of(self, users: Index) -> "Primal":
         """Return the system of some of the users, by their places in the block."""
-        held = None if self.user_penalty is None else self.user_penalty.of(users)
+        user_penalty = None if self.user_penalty is None else self.user_penalty.of(users)
         columns = self.rows.transpose(0, 2, 1)[users]
-        return Primal(columns.transpose(0, 2, 1), self.offset[users], held)
+        return Primal(columns.transpose(0, 2, 1), self.offset[users], user_penalty)
 
     def without_penalty(self) -> "Primal":
         """Return the system in y, where the penalty is part of the prior."""
@@ -82,7 +81,7 @@ class Primal:
         return self.offset + times(self.rows, state)
 
     def penalty(self, state: Float, eta: Float) -> Float:
-        """Return half the squared length of z, and what is held besides."""
+        """Return half the squared length of z, plus the user penalty."""
         del eta
         return 0.5 * row_dots(state, self._prior_gradient(state))
 
@@ -105,7 +104,7 @@ class Primal:
         curvature: Curvature,
         matrices: Float | None,
     ) -> tuple[Float, Float]:
-        """Return the step that Newton's method proposes, and what it promises to gain."""
+        """Return the Newton step, and its predicted gain."""
         del eta, curvature
         assert matrices is not None
         slope = times_back(self.rows, residuals) - self._prior_gradient(state)
@@ -138,24 +137,24 @@ class Primal:
             with_scores.transpose(0, 2, 1),
         )
 
-    def shift(self, spread: PosteriorCovariance, curvature: Curvature) -> Float:
+    def shift(self, covariance: PosteriorCovariance, curvature: Curvature) -> Float:
         """Return how far the mode's state lies from the mean's, to first order: see `Moments`."""
         return times(
-            spread.inner, times_back(self.rows, curvature.grad_half_logdet(spread.variance))
+            covariance.inner, times_back(self.rows, curvature.grad_half_logdet(covariance.variance))
         )
 
-    def explained(self, spread: PosteriorCovariance, curvature: Curvature) -> Float:
+    def explained(self, covariance: PosteriorCovariance, curvature: Curvature) -> Float:
         """Return the diagonal of H Cov(eta) H, shape (b, n)."""
-        seen = curvature.times_root(curvature.times_root_back(self.rows))
-        by_row = curvature.times_root(spread.with_scores)
-        return np.asarray(np.einsum("bnp,bnp->bn", by_row, seen))
+        rows = curvature.times_root(curvature.times_root_back(self.rows))
+        by_row = curvature.times_root(covariance.with_scores)
+        return np.asarray(np.einsum("bnp,bnp->bn", by_row, rows))
 
     def covariance_along(
-        self, spread: PosteriorCovariance, curvature: Curvature, directions: Float
+        self, covariance: PosteriorCovariance, curvature: Curvature, directions: Float
     ) -> Float:
         """Return the covariances of directions' z, (b, r, r); directions have shape (p, r)."""
         del curvature
-        return np.asarray(directions.T @ spread.inner @ directions)
+        return np.asarray(directions.T @ covariance.inner @ directions)
 
     def information(self, curvature: Curvature, most: int) -> tuple[Float, Float]:
         """Return the directions of z known best, (b, most, p), and 1 - their variances."""
@@ -166,9 +165,9 @@ class Primal:
 
 @dataclass(frozen=True)
 class Dual:
-    """Users with fewer rows than coordinates; the state is the residuals of their rows.
+    """Users with fewer rows than coordinates; the state is a, with z = X'a.
 
-    ``nearly`` is for large crowds: steps are solved for by products alone, to within a small share.
+    With ``approximate``, steps are solved for by conjugate gradients, to a small relative error.
     """
 
     rows: Float
@@ -179,9 +178,9 @@ class Dual:
 
     def of(self, users: Index) -> "Dual":
         """Return the system of some of the users, by their places in the block."""
-        held = None if self.user_penalty is None else self.user_penalty.of(users)
+        user_penalty = None if self.user_penalty is None else self.user_penalty.of(users)
         rows, offset, gram = self.rows[users], self.offset[users], self.gram[users]
-        return Dual(rows, offset, gram, held, self.approximate)
+        return Dual(rows, offset, gram, user_penalty, self.approximate)
 
     def without_penalty(self) -> "Dual":
         """Return the system in y, where the penalty is part of the prior."""
@@ -212,33 +211,29 @@ class Dual:
         curvature: Curvature,
         matrices: Float | None,
     ) -> tuple[Float, Float]:
-        """Return the step that Newton's method proposes, and what it promises to gain.
-
-        Of one that is nearly solved for, no user knows before it is taken.
-        """
+        """Return the Newton step, and its predicted gain: infinite for approximate steps."""
         if matrices is None:
-            step = self._nearly_newton(state, residuals, curvature)
+            step = self._approximate_newton(state, residuals, curvature)
             return step, np.full(len(step), np.inf)
         scores = eta - self.offset
-        wanted = curvature.times_root(curvature.times_root_back(scores)) + residuals
-        right = curvature.times_root_back(times(self.gram, wanted))
+        target = curvature.times_root(curvature.times_root_back(scores)) + residuals
+        right = curvature.times_root_back(times(self.gram, target))
         solved = np.linalg.solve(matrices, right[:, :, None])[:, :, 0]
-        step = wanted - curvature.times_root(np.asarray(solved)) - state
+        step = target - curvature.times_root(np.asarray(solved)) - state
         return step, 0.5 * row_dots(residuals - state, times(self.gram, step))
 
-    def _nearly_newton(self, state: Float, residuals: Float, curvature: Curvature) -> Float:
-        """Return it nearly: a - state - R (I + R'GR)^-1 R'G (a - state), a the residuals wanted.
+    def _approximate_newton(self, state: Float, residuals: Float, curvature: Curvature) -> Float:
+        """Return r - R (I + R'GR)^-1 R'G r approximately, for r = residuals - state.
 
-        What is solved for is nothing at the mode, so a share of it may be left out.
+        At the mode r is zero, so a relative error of the solution is enough.
         """
 
         def times_inner(vectors: Float) -> Float:
-            seen = times(self.gram, curvature.times_root(vectors))
-            return np.asarray(vectors + curvature.times_root_back(seen))
+            product = times(self.gram, curvature.times_root(vectors))
+            return np.asarray(vectors + curvature.times_root_back(product))
 
         right = curvature.times_root_back(times(self.gram, residuals - state))
-        # What a step that is nearly solved for leaves of it: it gains this squared less than it
-        # might.
+        # The step's gain falls short by this share squared.
         solved = solve_nearly(times_inner, right, 0.03)
         return np.asarray(residuals - state - curvature.times_root(solved))
 
@@ -276,72 +271,71 @@ class Dual:
             reduced,
         )
 
-    def shift(self, spread: PosteriorCovariance, curvature: Curvature) -> Float:
+    def shift(self, covariance: PosteriorCovariance, curvature: Curvature) -> Float:
         """Return how far the mode's state lies from the mean's, to first order: see `Moments`."""
-        slope = curvature.grad_half_logdet(spread.variance)
-        less = times(spread.inner, curvature.times_root_back(times(self.gram, slope)))
+        slope = curvature.grad_half_logdet(covariance.variance)
+        less = times(covariance.inner, curvature.times_root_back(times(self.gram, slope)))
         return np.asarray(slope - curvature.times_root(less))
 
-    def explained(self, spread: PosteriorCovariance, curvature: Curvature) -> Float:
+    def explained(self, covariance: PosteriorCovariance, curvature: Curvature) -> Float:
         """Return the diagonal of H Cov(eta) H, shape (b, n)."""
-        left = curvature.times_root(spread.inner).transpose(0, 2, 1)
+        left = curvature.times_root(covariance.inner).transpose(0, 2, 1)
         unexplained = np.einsum("bnn->bn", curvature.times_root(left))
         return np.asarray(curvature.diagonal - unexplained)
 
     def covariance_along(
-        self, spread: PosteriorCovariance, curvature: Curvature, directions: Float
+        self, covariance: PosteriorCovariance, curvature: Curvature, directions: Float
     ) -> Float:
         """Return the covariances of directions' z, (b, r, r); directions have shape (p, r)."""
-        seen = np.repeat(directions.T[None], len(self.rows), axis=0)
-        seen = seen if self.user_penalty is None else self.user_penalty.of_rows(seen)
-        scaled = curvature.times_root_back(self.rows) @ seen.transpose(0, 2, 1)
-        known = scaled.transpose(0, 2, 1) @ spread.inner @ scaled
-        return np.asarray(seen @ seen.transpose(0, 2, 1) - known)
+        along = np.repeat(directions.T[None], len(self.rows), axis=0)
+        along = along if self.user_penalty is None else self.user_penalty.of_rows(along)
+        scaled = curvature.times_root_back(self.rows) @ along.transpose(0, 2, 1)
+        reduction = scaled.transpose(0, 2, 1) @ covariance.inner @ scaled
+        return np.asarray(along @ along.transpose(0, 2, 1) - reduction)
 
     def information(self, curvature: Curvature, most: int) -> tuple[Float, Float]:
         """Return the directions of z known best, (b, most, p), and 1 - their variances."""
         values, vectors = np.linalg.eigh(self.matrices(curvature))
         values, vectors = values[:, ::-1][:, :most], vectors[:, :, ::-1][:, :, :most]
-        known = values > 1.0 + 1e-12
-        scale = np.where(known, 1.0 / np.sqrt(np.maximum(values - 1.0, 1e-300)), 0.0)
+        informed = values > 1.0 + 1e-12
+        scale = np.where(informed, 1.0 / np.sqrt(np.maximum(values - 1.0, 1e-300)), 0.0)
         best = (vectors * scale[:, None, :]).transpose(0, 2, 1)
         scaled = curvature.times_root_back(self.rows)
-        return best @ scaled, np.where(known, 1.0 - 1.0 / values, 0.0)
+        return best @ scaled, np.where(informed, 1.0 - 1.0 / values, 0.0)
 
 
-def system_of(task: PaddedRows, prior: GaussianPrior, *, nearly: bool = False) -> Primal | Dual:
+def system_of(
+    task: PaddedRows, prior: GaussianPrior, *, approximate: bool = False
+) -> Primal | Dual:
     """Return the primal or dual system of a block, with rows whitened by the prior."""
     offset = task.rows @ prior.mean
     if prior.shifts is not None:
         offset += times(task.rows, prior.shifts[task.users])
     if task.offset is not None:
         offset += task.offset
-    held = None
+    user_penalty = None
     if task.precision is not None:
-        held = UserPenalty(task.precision, prior.root[-task.precision.shape[1] :])
+        user_penalty = UserPenalty(task.precision, prior.root[-task.precision.shape[1] :])
     n_rows, size = task.rows.shape[1:]
     if task.beyond is None and n_rows >= size:
         columns = prior.whitened_columns(task.rows.transpose(0, 2, 1))
-        return Primal(columns.transpose(0, 2, 1), offset, held)
+        return Primal(columns.transpose(0, 2, 1), offset, user_penalty)
     rows = prior.whitened(task.rows)
-    if held is not None:
-        rows = held.of_rows(rows)
+    if user_penalty is not None:
+        rows = user_penalty.of_rows(rows)
     gram = rows @ rows.transpose(0, 2, 1)
     if task.beyond is not None:
         gram += prior.beyond * task.beyond
-    return Dual(rows, offset, gram, held, nearly and task.beyond is None)
+    return Dual(rows, offset, gram, user_penalty, approximate and task.beyond is None)
 
 
 def information_left(
-    system: Primal | Dual, spread: PosteriorCovariance, curvature: Curvature
+    system: Primal | Dual, covariance: PosteriorCovariance, curvature: Curvature
 ) -> Float:
-    """Return what is left of each row's information once its user is integrated out: (b, n).
-
-    That is the diagonal of H - H Cov(eta) H.
-    """
+    """Return each row's information with its user integrated out: diag(H - H Cov(eta) H)."""
     if isinstance(curvature, DiagonalCurvature):
-        return np.asarray(curvature.diagonal * np.maximum(1.0 - spread.variance, 0.0))
-    left = curvature.diagonal - system.explained(spread, curvature)
+        return np.asarray(curvature.diagonal * np.maximum(1.0 - covariance.variance, 0.0))
+    left = curvature.diagonal - system.explained(covariance, curvature)
     return np.asarray(np.maximum(left, 0.0))
 
 

@@ -49,7 +49,7 @@ class ItemEffectMoments(Moments):
 def item_effect_moments(
     responses: ItemEffects, params: EStepParams, warm_starts: WarmStarts
 ) -> ItemEffectMoments:
-    """Return the moments of `laplace.moments`, with the sums by item."""
+    """Return the moments of `laplace.sum_moments`, with the sums by item."""
     found, warm_starts.own = responses.map_reduce(_block_sums, params, warm_starts.own)
     return found.moments
 
