@@ -6,7 +6,11 @@ from learned_model import GaussianPrior, PickledShards, WarmStarts, coordinates_
 from likeminds import Annotations, HierarchicalRanker, make_schools
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.losses import PRIOR_LOSSES
-from likeminds.mixed_model.user_posteriors import _known, _nearly_known, posterior_of
+from likeminds.mixed_model.user_posteriors import (
+    _approximate_reduction,
+    _variance_reduction,
+    posterior_of,
+)
 
 
 def test_what_is_nearly_known_claims_no_more_than_labels_say():
@@ -22,8 +26,8 @@ def test_what_is_nearly_known_claims_no_more_than_labels_say():
     prior = GaussianPrior(np.zeros(size), rng.normal(size=(size, 3)), np.full(size, 0.4))
     task = PRIOR_LOSSES["logistic"].tasks(said, coordinates).task(0)
     mode = find_mode(task, prior, LogisticLikelihood())
-    found = _nearly_known(mode, prior, rank).astype(np.float64)
-    best = _known(mode.system, mode.derivatives.curvature, rank) @ prior.root.T
+    found = _approximate_reduction(mode, prior, rank).astype(np.float64)
+    best = _variance_reduction(mode.system, mode.derivatives.curvature, rank) @ prior.root.T
     for person in range(len(task.users)):
         rows = mode.derivatives.curvature.times_root_back(task.rows)[person]
         exact = np.linalg.inv(np.linalg.inv(prior.covariance) + rows.T @ rows)

@@ -191,7 +191,7 @@ def _submit_posteriors(
     ):
         return answers, [None] * len(answers)
     unknown = np.concatenate([one[~np.any(shifts[one] != 0.0, axis=1)] for one in places])
-    state = bound(finder.of_unknown(fitted_prior))
+    state = bound(finder.without_covariates(fitted_prior))
     return answers, labels.submit_map_of(find_user_posteriors, state, unknown)
 
 

@@ -98,7 +98,7 @@ class ChoiceBlocks(CachedResponses):
 
     @classmethod
     def of_annotations(
-        cls, annotations: Annotations, coordinates: Design, *, single: bool = False
+        cls, annotations: Annotations, design: Design, *, single: bool = False
     ) -> "ChoiceBlocks":
         """Put the sets together.
 
@@ -120,11 +120,11 @@ class ChoiceBlocks(CachedResponses):
             n_users=annotations.n_users,
         )
         table = annotations.features
-        is_ready = is_cheap_table(table, len(annotations), coordinates)
-        items = coordinates.rows(table) if is_ready else table
+        is_ready = is_cheap_table(table, len(annotations), design)
+        items = design.rows(table) if is_ready else table
         absent = (sets.members == _OUTSIDE) | (sets.counts == 0.0)
         members = np.where(absent, _OUTSIDE, annotations.item_codes[sets.members])
-        return cls(items, rows, coordinates, set_size, is_ready, members)
+        return cls(items, rows, design, set_size, is_ready, members)
 
     def places(self) -> RowItems:
         """Return the item of each place, with its sign: see `RowItems`."""
@@ -162,9 +162,9 @@ class ChoiceBlocks(CachedResponses):
     @cached_property
     def plan(self) -> list[Index]:
         """The users of each block."""
-        coordinates = self.design
-        width = len(coordinates.scale) if coordinates.beyond else coordinates.size
-        apart = -(-coordinates.size // self.set_size)
+        design = self.design
+        width = len(design.scale) if design.beyond else design.size
+        apart = -(-design.size // self.set_size)
         return plan_blocks(self.sets, self.n_bytes, 8 * self.set_size * width, apart=apart)
 
     @property

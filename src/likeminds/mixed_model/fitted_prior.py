@@ -1,4 +1,4 @@
-"""The learned prior with all that new users' posteriors need."""
+"""The fitted prior, with the design and likelihood that posteriors of new users need."""
 
 from dataclasses import dataclass, field, replace
 
@@ -16,31 +16,24 @@ from likeminds.mixed_model.likelihoods import Likelihood, LogisticLikelihood
 
 @dataclass(frozen=True)
 class FittedPrior:
-    """The prior of users without labels, with the coordinates and likelihood it goes with."""
+    """The prior of users' weights, with its design and likelihood."""
 
-    # The coordinates of items, and the likelihood of labels.
     design: Design = field(metadata={"stored": "coordinates"})
-    prior: GaussianPrior  # the distribution of users' weights
+    prior: GaussianPrior
     likelihood: Likelihood
-    # The same, with the uncertainty of its own parameters; both are around what goes with
-    # users' covariates.
+    # The prior with the uncertainty of its parameters. Both are conditional on covariates.
     inflated: GaussianPrior | None = field(default=None, metadata={"stored": "wider"})
     covariate_effects: CovariateEffects | None = field(default=None, metadata={"stored": "traits"})
-    # Posteriors of the items' effects and factors, where several users labelled an item.
     items: ItemPosteriors | None = None
-    # (p,): 1 or -1 for weights whose sign is known, and that may be zero, else 0: see
-    # `mixed_model.extensions.sign_constraints`.
+    # (p,): 1 or -1 for weights of that sign or zero, else 0: see `sign_constraints`.
     signs: Float | None = None
-    # The distribution of logarithms, where some weights are log-normal; ``prior`` and ``wider``
-    # then have the moments of weights.
+    # The prior of logarithms, if some weights are log-normal; ``prior`` and ``inflated`` then have
+    # the moments of weights.
     log_normal: LogNormalPrior | None = field(default=None, metadata={"stored": "logs"})
 
     @property
     def predictive(self) -> GaussianPrior:
-        """The prior with the uncertainty of its own parameters, where that is known.
-
-        Like `all users`, it is that of users whose covariates are not known.
-        """
+        """The prior of users without covariates, with the uncertainty of its parameters."""
         own = self._own
         return (
             own
@@ -54,26 +47,26 @@ class FittedPrior:
 
     @property
     def simulated(self) -> GaussianPrior:
-        """The normal distribution that users are drawn from: of logarithms, where there are."""
+        """The normal prior that users are drawn from, of logarithms for log-normal weights."""
         return self.prior if self.log_normal is None else self.log_normal.prior
 
     @property
     def marginal(self) -> GaussianPrior:
-        """The prior of users whose covariates are not known."""
+        """The prior with covariates integrated out."""
         if self.covariate_effects is None:
             return self.prior
         return self.prior.widened(self.covariate_effects.covariance)
 
     def shifts(self, covariates: Covariates | None, users: IdArray) -> Float | None:
-        """Return how far users' means are from that of all, by their covariates."""
+        """Return the shifts of users' means by their covariates."""
         if self.covariate_effects is None:
             return None
         return self.covariate_effects.shifts(covariates, users)
 
     def variance_reduction(self, shifts: Float | None, n_users: int) -> Float:
-        """Return what covariates tell of users: matrices K, (n_users, m, p), as in `Posterior`.
+        """Return matrices K by covariates, (n_users, m, p), as in `Posterior`.
 
-        ``shifts`` are those of `shifts`: zero for users of whom nothing is known.
+        ``shifts`` are those of `shifts`: zero for users without covariates.
         """
         size = len(self.prior.mean)
         if self.covariate_effects is None or shifts is None:
@@ -96,18 +89,17 @@ class FittedPrior:
         """
         if self.covariate_effects is None:
             return []
-        told = self.covariate_effects.examples(name)
-        return [(kind, self.design.weights(added[None])[0]) for kind, added in told]
+        effects = self.covariate_effects.examples(name)
+        return [(kind, self.design.weights(added[None])[0]) for kind, added in effects]
 
     def of_single_labels(self, positive_share: float) -> "FittedPrior":
-        """Return the crowd for labels of single items, where it was learned from choices.
+        """Return a prior fitted to choices, extended to labels of single items.
 
-        A choice says nothing about the odds of liking the average item. They are one more
-        coordinate, near those of the labels in training.
+        Choices do not identify the intercept. Its prior mean is that of the labels in training,
+        its standard deviation 2.
         """
         odds = float(np.log(positive_share / (1.0 - positive_share)))
         at = self.design.size
-        # How far users' log-odds of liking the average item may be from the crowd's.
         return replace(
             self,
             design=replace(self.design, intercept=True),

@@ -187,14 +187,14 @@ class PredictionRows:
     def of(
         cls,
         features: FloatArray,
-        coordinates: Design,
+        design: Design,
         items: ItemPosteriors | None,
         ids: IdArray | None = None,
     ) -> "PredictionRows":
         """Return rows of features in coordinates; ``ids`` say which items they are of."""
-        rows = coordinates.differences(features - coordinates.origin)
+        rows = design.differences(features - design.origin)
         if items is None:
-            return cls(rows, features=features if coordinates.beyond else None)
+            return cls(rows, features=features if design.beyond else None)
         if ids is None:
             own, is_named = items.prior_of(len(rows)), False
         else:

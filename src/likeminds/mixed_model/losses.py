@@ -75,9 +75,7 @@ class PriorLoss(ABC):
         return self.prepare(annotations, fitted_prior.likelihood), fitted_prior
 
     @abstractmethod
-    def tasks(
-        self, annotations: Annotations, coordinates: Design, *, items: bool = False
-    ) -> Responses:
+    def tasks(self, annotations: Annotations, design: Design, *, items: bool = False) -> Responses:
         """Return each user's labels as rows and responses; with ``items``, rows know theirs."""
 
     def of_newcomers(
@@ -108,13 +106,11 @@ class LogisticLoss(PriorLoss):
     takes_items = True
     rows_are_items = True
 
-    def tasks(
-        self, annotations: Annotations, coordinates: Design, *, items: bool = False
-    ) -> Responses:
+    def tasks(self, annotations: Annotations, design: Design, *, items: bool = False) -> Responses:
         """Return one row per label."""
         if items:
-            return ItemRows.of_labels(annotations, coordinates, self.curvature_bound)
-        return LabelResponses.of_annotations(annotations, coordinates)
+            return ItemRows.of_labels(annotations, design, self.curvature_bound)
+        return LabelResponses.of_annotations(annotations, design)
 
 
 class MedianLoss(LogisticLoss):
@@ -208,11 +204,9 @@ class ChoiceLoss(PriorLoss):
     takes_items = True
     rows_are_items = True
 
-    def tasks(
-        self, annotations: Annotations, coordinates: Design, *, items: bool = False
-    ) -> Responses:
+    def tasks(self, annotations: Annotations, design: Design, *, items: bool = False) -> Responses:
         """Return one set of rows per positive label."""
-        choices = ChoiceBlocks.of_annotations(annotations, coordinates)
+        choices = ChoiceBlocks.of_annotations(annotations, design)
         return ItemRows(choices, choices.places(), annotations.n_items) if items else choices
 
     def of_newcomers(
@@ -242,11 +236,9 @@ class MixedLoss(PriorLoss):
     takes_items = True
     rows_are_items = True
 
-    def tasks(
-        self, annotations: Annotations, coordinates: Design, *, items: bool = False
-    ) -> Responses:
+    def tasks(self, annotations: Annotations, design: Design, *, items: bool = False) -> Responses:
         """Return one set of rows per choice, and one per label."""
-        choices = ChoiceBlocks.of_annotations(annotations, coordinates, single=True)
+        choices = ChoiceBlocks.of_annotations(annotations, design, single=True)
         return ItemRows(choices, choices.places(), annotations.n_items) if items else choices
 
 
@@ -261,12 +253,12 @@ class AucLoss(PriorLoss):
     def tasks(
         self,
         annotations: Annotations,
-        coordinates: Design,
+        design: Design,
         *,
         items: bool = False,  # noqa: ARG002 - pairs of labels have no single item
     ) -> Responses:
         """Return one row per label, and one per user."""
-        return AucResponses(LabelResponses.of_annotations(annotations, coordinates))
+        return AucResponses(LabelResponses.of_annotations(annotations, design))
 
 
 PRIOR_LOSSES: dict[str, PriorLoss] = {

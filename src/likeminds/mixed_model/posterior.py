@@ -24,13 +24,12 @@ from likeminds.mixed_model.item_posteriors import (
 )
 from likeminds.mixed_model.likelihoods import Likelihood, label_probability
 from likeminds.mixed_model.ordinal import StandardNormal
-from likeminds.mixed_model.ordinal_responses import (
-    GradePredictions,
-    ResponseStyle,
-)
+from likeminds.mixed_model.ordinal_responses import GradePredictions, ResponseStyle
 
-# Draws from a posterior, for ranks and for expected gains.
-_DRAWS = 2000
+Items = ArrayLike | Annotations
+Users = Iterable[Hashable] | None
+
+_DRAWS = 2000  # from a posterior, for intervals of ranks
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,39 +37,39 @@ class Posterior:
     """Posterior distributions of some users' weights: normal, by Laplace's approximation.
 
     A user's covariance is Omega - K'K with a matrix K of few rows: the prior's, less the
-    reduction of variance in the directions that the labels tell most about.
+    reduction of variance by the labels.
 
     Attributes
     ----------
     users : array of shape (n_users,)
-        Who they are.
+        The users' ids.
     points : array of shape (n_users, p)
-        Modes, in coordinates: weights of the features, the intercept where there is one, and
-        last the weights of the features of items that were learned.
-    known : array of shape (n_users, m, p)
+        Modes, in coordinates: weights of the features, the intercept if there is one, and last
+        the weights of item factors.
+    variance_reduction : array of shape (n_users, m, p)
         The matrices K.
-    coordinates, prior, likelihood
-        What the numbers refer to; the prior includes the uncertainty of its parameters.
+    design, prior, likelihood
+        The coordinates, the prior with the uncertainty of its parameters, and the likelihood.
     items : ItemPosteriors, optional
-        Posteriors of items, where they have effects of their own. `Annotations` say which
-        items they are; rows of features are taken for items that no user has labelled.
-    ways : ResponseStyle, optional
-        How they turn scores into grades, where the crowd gave grades.
+        Posteriors of items with effects of their own. Rows of features without the items' ids
+        are taken for items without labels.
+    response_style : ResponseStyle, optional
+        The users' use of the scale of grades.
     answered : Answered, optional
         Residuals of the items that new users labelled: part of these items' scores.
     unknown : {"error", "consensus"}, default="error"
-        Without features, what items get that no user labelled: an error, or the average score.
+        Without features, items without labels raise an error or get the average score.
 
     Examples
     --------
     >>> from likeminds import HierarchicalRanker, load_electricity
     >>> households = load_electricity()
     >>> ranker = HierarchicalRanker(n_groups=1).fit(households)
-    >>> somebody = households.of_user("household-007")
-    >>> belief = ranker.newcomer(somebody.X[:8], somebody.labels[:8])
-    >>> belief.coef.shape, belief.decision_function(somebody.X[8:10]).shape
+    >>> user = households.of_user("household-007")
+    >>> posterior = ranker.newcomer(user.X[:8], user.labels[:8])
+    >>> posterior.coef.shape, posterior.decision_function(user.X[8:10]).shape
     ((1, 6), (2,))
-    >>> bool((belief.standard_error(somebody.X) > 0).all())
+    >>> bool((posterior.standard_error(user.X) > 0).all())
     True
     """
 
@@ -91,20 +90,20 @@ class Posterior:
         fitted_prior: FittedPrior,
         users: IdArray,
         points: Float,
-        known: FloatArray,
-        ways: ResponseStyle | None = None,
+        variance_reduction: FloatArray,
+        response_style: ResponseStyle | None = None,
         *,
         unknown: str = "error",
     ) -> "Posterior":
-        """Return the posteriors of users, given the crowd's predictive prior."""
+        """Return the posteriors of users, given the fitted prior."""
         about = (
             fitted_prior.design,
             fitted_prior.predictive,
             fitted_prior.likelihood,
             fitted_prior.items,
-            ways,
+            response_style,
         )
-        return cls(users, points, known, *about, unknown=unknown)
+        return cls(users, points, variance_reduction, *about, unknown=unknown)
 
     @property
     def coef(self) -> Float:
@@ -118,9 +117,7 @@ class Posterior:
         at_origin = self.points[:, n_weights:size].sum(axis=1)
         return np.asarray(at_origin - self.coef @ self.design.origin)
 
-    def decision_function(
-        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
-    ) -> Float:
+    def decision_function(self, X: Items, users: Users = None) -> Float:
         """Score items, each for its user (without ``users``, for the only one there is)."""
         rows, positions = self._rows(X, users)
         scores, ids = np.einsum("nd,nd->n", rows, self.coef[positions]), self._ids(X)
@@ -132,201 +129,182 @@ class Posterior:
             scores += self.answered.at(positions, X.items)
         return np.asarray(scores)
 
-    def standard_error(
-        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
-    ) -> Float:
+    def standard_error(self, X: Items, users: Users = None) -> Float:
         """Return the standard errors of scores, relative to the average item's score."""
         rows, positions = self._rows(X, users)
         return self.deviation(self.prediction_rows(rows, self._ids(X)), positions)
 
-    def probability_above(
-        self,
-        a: ArrayLike | Annotations,
-        b: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None = None,
-    ) -> Float:
+    def probability_above(self, a: Items, b: Items, users: Users = None) -> Float:
         """Return the probability that item a of each row ranks above item b."""
         return self.chance_above(*self._pairs(a, b, users))
 
-    def probability_preferred(
-        self,
-        a: ArrayLike | Annotations,
-        b: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None = None,
-    ) -> Float:
+    def probability_preferred(self, a: Items, b: Items, users: Users = None) -> Float:
         """Return the probability that, of items a and b of each row, a gets the better label."""
         return self.chance_preferred(*self._pairs(a, b, users))
 
-    def predict_grades(
-        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
-    ) -> GradePredictions:
+    def predict_grades(self, X: Items, users: Users = None) -> GradePredictions:
         """Return the grades that users would give: their probabilities, and the expected one."""
         rows, positions = self._rows(X, users)
         return self.grades(self.prediction_rows(rows, self._ids(X)), positions)
 
     def rank_interval(
-        self, items: ArrayLike | Annotations, *, user: Hashable | None = None, level: float = 0.9
+        self, items: Items, *, user: Hashable | None = None, level: float = 0.9
     ) -> tuple[Index, Index]:
         """Return the lowest and highest rank (1 is best) that each item may have for a user."""
-        rows, person = self._rows_for(items, user)
-        return self.ranks(self.prediction_rows(rows, self._ids(items)), person, level)
+        rows, user_index = self._rows_for(items, user)
+        return self.ranks(self.prediction_rows(rows, self._ids(items)), user_index, level)
 
-    def next_items(
-        self, items: ArrayLike | Annotations, *, user: Hashable | None = None, n: int = 1
-    ) -> Index:
+    def next_items(self, items: Items, *, user: Hashable | None = None, n: int = 1) -> Index:
         """Return which items to ask a user about next, the most telling first."""
-        rows, person = self._rows_for(items, user)
-        return self.most_informative(self.prediction_rows(rows, self._ids(items)), person, n)
+        rows, user_index = self._rows_for(items, user)
+        return self.most_informative(self.prediction_rows(rows, self._ids(items)), user_index, n)
 
     def prediction_rows(self, features: FloatArray, ids: IdArray | None = None) -> PredictionRows:
-        """Return rows of features as users see them; ``ids`` say which items they are."""
+        """Return rows of features in coordinates; ``ids`` are those of the items."""
         return PredictionRows.of(features, self.design, self.items, ids)
 
     def deviation(
-        self, seen: PredictionRows, users: Index, less: PredictionRows | None = None
+        self, targets: PredictionRows, users: Index, less: PredictionRows | None = None
     ) -> Float:
-        """Return standard deviations of scores (-1: of an unknown user), or of their differences.
+        """Return standard deviations of scores less those of ``less``, or the average item's.
 
-        Without ``less``, scores are seen from the average item's.
+        A user of -1 is a new one.
         """
 
         def vary(some: slice) -> Float:
             owner = users[some]
-            rows = seen.rows[some] if less is None else seen.rows[some] - less.rows[some]
+            rows = targets.rows[some] if less is None else targets.rows[some] - less.rows[some]
             whitened = rows @ self.prior.root
-            told = np.einsum("nmp,np->nm", self.variance_reduction[owner], rows)
-            known = np.where(owner >= 0, row_dots(told, told), 0.0)
-            return np.asarray(row_dots(whitened, whitened) - known)
+            reduced = np.einsum("nmp,np->nm", self.variance_reduction[owner], rows)
+            reduction = np.where(owner >= 0, row_dots(reduced, reduced), 0.0)
+            return np.asarray(row_dots(whitened, whitened) - reduction)
 
-        # Rows whose uncertainty is computed at a time: no user's is copied for all rows.
-        variance = of_rows(vary, len(seen), 1 << 12)
-        variance = np.maximum(variance, 0.0) + self._of_items(seen, users)
-        variance += self._beyond(seen, less)
+        # In pieces, since each row needs its user's matrix K.
+        variance = of_rows(vary, len(targets), 1 << 12)
+        variance = np.maximum(variance, 0.0) + self._of_items(targets, users)
+        variance += self._beyond(targets, less)
         if less is not None:
             variance += self._of_items(less, users)
-            variance[seen.same_as(less)] = 0.0
+            variance[targets.same_as(less)] = 0.0
         return np.sqrt(variance)
 
-    def _beyond(self, seen: PredictionRows, less: PredictionRows | None = None) -> Float | float:
+    def _beyond(self, targets: PredictionRows, less: PredictionRows | None = None) -> Float | float:
         """Return the variance of scores that lies beyond the coordinates."""
-        if seen.features is None:
+        if targets.features is None:
             return 0.0
-        away = seen.features.astype(np.float64)
-        away -= self.design.origin if less is None or less.features is None else less.features
-        return self.prior.beyond * self.design.squares_beyond(away)
+        difference = targets.features.astype(np.float64)
+        difference -= self.design.origin if less is None or less.features is None else less.features
+        return self.prior.beyond * self.design.squares_beyond(difference)
 
-    def _of_items(self, seen: PredictionRows, users: Index) -> Float:
+    def _of_items(self, targets: PredictionRows, users: Index) -> Float:
         """Return the variance of scores that is due to their items."""
-        if seen.items is None:
-            return np.zeros(len(seen))
+        if targets.items is None:
+            return np.zeros(len(targets))
         size = self.design.size
         v = np.vstack([self.points, self.prior.mean])[users, size:]
         whole = self.prior.covariance[size:, size:]
-        known = self.variance_reduction[users][:, :, size:].astype(np.float64)
-        told = np.einsum("nma,nmb->nab", known, known)
-        covariance = whole - np.where((users >= 0)[:, None, None], told, 0.0)
-        return seen.variance(v, covariance)
+        reduction = self.variance_reduction[users][:, :, size:].astype(np.float64)
+        squared = np.einsum("nma,nmb->nab", reduction, reduction)
+        covariance = whole - np.where((users >= 0)[:, None, None], squared, 0.0)
+        return targets.variance(v, covariance)
 
     def chance_above(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
         """Return the probability that the items of a score higher than those of b."""
         deviation = self.deviation(a, users, less=b)
-        # Two equal items are certain to be tied.
-        apart = np.where(deviation > 0, deviation, np.inf)
-        return np.asarray(ndtr(self._apart(a, b, users) / apart))
+        deviation = np.where(deviation > 0, deviation, np.inf)  # equal items are tied
+        return np.asarray(ndtr(self._score_difference(a, b, users) / deviation))
 
     def chance_preferred(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
         """Return the probability that the items of a get better labels than those of b."""
         if isinstance(self.likelihood, StandardNormal):
             noise = self.deviation(a, users, less=b) ** 2 + 2.0 / self.likelihood.typical
-            return np.asarray(ndtr(self._apart(a, b, users) / np.sqrt(noise)))
+            return np.asarray(ndtr(self._score_difference(a, b, users) / np.sqrt(noise)))
         if self.likelihood.is_quadratic:
             raise TypeError(
                 "Scores that were learned as a regression are no log-odds, so that they say "
                 'nothing about the probability of a label. Fit with loss="logistic" or "choice".'
             )
         deviation = self.deviation(a, users, less=b)
-        return label_probability(self._apart(a, b, users), deviation)
+        return label_probability(self._score_difference(a, b, users), deviation)
 
-    def grades(self, seen: PredictionRows, users: Index) -> GradePredictions:
-        """Return the grades that items would get (-1: from any user)."""
+    def grades(self, targets: PredictionRows, users: Index) -> GradePredictions:
+        """Return predicted grades (-1: of a new user)."""
         if self.response_style is None:
             raise ValueError("This ranker has not learned from grades: there are none to predict.")
-        return self.response_style.predict(*self.linear_predictor(seen, users), users)
+        return self.response_style.predict(*self.linear_predictor(targets, users), users)
 
     def with_response_style(
-        self, ways: ResponseStyle, annotations: Annotations | None
+        self, response_style: ResponseStyle, annotations: Annotations | None
     ) -> "Posterior":
-        """Return new users with their own ways of grading, by their grades if they gave any."""
+        """Return the posterior with the response style of new users, from their grades if any."""
         if annotations is None or annotations.grades is None:
-            return replace(self, response_style=ways.of_unknown_users(len(self.users)))
+            return replace(self, response_style=response_style.of_unknown_users(len(self.users)))
         eta, _ = self.linear_predictor(
             self.prediction_rows(annotations.X, self._ids(annotations)), annotations.user_codes
         )
-        return replace(
-            self, response_style=ways.of_newcomers(annotations.grades, annotations.user_codes, eta)
-        )
+        style = response_style.of_newcomers(annotations.grades, annotations.user_codes, eta)
+        return replace(self, response_style=style)
 
-    def linear_predictor(self, seen: PredictionRows, users: Index) -> tuple[Float, Float]:
-        """Return scores from the common zero of all users (-1: of any user), and variances."""
-        rows = seen.rows.copy()
+    def linear_predictor(self, targets: PredictionRows, users: Index) -> tuple[Float, Float]:
+        """Return eta, intercepts included, and its variance (-1: of a new user)."""
+        rows = targets.rows.copy()
         rows[:, self.design.n_weights : self.design.size] = 1.0
         points = np.vstack([self.points, self.prior.mean])[users]
-        scores = np.einsum("np,np->n", rows, points) + seen.effects
-        return scores, self.deviation(replace(seen, rows=rows), users) ** 2
+        scores = np.einsum("np,np->n", rows, points) + targets.effects
+        return scores, self.deviation(replace(targets, rows=rows), users) ** 2
 
-    def ranks(self, seen: PredictionRows, person: int, level: float) -> tuple[Index, Index]:
+    def ranks(self, targets: PredictionRows, user_index: int, level: float) -> tuple[Index, Index]:
         """Return a credible interval of each item's rank, from rankings drawn at random."""
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, but is {level}.")
-        root = _root(self.covariance(person))
+        root = _root(self.covariance(user_index))
         rng = np.random.default_rng(0)
-        draws = self._point(person)[:, None] + root @ rng.standard_normal((len(root), _DRAWS))
-        scores = seen.rows @ draws
-        if seen.items is not None:
-            scores += seen.items.sample_scores(draws[self.design.size :], rng)
-        if seen.features is not None:
-            scores += self._drawn_beyond(seen.features, rng)
+        draws = self._point(user_index)[:, None] + root @ rng.standard_normal((len(root), _DRAWS))
+        scores = targets.rows @ draws
+        if targets.items is not None:
+            scores += targets.items.sample_scores(draws[self.design.size :], rng)
+        if targets.features is not None:
+            scores += self._drawn_beyond(targets.features, rng)
         place = np.empty(scores.shape, dtype=np.intp)
         order = np.argsort(-scores, axis=0)
-        np.put_along_axis(place, order, np.arange(len(seen))[:, None], axis=0)
+        np.put_along_axis(place, order, np.arange(len(targets))[:, None], axis=0)
         outside = 0.5 * (1.0 - level)
         ends = np.quantile(place, [outside, 1.0 - outside], axis=1, method="inverted_cdf")
         low, high = ends.astype(np.intp) + 1
         return low, high
 
     def _drawn_beyond(self, features: FloatArray, rng: np.random.Generator) -> Float:
-        """Draw what lies beyond the coordinates of scores, for items at once: (n, draws)."""
+        """Draw the part of scores that lies beyond the coordinates: (n, draws)."""
         rows = self.design.rows(features)
         products = self.design.products_beyond(features, rows)
         assert products is not None
         root = _root(self.prior.beyond * products)
         return np.asarray(root @ rng.standard_normal((len(root), _DRAWS)))
 
-    def most_informative(self, seen: PredictionRows, person: int, n: int) -> Index:
-        """Choose, one after the other, the items whose labels shrink the uncertainty most.
+    def most_informative(self, targets: PredictionRows, user_index: int, n: int) -> Index:
+        """Choose greedily the items whose labels reduce the uncertainty most.
 
-        The uncertainty is the sum over the items of the variance of the score, as seen from
-        their mean score; a label is credited with its expected reduction (to first order). Where
-        items have effects of their own, a label reduces the item's variance, too, and that
-        variance lowers its information about the user.
+        The uncertainty is the sum over items of the variance of the score less the mean score. A
+        label's expected reduction is to first order. A label also reduces the variance of its
+        item's effect, which in turn lowers its information about the user.
         """
-        if not 1 <= n <= len(seen):
+        if not 1 <= n <= len(targets):
             raise ValueError(f"n must be between 1 and the number of items, but is {n}.")
-        rows = seen.rows.copy()
+        rows = targets.rows.copy()
         rows[:, self.design.n_weights : self.design.size] = 1.0
-        contrasts = seen.rows - seen.rows.mean(axis=0)
-        wanted = contrasts.T @ contrasts
-        covariance = self.covariance(person)
-        eta = rows @ self._point(person) + seen.effects
+        contrasts = targets.rows - targets.rows.mean(axis=0)
+        scatter = contrasts.T @ contrasts
+        covariance = self.covariance(user_index)
+        eta = rows @ self._point(user_index) + targets.effects
         information = self.likelihood.expected_information(eta)
-        # What lies beyond the coordinates is an item's own, nearly: items share little there.
-        own = self._of_items(seen, np.full(len(seen), person)) + self._beyond(seen)
+        # Items share little beyond the coordinates: that part counts as the item's own.
+        own = self._of_items(targets, np.full(len(targets), user_index)) + self._beyond(targets)
         chosen: list[int] = []
         for _ in range(n):
             reached = rows @ covariance
-            gain = np.einsum("mp,mp->m", reached @ wanted, reached)
+            gain = np.einsum("mp,mp->m", reached @ scatter, reached)
             gain += 2.0 * own * np.einsum("mp,mp->m", reached, contrasts)
-            gain += own**2 * (1.0 - 1.0 / len(seen))
+            gain += own**2 * (1.0 - 1.0 / len(targets))
             blurred = 1.0 + information * (np.einsum("mp,mp->m", reached, rows) + own)
             gain *= information / blurred
             gain[chosen] = -np.inf
@@ -336,23 +314,20 @@ class Posterior:
             chosen.append(best)
         return np.array(chosen)
 
-    def covariance(self, person: int) -> Float:
+    def covariance(self, user_index: int) -> Float:
         """Return a user's covariance in coordinates, shape (p, p); -1 is the prior's."""
-        if person < 0:
+        if user_index < 0:
             return self.prior.covariance
-        known = self.variance_reduction[person].astype(np.float64)
-        return np.asarray(self.prior.covariance - known.T @ known)
+        reduction = self.variance_reduction[user_index].astype(np.float64)
+        return np.asarray(self.prior.covariance - reduction.T @ reduction)
 
-    def _apart(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
-        """Return how much higher the items of a score than those of b (-1: for the consensus)."""
+    def _score_difference(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
+        """Return the scores of a less those of b (-1: by the consensus)."""
         weights = np.vstack([self.points, self.prior.mean])[users]
         return np.asarray(row_dots(a.rows - b.rows, weights) + a.effects - b.effects)
 
     def _pairs(
-        self,
-        a: ArrayLike | Annotations,
-        b: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None,
+        self, a: Items, b: Items, users: Users
     ) -> tuple[PredictionRows, PredictionRows, Index]:
         first, positions = self._rows(a, users)
         second = b.X if isinstance(b, Annotations) else as_matrix(b, "b")
@@ -364,20 +339,16 @@ class Posterior:
             positions,
         )
 
-    def _point(self, person: int) -> Float:
-        return self.prior.mean if person < 0 else np.asarray(self.points[person])
+    def _point(self, user_index: int) -> Float:
+        return self.prior.mean if user_index < 0 else np.asarray(self.points[user_index])
 
-    def _rows_for(
-        self, items: ArrayLike | Annotations, user: Hashable | None
-    ) -> tuple[FloatArray, int]:
-        """Return items' features, and the position of the user who is asked about them."""
-        known = items if isinstance(items, Annotations) else as_matrix(items, "items")
-        rows, users = self._rows(known, None if user is None else [user] * len(known))
+    def _rows_for(self, items: Items, user: Hashable | None) -> tuple[FloatArray, int]:
+        """Return items' features, and the position of the user."""
+        table = items if isinstance(items, Annotations) else as_matrix(items, "items")
+        rows, users = self._rows(table, None if user is None else [user] * len(table))
         return rows, int(users[0])
 
-    def _rows(
-        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None
-    ) -> tuple[FloatArray, Index]:
+    def _rows(self, X: Items, users: Users) -> tuple[FloatArray, Index]:
         if isinstance(X, Annotations) and users is None and len(self.users) > 1:
             users = X.users
         rows = X.X if isinstance(X, Annotations) else as_matrix(X, "X")
@@ -395,12 +366,14 @@ class Posterior:
         if len(positions) != len(rows):
             raise ValueError(f"users has {len(positions)} entries, but X has {len(rows)} rows.")
         if (positions < 0).any():
-            strangers = np.asarray(list(users), dtype=object)[positions < 0]
-            raise ValueError(f"Nothing is known about {listing(np.unique(strangers.astype(str)))}.")
+            unknown_users = np.asarray(list(users), dtype=object)[positions < 0]
+            raise ValueError(
+                f"Nothing is known about {listing(np.unique(unknown_users.astype(str)))}."
+            )
         return rows, positions
 
     def _ids(self, X: object) -> IdArray | None:
-        """Return which items rows are of; refuse items of which nothing is known."""
+        """Return the items' ids; refuse items with neither features nor labels."""
         ids = X.items if isinstance(X, Annotations) and X.has_items else None
         has_features = len(self.design.origin) > 0
         if self.unknown == "error" and self.items is not None and not has_features:

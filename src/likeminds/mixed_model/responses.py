@@ -129,7 +129,7 @@ def task_of(block: ResponseBlock, state: None, own: None) -> PaddedRows:  # noqa
     return block.task
 
 
-def people_of(block: ResponseBlock, state: None, own: None) -> Index:  # noqa: ARG001
+def users_of(block: ResponseBlock, state: None, own: None) -> Index:  # noqa: ARG001
     """Return the users of a block."""
     return block.task.users
 
@@ -218,19 +218,17 @@ class LabelResponses(CachedResponses):
     is_ready: bool  # whether the table of the rows is in coordinates already
 
     @classmethod
-    def of_annotations(cls, annotations: Annotations, coordinates: Design) -> "LabelResponses":
+    def of_annotations(cls, annotations: Annotations, design: Design) -> "LabelResponses":
         """Group the labels by user; grades are numbers of bins here."""
-        return cls.of_rows(
-            Rows.of_annotations(annotations, grade=bins_of(annotations)), coordinates
-        )
+        return cls.of_rows(Rows.of_annotations(annotations, grade=bins_of(annotations)), design)
 
     @classmethod
-    def of_rows(cls, rows: Rows, coordinates: Design) -> "LabelResponses":
+    def of_rows(cls, rows: Rows, design: Design) -> "LabelResponses":
         """Take labels grouped by user; make the items' coordinates once where that is cheap."""
-        is_ready = is_cheap_table(rows.table, len(rows.index), coordinates)
+        is_ready = is_cheap_table(rows.table, len(rows.index), design)
         if is_ready:
-            rows = replace(rows, table=coordinates.rows(rows.table))
-        return cls(rows, coordinates, is_ready)
+            rows = replace(rows, table=design.rows(rows.table))
+        return cls(rows, design, is_ready)
 
     @property
     def n_users(self) -> int:
@@ -315,10 +313,10 @@ class AucResponses(CachedResponses):
         return AucResponses(self.labels.of_users(chosen))
 
     def _make(self, chosen: Index) -> PaddedRows:
-        rows, coordinates = self.labels.rows, self.labels.design
+        rows, design = self.labels.rows, self.labels.design
         block = rows.block(chosen, np.zeros(rows.table.shape[1]))
         if not self.labels.is_ready:
-            block = replace(block, rows=coordinates.rows(block.rows))
+            block = replace(block, rows=design.rows(block.rows))
         Z, response = SquaredAUC().rows(block)
         strength, comparisons = SquaredAUC().weight_and_count(block.class_weight)
         if Z.shape[1] > Z.shape[2] + 1:
@@ -373,13 +371,13 @@ def plan_blocks(
     return list(rows.plan(row_bytes=row_bytes, apart=apart))
 
 
-def is_cheap_table(table: FloatArray, n_labels: int, coordinates: Design) -> bool:
+def is_cheap_table(table: FloatArray, n_labels: int, design: Design) -> bool:
     """Return whether to make the coordinates of a table of items once, for so many labels."""
-    if coordinates.beyond:  # what lies beyond them is needed, too
+    if design.beyond:  # what lies beyond them is needed, too
         return False
     # So are the coordinates of a table of items, if it is that small or is shared by the users.
     shared = 2 * len(table) <= n_labels
-    return shared or 8 * len(table) * coordinates.size <= _KEPT_BYTES
+    return shared or 8 * len(table) * design.size <= _KEPT_BYTES
 
 
 def _triangle(matrices: Float) -> Float:

@@ -180,7 +180,7 @@ class ItemRows(InMemoryResponses):
 
     @classmethod
     def of_labels(
-        cls, annotations: Annotations, coordinates: Design, bend: float = CURVATURE_BOUND
+        cls, annotations: Annotations, design: Design, bend: float = CURVATURE_BOUND
     ) -> "ItemRows":
         """Group the labels by user, and keep which item each is about.
 
@@ -193,7 +193,7 @@ class ItemRows(InMemoryResponses):
         number = by_number.index
         rows = replace(by_number, index=annotations.feature_rows[number])
         item = np.append(annotations.item_codes[number], -1)
-        labels = LabelResponses.of_rows(rows, coordinates)
+        labels = LabelResponses.of_rows(rows, design)
         return cls(labels, RowItems(item, curvature=bend), annotations.n_items)
 
     @property
