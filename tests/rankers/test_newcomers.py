@@ -192,7 +192,7 @@ def test_refuses_bad_labels(fitted, schools):
 # The paper's ranker, against the definition of what it minimises.
 
 
-def objective(ranker, said, knee=None):
+def objective(ranker, said, threshold=None):
     """Return what a newcomer's weights cost, in units of scale_, as a function of (c, V)."""
     statistics = Statistics.from_annotations(said, "dense")
     loss = LOSSES[ranker.loss].of(statistics, ranker.scale_)
@@ -206,12 +206,12 @@ def objective(ranker, said, knee=None):
     strength = ranker.prior_.likelihood.precision * counts[ranker.loss]
     residual = prior.residual[0]
     loadings, mean = residual * prior.loadings, ranker.consensus_ * ranker.scale_
-    knee = ranker.knee_ if knee is None else knee
+    threshold = ranker.huber_threshold_ if threshold is None else threshold
 
     def cost(unknown):
         c, V = np.split(unknown, [loadings.shape[1]])
         length = np.sqrt(V @ V + 1e-300)
-        huber = length**2 / 2 if length <= knee else knee * (length - knee / 2)
+        huber = length**2 / 2 if length <= threshold else threshold * (length - threshold / 2)
         weights = mean + loadings @ c + V
         return strength * loss.value(weights[None]) + c @ c / 2 + huber / residual**2
 
@@ -224,13 +224,13 @@ def objective(ranker, said, knee=None):
 
 @pytest.mark.parametrize("loss", ["auc", "least_squares", "least_squares_raw"])
 @pytest.mark.parametrize("n_groups", [0, 2])
-@pytest.mark.parametrize("knee", [None, 0.01])
+@pytest.mark.parametrize("threshold", [None, 0.01])
 @pytest.mark.seconds
-def test_newcomers_are_at_the_minimum(schools, loss, n_groups, knee):
+def test_newcomers_are_at_the_minimum(schools, loss, n_groups, threshold):
     alpha = 100.0 if loss == "least_squares_raw" else 1.0
     ranker = ThreeLevelRanker(0.1, alpha, n_groups=n_groups, loss=loss).fit(schools)
-    if knee is not None:
-        ranker.knee_ = knee  # nearly everybody is past it
+    if threshold is not None:
+        ranker.huber_threshold_ = threshold  # nearly all users are beyond it
     for person, n_labels in ((3, 12), (8, 30)):
         said = schools.of_user(person)[:n_labels]
         cost, weights, size = objective(ranker, said)
@@ -240,14 +240,14 @@ def test_newcomers_are_at_the_minimum(schools, loss, n_groups, knee):
         np.testing.assert_allclose(found, weights(best.x), atol=2e-4 * scale)
 
 
-def test_the_knee_lets_people_be_different(schools):
+def test_the_huber_threshold_leaves_large_deviations(schools):
     ranker = ThreeLevelRanker().fit(schools)
     said = schools.of_user(5)
     reversed_labels = ~said.labels
     free = ranker.newcomer(said.X, reversed_labels).coef[0]
-    ranker.knee_ = np.inf
+    ranker.huber_threshold_ = np.inf
     held = ranker.newcomer(said.X, reversed_labels).coef[0]
-    ranker.knee_ = 0.05
+    ranker.huber_threshold_ = 0.05
     freer = ranker.newcomer(said.X, reversed_labels).coef[0]
     away = [np.linalg.norm((w - ranker.consensus_) * ranker.scale_) for w in (held, free, freer)]
     assert away[0] <= away[1] < away[2]
@@ -258,7 +258,7 @@ def test_how_people_differ_is_learned(schools):
     deviation = (ranker.coef_ - ranker.consensus_) * ranker.scale_
     prior = ranker.prior_.prior
     assert np.trace(prior.covariance) == pytest.approx(deviation.var(axis=0).sum(), rel=0.1)
-    assert ranker.knee_ >= np.sqrt(8) * prior.residual[0]
+    assert ranker.huber_threshold_ >= np.sqrt(8) * prior.residual[0]
     # Noisier labels, less precision.
     rng = np.random.default_rng(0)
     flipped = np.where(rng.random(len(schools)) < 0.25, ~schools.labels, schools.labels)

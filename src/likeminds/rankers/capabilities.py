@@ -107,6 +107,7 @@ class ReadableModel:
         "cached_schools_": "kept_schools_",
         "explained_by_users_": "explained_by_people_",
         "prior_": "crowd_",
+        "huber_threshold_": "knee_",
         "user_factors_": "people_factors_",
         "variance_scale_": "label_doubt_",
     }

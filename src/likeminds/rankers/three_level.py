@@ -147,7 +147,7 @@ class ThreeLevelRanker(StatisticsRanker):
         Iterations taken.
     converged_ : bool
         Whether the residual fell to ``tol``.
-    prior_, knee_ : Crowd, float
+    prior_, huber_threshold_ : FittedPrior, float
         For `newcomer`: the prior of new users' weights with the precision of labels, and the
         length of a deviation beyond which its penalty is linear.
     n_labels_ : int
@@ -285,7 +285,7 @@ class ThreeLevelRanker(StatisticsRanker):
         )
         # Deviations of a typical length are never penalised linearly.
         threshold = 0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12)
-        self.knee_ = max(threshold, float(np.sqrt(residual * n_features)))
+        self.huber_threshold_ = max(threshold, float(np.sqrt(residual * n_features)))
 
     def _precision(self, loss: QuadraticLoss, class_weight: Float, parts: Parts) -> float:
         """Return one over the mean square of the residuals of evenly spaced users."""
@@ -298,7 +298,7 @@ class ThreeLevelRanker(StatisticsRanker):
 
     def _newcomers(self) -> "ThreeLevelNewcomers":
         assert self.prior_ is not None
-        return ThreeLevelNewcomers(self.prior_, as_loss(self.loss), self.knee_)
+        return ThreeLevelNewcomers(self.prior_, as_loss(self.loss), self.huber_threshold_)
 
     def _fitted_parts(self) -> list[Float]:
         assert self.raw_personal_ is not None
