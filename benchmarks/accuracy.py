@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--cache", type=Path, default=ROOT / ".accuracy", help="finished fits")
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--people", type=int, default=MOST_PEOPLE, help="at most so many")
+    parser.add_argument("--users", type=int, default=MOST_PEOPLE, help="at most so many")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     parser.add_argument("--only", help="just this data set, printed and not written")
     chosen = parser.parse_args(arguments)

@@ -1,6 +1,6 @@
 """What travels and what workers hold, by numbers of people and workers: formulas and counters.
 
-    python -m benchmarks.cluster_growth --people 100000 1000000 --workers 2 4 8 16
+    python -m benchmarks.cluster_growth --users 100000 1000000 --workers 2 4 8 16
 
 prints the two tables of docs/cluster.md: what travels, with how far weights are from those of the
 first number of workers, and what a worker has in memory. Nothing is timed: more workers than cores
@@ -92,7 +92,7 @@ class Sizes:
 def main() -> None:
     """Measure each number of people with each number of workers."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--people", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--users", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8, 16])
     parser.add_argument("--labels", type=int, default=10)
     parser.add_argument("--features", type=int, default=8)

@@ -207,7 +207,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with NAME.npz files")
     parser.add_argument("--only", nargs="+", metavar="TRIAL", default=DEFAULT)
     parser.add_argument("--splits", type=int, default=3, help="at most three")
-    parser.add_argument("--people", type=int, help="at most so many users of each data set")
+    parser.add_argument("--users", type=int, help="at most so many users of each data set")
     asked = parser.parse_args(arguments)
     for name in asked.only:
         if not (asked.data / f"{TRIALS[name].file}.npz").is_file():

@@ -1,6 +1,6 @@
 """What one waits for, each beside its floor in the same run.
 
-python -m benchmarks.latency [--rows 10000000] [--people 2000]
+python -m benchmarks.latency [--rows 10000000] [--users 2000]
 
 Starts of the program beside that of Python, one newcomer, the best ten of 100,000 items for
 everybody beside the bare product, and tables of labels beside pyarrow alone (time, and peak memory
@@ -194,7 +194,7 @@ def main() -> None:
     """Measure, and print one line of JSON for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--people", type=int, default=2_000)
+    parser.add_argument("--users", type=int, default=2_000)
     given = parser.parse_args()
     for name, found in _all(given.rows, given.users, _REPEATS):
         print(json.dumps({name: found}), flush=True)

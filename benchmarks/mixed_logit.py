@@ -69,7 +69,7 @@ def row(data: DataSet, seeds: range, limit: float) -> tuple[str, bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with NAME.npz files")
-    parser.add_argument("--people", type=int, default=MOST_PEOPLE, help="at most so many")
+    parser.add_argument("--users", type=int, default=MOST_PEOPLE, help="at most so many")
     parser.add_argument("--seconds", type=float, default=600, help="what GPBoost may take")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--attributes", type=int, help="of each data set, so many; default: all")

@@ -220,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder of jokes.npz")
-    parser.add_argument("--people", type=int, help="only so many, drawn at random")
+    parser.add_argument("--users", type=int, help="only so many, drawn at random")
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page is")
     asked = parser.parse_args(arguments)

@@ -1,6 +1,6 @@
 """What a model of very many people takes in memory, in one file and with people apart.
 
-``python -m benchmarks.people_apart --people 1000000`` makes a model of simulated people, asks it
+``python -m benchmarks.people_apart --users 1000000`` makes a model of simulated people, asks it
 for rankings of some of them in processes of their own, and prints what these hold.
 """
 
@@ -23,9 +23,9 @@ _ASKED = 200
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--people", type=int, default=1_000_000)
+    parser.add_argument("--users", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=8)
-    parser.add_argument("--people-per-file", type=int, default=20_000)
+    parser.add_argument("--users-per-file", type=int, default=20_000)
     parser.add_argument("--ask", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.ask:
@@ -99,7 +99,7 @@ def _held() -> tuple[float, float]:
 
 
 def _in_another_process(path: Path, given: argparse.Namespace) -> dict[str, float]:
-    sizes = ["--people", str(given.users), "--features", str(given.features)]
+    sizes = ["--users", str(given.users), "--features", str(given.features)]
     command = [sys.executable, "-m", "benchmarks.people_apart", "--ask", str(path), *sizes]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)

@@ -3,7 +3,7 @@
 Simulated pairs of embeddings whose variances fall like 1/j along hidden axes: a crowd that agrees,
 one of three schools, one whose people differ gradually in two ways, and one that answers at random.
 
-python -m benchmarks.wide --draws 8 --features 1024 [--people 1000] [--crowds agree schools]
+python -m benchmarks.wide --draws 8 --features 1024 [--users 1000] [--crowds agree schools]
 
 draws crowds anew, again and again, and says by how much the learned prior is ahead of the pooled
 model on held-out pairs, with standard errors over people and over draws. With --time, it only says
@@ -220,7 +220,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=8)
     parser.add_argument("--features", type=int, nargs="+", default=[256, 1024, 4096])
-    parser.add_argument("--people", type=int, default=1000)
+    parser.add_argument("--users", type=int, default=1000)
     parser.add_argument("--crowds", choices=CROWDS, nargs="+", default=CROWDS)
     parser.add_argument("--time", action="store_true")
     asked = parser.parse_args()

@@ -131,7 +131,7 @@ def test_the_page_of_accuracies(tmp_path, monkeypatch):
     }
     np.savez(tmp_path / "made_up.npz", **columns)
     folders = ["--data", str(tmp_path), "--cache", str(tmp_path / "c"), "--out", str(tmp_path)]
-    accuracy.main([*folders, "--repeats", "1", "--people", "8", "--jobs", "1"])
+    accuracy.main([*folders, "--repeats", "1", "--users", "8", "--jobs", "1"])
     page = (tmp_path / "accuracy.md").read_text()
     assert "| ranker | electricity | made_up |" in page
     assert "**comfortable**: 8 people" in page

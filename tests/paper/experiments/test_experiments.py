@@ -302,7 +302,7 @@ class TestParts:
         chosen = ablation.search(model=ablation.CONSENSUS, tuned=True, **size)
         aucs = {}
         for alpha in (1.0, 0.1, 0.01, 0.001, 0.0001):
-            seeds = [ablation._TUNING + crowd for crowd in range(ablation._TUNING_CROWDS)]
+            seeds = [ablation._TUNING_SEED + draw for draw in range(ablation._N_TUNING)]
             aucs[alpha] = np.mean(
                 [
                     ablation.score(
