@@ -291,7 +291,7 @@ def sum_of_auc(rows: Annotations, whose: Ranker | Path) -> tuple[float, int]:
     return float(values[there].sum()), int(there.sum())
 
 
-def _fold_in(rows: Annotations, ranker: Any) -> Posterior:
+def _fold_in(rows: Annotations, ranker: Ranker) -> Posterior:
     found: Posterior = ranker.newcomer(rows)
     order = lookup(rows.user_ids, found.users, "users")
     points, known = found.points[order], found.variance_reduction[order]

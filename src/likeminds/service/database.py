@@ -12,6 +12,8 @@ from likeminds._util.lazy_imports import require
 from likeminds._util.text_format import mask
 
 Row = tuple[Any, ...]
+# What is used of them, the connections of psycopg have, too.
+Connection = sqlite3.Connection
 Value = str | float | None
 
 # Connections that are kept open for the next request.
@@ -27,7 +29,7 @@ class StoreDownError(Exception):
 class Session:
     """A transaction: all of it is kept, or nothing."""
 
-    def __init__(self, connection: Any, mark: str) -> None:
+    def __init__(self, connection: Connection, mark: str) -> None:
         self._connection, self._mark = connection, mark
 
     def run(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
@@ -48,7 +50,7 @@ class Database:
     errors: tuple[type[Exception], ...] = ()
 
     def __init__(self) -> None:
-        self._idle: queue.LifoQueue[Any] = queue.LifoQueue(_POOLED)
+        self._idle: queue.LifoQueue[Connection] = queue.LifoQueue(_POOLED)
 
     @contextmanager
     def transaction(self, *, writing: bool = False) -> Iterator[Session]:
@@ -97,10 +99,10 @@ class Database:
             while True:
                 self._idle.get_nowait().close()
 
-    def _connect(self) -> Any:
+    def _connect(self) -> Connection:
         raise NotImplementedError
 
-    def _begin(self, connection: Any, writing: bool) -> None:
+    def _begin(self, connection: Connection, writing: bool) -> None:
         """Begin a transaction; psycopg does so with its first statement."""
 
 
@@ -113,7 +115,7 @@ class SqliteDatabase(Database):
         super().__init__()
         self.path = path
 
-    def _connect(self) -> Any:
+    def _connect(self) -> Connection:
         connection = sqlite3.connect(
             self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
         )
@@ -122,7 +124,7 @@ class SqliteDatabase(Database):
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 
-    def _begin(self, connection: Any, writing: bool) -> None:
+    def _begin(self, connection: Connection, writing: bool) -> None:
         connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
@@ -137,8 +139,9 @@ class PostgresDatabase(Database):
         self.errors = (self._psycopg.Error,)
         self._address = address
 
-    def _connect(self) -> Any:
-        return self._psycopg.connect(self._address, connect_timeout=_PATIENCE)
+    def _connect(self) -> Connection:
+        connection: Connection = self._psycopg.connect(self._address, connect_timeout=_PATIENCE)
+        return connection
 
 
 def open_database(address: str) -> Database:

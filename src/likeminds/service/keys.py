@@ -14,8 +14,8 @@ KEY_PREFIX, TOKEN_PREFIX = "lmk_", "lmp_"
 class Role(IntEnum):
     """Permissions of a caller; each role includes those before it.
 
-    USER sees the crowd, and one's own labels; READ ranks for any user; WRITE sees and changes
-    any user's labels; ADMIN exports and deletes users, and refits the model.
+    USER sees facts about all users, and their own labels; READ ranks for any user; WRITE sees and
+    changes any user's labels; ADMIN exports and deletes users, and refits the model.
     """
 
     USER = 0

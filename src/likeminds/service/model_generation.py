@@ -10,7 +10,7 @@ from typing import Any
 
 from likeminds._util.atomic_files import FileVersion, file_lock, write_whole
 from likeminds._util.lazy_rows import LazyIds
-from likeminds.rankers.capabilities import NAMELESS
+from likeminds.rankers.capabilities import NAMELESS, ReadableModel
 from likeminds.rankers.validation import positions_by_user
 from likeminds.service.catalogue import ItemCatalogue, UnknownNameError, read_catalogue
 from likeminds.service.keys import hashed
@@ -33,7 +33,7 @@ class ModelGeneration:
 
     path: Path
     version: FileVersion
-    model: Any
+    model: ReadableModel
     card: dict[str, Any]
     scorers: dict[str, AttributeScorer]
 

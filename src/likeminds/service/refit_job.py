@@ -19,6 +19,8 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.id_coercion import coerce_ids
 from likeminds.rankers.answer_scales import AnswerScale
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
+from likeminds.rankers.multi_attribute import AttributeModel
+from likeminds.rankers.ranker import Ranker
 from likeminds.schools.find import keep_schools
 from likeminds.service.app_state import AppState
 from likeminds.service.catalogue import ItemCatalogue, read_catalogue
@@ -73,71 +75,82 @@ def refresh_file(settings: Settings) -> str:
 
 
 def fold_in(
-    model: Any, labels: Iterable[Label], forgotten: frozenset[str], catalogue: ItemCatalogue
-) -> Any:
+    model: Ranker | AttributeModel,
+    labels: Iterable[Label],
+    forgotten: frozenset[str],
+    catalogue: ItemCatalogue,
+) -> Ranker | AttributeModel:
     """Return a model fitted with stored labels, and without deleted users.
 
-    Stored labels replace those that the model has kept; ``forgotten`` has the hashes of deleted
-    users. The model may be changed.
+    Stored labels replace those in the model; ``forgotten`` has the hashes of deleted users. The
+    model may be changed.
     """
     by_attribute: dict[str, list[Label]] = {name: [] for name in model.rankers_}
     for one in labels:
         if one.attribute in by_attribute and one.item in catalogue.positions:
             by_attribute[one.attribute].append(one)
-    kept = {name: ranker.annotations_ for name, ranker in model.rankers_.items()}
+    before = {name: ranker.annotations_ for name, ranker in model.rankers_.items()}
     stored = {
         name: _annotations(rows, model, name, catalogue) for name, rows in by_attribute.items()
     }
     added = {name: part for name, part in stored.items() if part is not None}
-    left = {name: _left(kept[name], by_attribute[name], forgotten) for name in kept}
-    # Labels of items can be appended to others; beside choices, all are fitted anew.
+    remaining = {
+        name: _remaining(rows, by_attribute[name], forgotten) for name, rows in before.items()
+    }
+    # Labels of items can be appended to others; with choices, all are fitted anew.
     appends = all(
-        part is None or (part.has_items and part.choice_set_codes is None) for part in kept.values()
+        one is None or (one.has_items and one.choice_set_codes is None) for one in before.values()
     )
-    if all(part is None for part in left.values()) and (appends or not added):
+    is_whole = all(remaining[name] is rows for name, rows in before.items())
+    if is_whole and (appends or not added):
         return model.update(added.get(NAMELESS, added)) if added else model
     everything = {}
-    for name, rows in kept.items():
-        rest = left[name]
-        rest = rows if rest is None else rest
-        everything[name] = _joined(rest, added[name]) if name in added else rest
-    return clone(model).fit(everything.get(NAMELESS, everything))
+    for name, rows in remaining.items():
+        if rows is None:
+            raise _no_labels()
+        everything[name] = _joined(rows, added[name]) if name in added else rows
+    refitted: Ranker | AttributeModel = clone(model).fit(everything.get(NAMELESS, everything))
+    return refitted
 
 
-def _left(
-    kept: Annotations | None, stored: list[Label], forgotten: frozenset[str]
+def _no_labels() -> RefreshError:
+    return RefreshError(
+        "The model has kept statistics instead of labels, so that nothing can be taken out of it: "
+        "fit it anew."
+    )
+
+
+def _remaining(
+    before: Annotations | None, stored: list[Label], forgotten: frozenset[str]
 ) -> Annotations | None:
-    """Return the rows that stored labels and deleted users leave of the model's; None for all."""
-    if kept is None:
+    """Return the model's labels without those of deleted users and those stored anew."""
+    if before is None:
         if forgotten or any(one.label is None for one in stored):
-            raise RefreshError(
-                "The model has kept statistics instead of labels, so that nothing can be taken "
-                "out of it: fit it anew."
-            )
+            raise _no_labels()
         return None
-    names = [str(one) for one in kept.user_ids.tolist()]
+    names = [str(one) for one in before.user_ids.tolist()]
     gone = np.array([bool(forgotten) and hashed(name) in forgotten for name in names], dtype=bool)
-    drop = gone[kept.user_codes]
+    drop = gone[before.user_codes]
     replaced = {(one.user, one.item) for one in stored}
     users = {user for user, _ in replaced}
     codes = [code for code, name in enumerate(names) if name in users]
-    for row in np.flatnonzero(np.isin(kept.user_codes, codes)):
-        key = names[kept.user_codes[row]], str(kept.item_ids[kept.item_codes[row]])
+    for row in np.flatnonzero(np.isin(before.user_codes, codes)):
+        key = names[before.user_codes[row]], str(before.item_ids[before.item_codes[row]])
         drop[row] |= key in replaced
     if not drop.any():
-        return None
-    left = kept[~drop]
-    if kept.user_features is not None and gone.any():
-        left = left.with_user_features(kept.user_features.of(kept.user_ids[~gone].tolist()))
-    return left
+        return before
+    rest = before[~drop]
+    if before.user_features is not None and gone.any():
+        rest = rest.with_user_features(before.user_features.of(before.user_ids[~gone].tolist()))
+    return rest
 
 
-def _joined(kept: Annotations, added: Annotations) -> Annotations:
-    """Return all labels; beside choices, labels of single items are choice sets of one row."""
+def _joined(before: Annotations, added: Annotations) -> Annotations:
+    """Return all labels; with choices, labels of single items are choice sets of one row."""
     changes: dict[str, Any] = {"has_items": True}
-    if kept.choice_set_codes is not None:
+    if before.choice_set_codes is not None:
         changes["choice_set_ids"] = None
-    return kept._with(**changes).concat(added)
+    return before._with(**changes).concat(added)
 
 
 def _annotations(
@@ -151,7 +164,7 @@ def _annotations(
     labels, reading = scale.labels_of([one.label for one in given if one.label is not None])
     places = np.array([catalogue.positions[one.item] for one in given])
     return Annotations(
-        users=coerce_ids([one.user for one in given], model.users_, "people"),
+        users=coerce_ids([one.user for one in given], model.users_, "users"),
         items=catalogue.ids[places],
         labels=labels,
         reading=reading,

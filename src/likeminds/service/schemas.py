@@ -1,4 +1,4 @@
-"""Requests, which are strict, and answers, which are described."""
+"""Schemas of requests and responses."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 
 def _printable(text: str) -> str:
-    """Refuse what databases and logs cannot hold: control characters and single surrogates."""
+    """Refuse control characters and single surrogates, which databases and logs cannot store."""
     if any(ord(sign) < 32 or ord(sign) == 127 or 0xD800 <= ord(sign) <= 0xDFFF for sign in text):
         raise ValueError("control characters and single surrogates are not allowed")
     return text
@@ -74,7 +74,7 @@ class NextItemsQuery(AttributeQuery):
 
 
 class ViewQuery(RankingQuery):
-    """What a page shows."""
+    """The content of a page."""
 
     ask: Count = Field(1, description="How many items to ask about")
 
@@ -105,18 +105,18 @@ class FeatureRange(BaseModel):
 class UserRequest(BaseModel):
     """A request for a user."""
 
-    user: Name | None = Field(None, description="For whom; without one, what all agree on")
+    user: Name | None = Field(None, description="The user; without one, the consensus")
     attribute: Name | None = None
 
 
 class RankRequest(UserRequest):
-    """Which items, in which order, for whom."""
+    """Items to be ranked for a user."""
 
     model_config = _example(attribute=_ATTRIBUTE, user=None, limit=3, intervals="scores")
 
     limit: Count = 10
     offset: Offset = 0
-    only: list[Name] | None = Field(default=None, description="Rank nothing but these items")
+    only: list[Name] | None = Field(default=None, description="Rank only these items")
     exclude: list[Name] = Field(default=[], description="Leave these items out")
     exclude_labelled: bool = Field(False, description="Leave out items that the user labelled")
     features: list[FeatureRange] = Field(
@@ -160,7 +160,7 @@ class ExplainRequest(UserRequest):
 
 
 class CompareRequest(BaseModel):
-    """Two users; null is what all agree on."""
+    """Two users; null is the consensus."""
 
     model_config = _example(attribute=_ATTRIBUTE, a=None, b=None)
 
@@ -186,7 +186,7 @@ class OneLabel(BaseModel):
     attribute: Name | None = None
     label: bool | Annotated[float, Field(allow_inf_nan=False)] | Name | None = Field(
         description="An answer of `/v1/model`: true or false, a grade, or a word; null or a "
-        "pass to take it back"
+        "pass to delete it"
     )
 
 
@@ -209,7 +209,7 @@ class UserAnswer(BaseModel):
 
 
 class RankedItem(BaseModel):
-    """An item in its place."""
+    """An item with its rank."""
 
     rank: int
     item: str
@@ -222,7 +222,7 @@ class RankedItem(BaseModel):
 
 
 class RankingResponse(UserAnswer):
-    """The best items first."""
+    """Items, the best first."""
 
     generation: str
     total: int = Field(description="How many items are ranked")
@@ -268,13 +268,13 @@ class LevelShares(BaseModel):
 
 
 class LevelParts(LevelShares):
-    """What each level adds to a score."""
+    """The contribution of each level to a score."""
 
     item: float
 
 
 class FeaturePart(BaseModel):
-    """What a feature adds to a score, by level, compared with the average item."""
+    """The contribution of a feature to a score, by level, compared with the average item."""
 
     feature: str
     value: float
@@ -311,16 +311,16 @@ class NextItems(UserAnswer):
 class Profile(UserAnswer):
     """The position of a user among the others."""
 
-    coordinates: list[float] = Field(description="On the map of people")
-    school: int | None = Field(description="The likeliest; null where no schools stand apart")
+    coordinates: list[float] = Field(description="On the map of users")
+    school: int | None = Field(description="The most probable one; null without separate schools")
     school_name: str | None
-    membership: list[float] = Field(description="How likely it is each school")
+    membership: list[float] = Field(description="The probability of each school")
     level_shares: LevelShares
     labels: int = Field(description="How many items the user labelled")
 
 
 class View(BaseModel):
-    """All that a page shows after an answer."""
+    """The content of a page after an answer."""
 
     profile: Profile
     ranking: RankingResponse
@@ -369,11 +369,11 @@ class StoredData(BaseModel):
 
 
 class Deleted(BaseModel):
-    """What was deleted."""
+    """The number of deleted labels."""
 
     user: str
     labels: int
-    model: str = Field(description="What becomes of what the model has learned from them")
+    model: str = Field(description="The effect on the model")
 
 
 class Facts(BaseModel):

@@ -15,6 +15,7 @@ from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.answer_scales import AnswerScale
 from likeminds.rankers.capabilities import Capability, in_memory, subset_users
+from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.score_decomposition import decompose_score, interval
 from likeminds.rankers.validation import positions_by_user
 from likeminds.schools.explanations import Explanation
@@ -44,8 +45,8 @@ class UnableError(Exception):
 class UserProfile:
     """A user's weights of features and of learned factors, with their posterior where known.
 
-    ``position`` is that of a known user in the ranker; ``given`` are the items a user labelled,
-    where the service knows better than the model.
+    ``position`` is that of a user of the ranker. ``labelled_since`` has the items labelled by a
+    user whose stored labels replace those of the model.
     """
 
     scorer: "AttributeScorer"
@@ -53,30 +54,30 @@ class UserProfile:
     factor_weights: Float
     posterior: Posterior | None
     position: int | None = None
-    given: frozenset[str] | None = None
+    labelled_since: frozenset[str] | None = None
 
     @cached_property
     def levels(self) -> WeightLevels:
         """The weights by level, of this user alone."""
-        crowd = self.scorer.explanation.levels
+        levels = self.scorer.explanation.levels
         if self.position is not None:
-            alone = subset_users(self.scorer.chosen, slice(self.position, self.position + 1))
-            return replace(WeightLevels.of_ranker(alone), own=None)
+            one_user = subset_users(self.scorer.chosen, slice(self.position, self.position + 1))
+            return replace(WeightLevels.of_ranker(one_user), own=None)
         if self.posterior is not None:
-            return levels_of_posterior(crowd, self.scorer.chosen, self.posterior)
-        none = np.zeros((1, len(crowd.consensus)))
-        return replace(crowd, users=crowd.users[:1], group=none, personal=none, own=None)
+            return levels_of_posterior(levels, self.scorer.chosen, self.posterior)
+        zero = np.zeros((1, len(levels.consensus)))
+        return replace(levels, users=levels.users[:1], group=zero, personal=zero, own=None)
 
     @cached_property
     def labelled(self) -> frozenset[str]:
         """The items that the user labelled, as far as that is known."""
-        if self.given is not None:
-            return self.given
-        kept = self.scorer.kept
-        if self.position is None or kept is None:
+        if self.labelled_since is not None:
+            return self.labelled_since
+        annotations = self.scorer.annotations
+        if self.position is None or annotations is None:
             return frozenset()
-        theirs = kept.of_user(self.scorer.chosen.users_[self.position])
-        return frozenset(map(str, theirs.items.tolist()))
+        own = annotations.of_user(self.scorer.chosen.users_[self.position])
+        return frozenset(map(str, own.items.tolist()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +85,14 @@ class AttributeScorer:
     """One attribute of a model: a ranker, and the items that it scores."""
 
     attribute: str
-    ranker: Any
+    ranker: Ranker
     catalogue: ItemCatalogue
 
     @cached_property
-    def chosen(self) -> Any:
+    def chosen(self) -> Ranker:
         """The ranker itself, out of a search."""
-        return self.ranker._best_model
+        found: Ranker = self.ranker._best_model
+        return found
 
     @property
     def feature_names(self) -> list[str]:
@@ -98,10 +100,9 @@ class AttributeScorer:
         return [str(name) for name in self.chosen.feature_names_]
 
     @property
-    def kept(self) -> Annotations | None:
+    def annotations(self) -> Annotations | None:
         """The labels that the ranker learned from, where the model has them."""
-        kept: Annotations | None = self.chosen.annotations_
-        return kept
+        return self.chosen.annotations_
 
     @cached_property
     def scale(self) -> AnswerScale:
@@ -116,11 +117,11 @@ class AttributeScorer:
 
     @cached_property
     def explanation(self) -> Explanation:
-        """The facts about the crowd."""
+        """The facts about users, schools and items."""
         ids, texts = self.catalogue.ids, self.catalogue.texts
-        crowd = in_memory(self.ranker)
+        ranker = in_memory(self.ranker)
         called = {one: texts[str(one)] for one in ids.tolist() if str(one) in texts} or None
-        items: Items | None = items_of(crowd, None, texts=called)
+        items: Items | None = items_of(ranker, None, texts=called)
         if items is None:
             given = Items(
                 ids=ids,
@@ -130,7 +131,7 @@ class AttributeScorer:
                 texts=called,
             )
             items = given.with_learned(self.chosen)
-        return Explanation(crowd, items)
+        return Explanation(ranker, items)
 
     @cached_property
     def projection(self) -> NewUserProjection:
@@ -160,11 +161,11 @@ class AttributeScorer:
     def known_with(self, position: int, labels: LabelsByItem) -> UserProfile:
         """Return the profile of a user of the model who gave more labels since."""
         before = self.labels_of_known(position)
-        given = before.labels if before.grades is None else before.grades
-        now = {str(item): float(label) for item, label in zip(before.items, given, strict=True)}
-        if all(now.get(item) == label for item, label in labels.items()):
+        values = before.labels if before.grades is None else before.grades
+        merged = {str(item): float(label) for item, label in zip(before.items, values, strict=True)}
+        if all(merged.get(item) == label for item, label in labels.items()):
             return self.known(position)
-        return self.new_user(now | dict(labels))
+        return self.new_user(merged | dict(labels))
 
     def new_user(self, labels: LabelsByItem) -> UserProfile:
         """Return the profile of a user the model does not know, given their labels."""
@@ -173,22 +174,24 @@ class AttributeScorer:
         given = {item: label for item, label in labels.items() if label is not None}
         posterior = self.chosen.newcomer(self._annotations(given) if given else None)
         factors = posterior.points[0, posterior.design.size :]
-        return UserProfile(self, posterior.coef[0], factors, posterior, given=frozenset(given))
+        return UserProfile(
+            self, posterior.coef[0], factors, posterior, labelled_since=frozenset(given)
+        )
 
     def labels_of_known(self, position: int) -> Annotations:
         """Return the labels of a known user; refuse a model to which none can be added."""
-        if self.kept is None:
+        if self.annotations is None:
             raise UnableError(
                 "The model has kept no labels of its users, so nothing can be added to those "
                 "of a user it knows."
             )
-        theirs = self.kept.of_user(self.chosen.users_[position])
-        if theirs.choice_set_codes is not None and np.bincount(theirs.choice_set_codes).max() > 1:
+        own = self.annotations.of_user(self.chosen.users_[position])
+        if own.choice_set_codes is not None and np.bincount(own.choice_set_codes).max() > 1:
             raise UnableError(
-                "The model has learned from this person's choices, to which labels of single "
+                "The model has learned from choices of this user, to which labels of single "
                 "items cannot be added."
             )
-        return theirs
+        return own
 
     def _annotations(self, labels: Mapping[str, float]) -> Annotations:
         """Return a user's answers as labelled rows."""
@@ -286,16 +289,16 @@ class AttributeScorer:
         """Return the unlabelled items whose labels are most informative about a user."""
         if profile.posterior is None:
             raise UnableError(
-                f"{type(self.chosen).__name__} does not know how sure it is of people it has "
-                "learned from, so that it cannot say what to ask them."
+                f"{type(self.chosen).__name__} has no posteriors of its users, so it cannot choose "
+                "the items to ask them about."
             )
         names, labelled = self.catalogue.names, profile.labelled
         unlabelled = [i for i in self._candidates.tolist() if names[i] not in labelled]
-        left = np.array(unlabelled, dtype=np.intp)
-        if not len(left):
-            return left
-        rows = self._rows(profile.posterior, left)
-        return left[profile.posterior.most_informative(rows, 0, min(n, len(left)))]
+        candidates = np.array(unlabelled, dtype=np.intp)
+        if not len(candidates):
+            return candidates
+        rows = self._rows(profile.posterior, candidates)
+        return candidates[profile.posterior.most_informative(rows, 0, min(n, len(candidates)))]
 
     @cached_property
     def _candidates(self) -> Index:

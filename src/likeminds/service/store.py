@@ -249,7 +249,7 @@ def open_store(address: str) -> LabelStore:
     --------
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
-    >>> store = open_store(f"sqlite:///{folder.name}/crowd.db")
+    >>> store = open_store(f"sqlite:///{folder.name}/labels.db")
     >>> store.add_user("zoe", "hash of a token")
     True
     >>> store.put_labels("zoe", [("open", "boot", True), ("open", "clog", None)])

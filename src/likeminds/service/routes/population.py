@@ -1,4 +1,4 @@
-"""The crowd and its items: what any admitted caller may see."""
+"""Facts about all users and items, for any admitted caller."""
 
 from bisect import bisect
 from typing import Annotated, Any
@@ -23,15 +23,15 @@ from likeminds.service.schemas import (
 )
 from likeminds.service.scoring import AttributeScorer
 
-router = APIRouter(prefix="/v1", tags=["crowd"], responses=documented(404))
+router = APIRouter(prefix="/v1", tags=["population"], responses=documented(404))
 
-# People on the map, at most: more would be one blot.
+# The most users on the map: more would be one blot.
 _ON_MAP = 2_000
 
 
 @router.get("/model", response_model=Facts)
 def model(queries: Queries) -> dict[str, Any]:
-    """Say what is served: how many people and items, which attributes and features."""
+    """Return the numbers of users and items, the attributes and the features."""
     state, current = queries.state, queries.current
     names = [str(name) for name in current.model.feature_names_]
     return {
@@ -81,7 +81,7 @@ def _wording(scorer: AttributeScorer) -> dict[str, Any]:
 
 @router.get("/items", response_model=Facts)
 def items(query: Annotated[SearchQuery, Query()], queries: Queries) -> dict[str, Any]:
-    """List items whose ids or texts hold a text."""
+    """List items whose ids or texts contain a text."""
     catalogue, wanted = queries.current.catalogue, query.q.lower()
     places = [
         place
@@ -94,7 +94,7 @@ def items(query: Annotated[SearchQuery, Query()], queries: Queries) -> dict[str,
 
 @router.get("/item", response_model=Facts)
 def item(query: Annotated[ItemQuery, Query()], queries: Queries) -> dict[str, Any]:
-    """Say how an item is seen by all, and by each school."""
+    """Return the score of an item for all users, and for each school."""
     scorer = queries.current.scorer(query.attribute)
     place = scorer.catalogue.position(query.item)
     facts = scorer.catalogue.facts(place)
@@ -127,7 +127,7 @@ def picture(query: Annotated[ItemQuery, Query()], state: State) -> Response:
 
 @router.get("/schools", response_model=Facts)
 def schools(query: Annotated[AttributeQuery, Query()], queries: Queries) -> dict[str, Any]:
-    """Say which schools of thought there are, what all agree on, and what divides them."""
+    """Return the schools (groups of users who rank alike), and agreed and divisive items."""
     scorer = queries.current.scorer(query.attribute)
     catalogue, found = scorer.catalogue, scorer.explanation.population()
     for one in found["schools"]:
@@ -144,7 +144,7 @@ def schools(query: Annotated[AttributeQuery, Query()], queries: Queries) -> dict
 
 @router.get("/school", response_model=Facts)
 def school(query: Annotated[SchoolQuery, Query()], queries: Queries) -> dict[str, Any]:
-    """Say what one school stands for, and, to those who may know, who is in it."""
+    """Return the weights and typical items of a school, and its members with a key."""
     explained = queries.current.scorer(query.attribute).explanation
     numbers = [str(one.number) for one in explained.schools]
     if str(query.number) not in numbers:
@@ -164,15 +164,15 @@ def agreed(query: Annotated[PageQuery, Query()], queries: Queries) -> dict[str, 
 
 @router.get("/divisive", response_model=Facts)
 def divisive(query: Annotated[PageQuery, Query()], queries: Queries) -> dict[str, Any]:
-    """List the items that divide people most; none where people rank alike."""
+    """List the most divisive items; none where users rank alike."""
     return _about_items("divisive", query, queries)
 
 
 @router.get("/map", response_model=Facts)
 def user_map(query: Annotated[AttributeQuery, Query()], queries: Queries) -> dict[str, Any]:
-    """Return where people stand, without saying who they are.
+    """Return the positions of users on the map, without their ids.
 
-    Along one axis, the second coordinate counts the people at the same place.
+    Along one axis, the second coordinate counts the users at the same place.
     """
     found = queries.current.scorer(query.attribute).explanation.schools
     step = max(1, -(-len(found.user_ids) // _ON_MAP))
@@ -189,7 +189,7 @@ def user_map(query: Annotated[AttributeQuery, Query()], queries: Queries) -> dic
 
 @router.get("/users", response_model=Facts)
 def users(query: Annotated[SearchQuery, Query()], queries: Queries) -> dict[str, Any]:
-    """List the people the model knows."""
+    """List the users of the model."""
     queries.caller.require(Role.READ)
     wanted = query.q.lower()
     total, shown = 0, []
@@ -209,7 +209,8 @@ def _about_items(which: str, query: PageQuery, queries: Queries) -> dict[str, An
     soft = found.soft_labels
     if which == "agreed" and soft is None:
         raise ProblemError(
-            404, "Nothing says who would say yes to which item: the model has kept no labels."
+            404,
+            "The model was saved without labels, which this is computed from.",
         )
     spread = items.disagreement(explained.levels.coef, np.random.default_rng(0))
     key = spread if which == "divisive" or soft is None else soft.at_least

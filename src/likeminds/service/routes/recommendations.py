@@ -1,4 +1,4 @@
-"""Rank, score, explain and compare: for any user whom the caller may ask about."""
+"""Rank, score, explain and compare, for any user that the caller may read."""
 
 from typing import Any
 
@@ -26,56 +26,56 @@ from likeminds.service.schemas import (
 router = APIRouter(prefix="/v1", tags=["ranking"], responses=documented(404, 409))
 
 _SHOWN = 8
-# Smaller differences round to none: of shares of items, and of weights.
+# Smaller differences of shares and of weights are not shown.
 _VISIBLE = 0.005
 
 
 @router.post("/rank")
 def rank(request: RankRequest, queries: Queries) -> RankingResponse:
-    """Rank items for a person, or by what all agree on."""
+    """Rank items for a user, or by the consensus."""
     queries.refuse_large(len(request.only or ()) + len(request.exclude) + request.limit)
     return queries.rank(request)
 
 
 @router.post("/rank/batch")
 def rank_batch(request: RankBatch, queries: Queries) -> RankingsResponse:
-    """Rank items for several people at once, all by the same generation of the model."""
+    """Rank items for several users at once, all by the same generation of the model."""
     queries.refuse_large(sum(one.limit for one in request.requests))
     return RankingsResponse(rankings=[queries.rank(one) for one in request.requests])
 
 
 @router.post("/score")
 def score(request: ScoreRequest, queries: Queries) -> Scores:
-    """Score given items for a person."""
+    """Score items for a user."""
     queries.refuse_large(len(request.items))
     return queries.score(request)
 
 
 @router.post("/score/batch")
 def score_batch(request: ScoreBatch, queries: Queries) -> ScoresBatch:
-    """Score given items for several people at once."""
+    """Score items for several users at once."""
     queries.refuse_large(sum(len(one.items) for one in request.requests))
     return ScoresBatch(answers=[queries.score(one) for one in request.requests])
 
 
 @router.post("/explain")
 def explain(request: ExplainRequest, queries: Queries) -> Explained:
-    """Say why an item has its score: consensus + group + personal (+ item), by feature."""
+    """Decompose a score into consensus + group + personal (+ item), by feature."""
     return queries.explain(request)
 
 
 @router.post("/compare", response_model=Facts)
 def compare(request: CompareRequest, queries: Queries) -> dict[str, Any]:
-    """Compare two people: how alike they rank, and where they differ."""
+    """Compare two users: the correlation of their scores, and the largest differences."""
     scorer = queries.current.scorer(request.attribute)
     catalogue, explained = scorer.catalogue, scorer.explanation
     profiles = [queries.profile(scorer, user) for user in (request.a, request.b)]
     scores = [scorer.scores(profile) for profile in profiles]
-    first, second = map(_beaten, scores)
+    first, second = map(_rank_shares, scores)
     spread = float(scores[0].std() * scores[1].std())
     covariance = float(((scores[0] - scores[0].mean()) * (scores[1] - scores[1].mean())).mean())
     weights = [profile.levels.coef[0] * explained.unit for profile in profiles]
-    apart = _differing(np.abs(weights[0] - weights[1]))
+    differing = _differing(np.abs(weights[0] - weights[1]))
 
     def facts(places: Index) -> list[dict[str, Any]]:
         return [
@@ -101,18 +101,18 @@ def compare(request: CompareRequest, queries: Queries) -> dict[str, Any]:
                 "a": float(weights[0][j]),
                 "b": float(weights[1][j]),
             }
-            for j in apart.tolist()
+            for j in differing.tolist()
         ],
     }
 
 
 def _differing(by: Float) -> Index:
-    """Return the places with the largest differences that can be seen, largest first."""
+    """Return the positions of the largest visible differences, largest first."""
     return best(by, min(_SHOWN, int((by > _VISIBLE).sum())))
 
 
-def _beaten(scores: Float) -> Float:
-    """Return the share of the items that each item beats."""
+def _rank_shares(scores: Float) -> Float:
+    """Return the share of the items that each item ranks above."""
     places = np.empty(len(scores))
     places[np.argsort(scores, kind="stable")] = np.arange(len(scores))
     return places / max(len(scores) - 1, 1)

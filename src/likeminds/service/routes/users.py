@@ -1,4 +1,4 @@
-"""Users: new ones, their labels, what to ask them next, and their deletion."""
+"""Users: creation, labels, the next items to ask about, and deletion."""
 
 import hashlib
 import json
@@ -55,14 +55,14 @@ def create(
     if not (state.settings.visitors and caller.token is None and request.user is None):
         caller.require(Role.WRITE)
     user = request.user or f"n-{secrets.token_hex(8)}"
-    there = ProblemError(409, f"There is a user {user!r} already.")
+    exists = ProblemError(409, f"There is a user {user!r} already.")
     if state.knows(user):
-        raise there
+        raise exists
     token = new_token()
 
     def write(session: Session) -> Answer:
         if not insert_user(session, user, hashed(token)):
-            raise there
+            raise exists
         # The token is stored as a hash only, so it is not part of what is repeated.
         return Answer(201, json.dumps({"user": user}))
 
@@ -153,7 +153,7 @@ def profile(user: Name, query: Annotated[AttributeQuery, Query()], queries: Quer
 
 @router.get("/users/{user:path}/view")
 def view(user: Name, query: Annotated[ViewQuery, Query()], queries: Queries) -> View:
-    """Return ranking, profile and the items to ask about next, by the same labels and model."""
+    """Return ranking, profile and the next items to ask about, by the same labels and model."""
     profile = queries.profile(queries.current.scorer(query.attribute), user)
     request = RankRequest(user=user, **query.model_dump(exclude={"ask"}))
     return View(
@@ -175,8 +175,8 @@ def facts(
     user_id, explained = queries.current.users[user], scorer.explanation
     if lookup([user_id], explained.levels.users, "users")[0] < 0:
         raise UnableError(
-            f"Facts are told of {len(explained.levels.users):,} people of this model, drawn by "
-            "their ids, and this user is not among them. Rankings and reasons are there."
+            f"There are facts about a sample of {len(explained.levels.users):,} users only, and "
+            "this user is not among them. Rankings and explanations are there."
         )
     return explained.user(user_id)
 
