@@ -130,8 +130,8 @@ def test_a_model_has_a_card(studio):
     assert "# Moods: of days" in body
     assert "14 people" in body
     assert "140 labels" in body
-    assert "The file holds the labels it was fitted to" in body
-    assert "Nobody held out labels" in body
+    assert "The file holds the training labels" in body
+    assert "Not measured" in body
     assert told(studio, "card", "mood.likeminds")["card"].startswith("---\n")
 
 
@@ -148,6 +148,6 @@ def test_a_card_tells_what_was_measured():
     assert '- name: "A \\"name\\""' in text
     assert '    - type: "auc"\n      value: 0.8123' in text
     assert "| auc | 0.812 |" in text
-    assert "20% of everybody's labels" in text
+    assert "20% of each person's labels" in text
     assert "a\\|b" in text
     assert "holds no labels" in text

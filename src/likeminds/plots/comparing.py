@@ -21,9 +21,9 @@ def boxplot(
     Parameters
     ----------
     values : mapping from name to array
-        What each name reached.
+        The values of each name.
     label, title : str
-        What the values are, with their unit, and what one should see.
+        The label of the axis, with its unit, and the title.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure, high enough for all names.
 
@@ -70,11 +70,11 @@ def learning_curves(
     Parameters
     ----------
     sizes : array of shape (n_sizes,)
-        How much was given.
+        The sizes, on the horizontal axis.
     values : mapping from name to array of shape (n_sizes,) or (n_sizes, n_repeats)
-        What was reached; the band needs repeats.
+        The values at each size; the band needs repeats.
     title, size_label, label : str
-        What one should see, and what is on the two axes.
+        The title, and the labels of the two axes.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -83,17 +83,17 @@ def learning_curves(
     matplotlib Axes
     """
     axes = new_axes() if ax is None else ax
-    given = np.asarray(sizes, dtype=np.float64)
+    x = np.asarray(sizes, dtype=np.float64)
     styles = zip(COLOURS * len(values), MARKERS * len(values), strict=True)
     for (name, reached), (colour, marker) in zip(values.items(), styles, strict=False):
         array = np.asarray(reached, dtype=np.float64)
-        if array.shape[0] != len(given):
-            raise ValueError(f"{name} has {array.shape[0]} values for {len(given)} sizes.")
-        repeats = array.reshape(len(given), -1)
-        axes.plot(given, repeats.mean(axis=1), marker=marker, color=colour, label=name)
+        if array.shape[0] != len(x):
+            raise ValueError(f"{name} has {array.shape[0]} values for {len(x)} sizes.")
+        repeats = array.reshape(len(x), -1)
+        axes.plot(x, repeats.mean(axis=1), marker=marker, color=colour, label=name)
         if repeats.shape[1] > 1:
             low, high = np.quantile(repeats, [0.1, 0.9], axis=1)
-            axes.fill_between(given, low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
     axes.set_xlabel(size_label)
     axes.set_ylabel(label)
     axes.legend(frameon=False, fontsize="small")

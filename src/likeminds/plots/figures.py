@@ -25,7 +25,7 @@ _BRIGHTER = {BLUE: SKY, VERMILION: "#ff7a45", GREEN: "#2fc79b", GREY: "#a6a6a6"}
 
 
 def require_matplotlib(module: str = "pyplot") -> Any:
-    """Return a module of matplotlib, or say which extra brings it."""
+    """Import a module of matplotlib; without it, the error names the extra."""
     return require(f"matplotlib.{module}", "Drawing", "plots")
 
 
@@ -57,7 +57,7 @@ def as_png(figure: "Figure", dpi: int = 130) -> bytes:
 def take_names_as_text(figure: "Figure") -> "Figure":
     """Turn off mathtext in texts with dollar signs: half a formula cannot be drawn.
 
-    Every function here that draws names ends with it, and returns the figure.
+    Functions that draw names call it last.
     """
     for text in figure.findobj(require_matplotlib("text").Text):
         # Powers of ten on a logarithmic axis are formulas, but matplotlib's own.
@@ -77,7 +77,7 @@ def draw_once(figure: "Figure") -> "Figure":
 
 
 def set_title(axes: "Axes", title: str, *, grid: Literal["x", "y", "both"] | None = None) -> "Axes":
-    """Give axes a title that says what to see, and hide the top and right spines."""
+    """Set the title of axes, and hide the top and right spines."""
     axes.set_title(title, loc="left", fontsize="medium", wrap=True)
     axes.spines[["top", "right"]].set_visible(False)
     if grid is not None:

@@ -98,7 +98,7 @@ def auc_by_user(diagnostics: Diagnostics, *, ax: "Axes | None" = None) -> "Axes"
     Parameters
     ----------
     diagnostics : Diagnostics
-        What `likeminds.diagnose` found.
+        The result of `likeminds.diagnose`.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -107,8 +107,8 @@ def auc_by_user(diagnostics: Diagnostics, *, ax: "Axes | None" = None) -> "Axes"
     matplotlib Axes
     """
     axes = new_axes(8.0, 4.5) if ax is None else ax
-    known = np.flatnonzero(np.isfinite(diagnostics.own_auc))
-    order = known[np.argsort(diagnostics.own_auc[known], kind="stable")]
+    defined = np.flatnonzero(np.isfinite(diagnostics.own_auc))
+    order = defined[np.argsort(diagnostics.own_auc[defined], kind="stable")]
     order = order[evenly_spaced(len(order), _MOST_USERS)]
     place = np.arange(len(order))
     low, high = diagnostics.low[order], diagnostics.high[order]
@@ -130,7 +130,7 @@ def auc_by_user(diagnostics: Diagnostics, *, ax: "Axes | None" = None) -> "Axes"
     drawn = np.concatenate([low, consensus, [_LOWEST_SHOWN]])
     axes.set_ylim(max(float(np.nanmin(drawn)) - _ROOM_FOR_LEGEND, -0.02), 1.02)
     axes.legend(fontsize="small", loc="lower right", ncols=2, framealpha=0.95)
-    mean = float(diagnostics.own_auc[known].mean()) if len(known) else float("nan")
+    mean = float(diagnostics.own_auc[defined].mean()) if len(defined) else float("nan")
     title = f"Own functions rank held-out labels with an AUC of {mean:.2f} on average"
     return set_title(axes, title)
 
@@ -138,15 +138,15 @@ def auc_by_user(diagnostics: Diagnostics, *, ax: "Axes | None" = None) -> "Axes"
 def cv_surface(
     tuned: "RankerCV", x: str | None = None, y: str | None = None, *, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw how far candidates stay behind the one chosen, over two parameters.
+    """Draw the scores of candidates relative to the chosen one, over two parameters.
 
-    A candidate is compared with the one chosen on the folds that both were fitted to; of those
-    that share a place, the best is shown.
+    A candidate is compared with the chosen one on the folds that both were fitted to. If several
+    candidates share a cell, the best is shown.
 
     Parameters
     ----------
     tuned : fitted ThreeLevelRankerCV or RankerCV
-        What was searched.
+        The fitted search.
     x, y : str, optional
         Two parameters of its grid; by default two that make a full surface. With one parameter
         only, a line is drawn.
@@ -191,9 +191,9 @@ def _two_parameters(
     params: list[dict[str, Any]], x: str | None, y: str | None
 ) -> tuple[str, str | None]:
     names = sorted({name for candidate in params for name in candidate})
-    for asked in (x, y):
-        if asked is not None and asked not in names:
-            raise ValueError(f"{asked!r} was not searched; there are {', '.join(names)}.")
+    for name in (x, y):
+        if name is not None and name not in names:
+            raise ValueError(f"{name!r} was not searched; there are {', '.join(names)}.")
     varied = [name for name in names if len(_levels_of(params, name)[0]) > 1]
     pairs = [
         (a, b)
@@ -248,16 +248,16 @@ def _draw_surface(axes: "Axes", surface: Float, label: str) -> None:
 def reliability(
     labels: ArrayLike, probabilities: ArrayLike, *, n_bins: int = 10, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw how often labels are positive where a probability is claimed.
+    """Draw a reliability diagram: the share of positive labels by predicted probability.
 
     Parameters
     ----------
     labels : array of shape (n_rows,)
         True or false (or 1 and 0), held out.
     probabilities : array of shape (n_rows,)
-        What was claimed.
+        Predicted probabilities.
     n_bins : int, default=10
-        In how many bins, of equally many labels.
+        The number of bins, each with the same number of labels.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -269,7 +269,7 @@ def reliability(
     positive = np.asarray(labels, dtype=np.float64)
     same_length(labels=positive, probabilities=claimed)
     if claimed.min() < 0 or claimed.max() > 1:
-        raise ValueError("probabilities must lie between 0 and 1; scores are none.")
+        raise ValueError("probabilities must lie between 0 and 1; scores are not probabilities.")
     axes = new_axes(5.0, 5.0) if ax is None else ax
     bins = [b for b in np.array_split(np.argsort(claimed, kind="stable"), n_bins) if len(b)]
     x = np.array([claimed[b].mean() for b in bins])

@@ -33,11 +33,11 @@ class ThumbnailItems:
 
     @classmethod
     def of(cls, items: Items | None, images: Images) -> "ThumbnailItems | None":
-        """Return items with pictures, where there are both."""
+        """Return items with pictures; None if either is missing."""
         return None if items is None or images is None else cls(items, images)
 
     def shows(self, feature: int) -> bool:
-        """Say whether pictures show a feature best: a program made it, and items have some."""
+        """Tell whether pictures show a feature best: it was computed, and both ends have some."""
         return is_made(self.items.feature_names[feature]) and all(self.ends_of(feature))
 
     def ends_of(self, feature: int) -> tuple[list[Picture], list[Picture]]:

@@ -59,7 +59,7 @@ def people_map(
     Parameters
     ----------
     schools : Schools
-        What `likeminds.find_schools` found.
+        The result of `likeminds.find_schools`.
     ax : matplotlib Axes, optional
         Where to draw.
     items, images : Items, and a mapping from item id to picture, optional
@@ -176,9 +176,9 @@ def heatmap(
     Parameters
     ----------
     ranker : ranker
-        What was fitted.
+        A fitted ranker.
     schools : Schools
-        What `likeminds.find_schools` found in it.
+        The result of `likeminds.find_schools` for it.
     items, images : Items, and a mapping from item id to picture, optional
         The labelled items, and their pictures: components of pictures are then shown by
         those that have most and least of them.
@@ -242,9 +242,9 @@ def _features_in_order(schools: Schools, most: int) -> Index:
     strongest = np.abs(schools.strength).max(axis=0, initial=0.0)
     if not schools and schools.axes:
         strongest = np.max([np.abs(axis.strength) for axis in schools.axes], axis=0)
-    kept = np.argsort(-strongest, kind="stable")[:most]
-    school = schools.feature_school[kept]
-    return kept[np.lexsort((-strongest[kept], np.where(school < 0, len(schools), school)))]
+    first = np.argsort(-strongest, kind="stable")[:most]
+    school = schools.feature_school[first]
+    return first[np.lexsort((-strongest[first], np.where(school < 0, len(schools), school)))]
 
 
 def _mark_schools(axes: "Axes", schools: Schools, users: Index) -> None:
@@ -265,7 +265,7 @@ def item_shares(schools: Schools, ax: "Axes | None" = None, *, width: float = 7.
     Parameters
     ----------
     schools : Schools
-        What `likeminds.find_schools` found, with soft labels.
+        The result of `likeminds.find_schools`, with soft labels.
     ax : matplotlib Axes, optional
         Where to draw.
     width : float
@@ -278,8 +278,7 @@ def item_shares(schools: Schools, ax: "Axes | None" = None, *, width: float = 7.
     soft = schools.soft_labels
     if soft is None:
         raise ValueError(
-            "There are no shares to draw: find_schools had no labels to make them of. "
-            "Pass it the annotations."
+            "There are no shares to draw: find_schools had no labels. Pass it the annotations."
         )
     axes = new_axes(width, 3.4) if ax is None else ax
     order = np.argsort(soft.share, kind="stable")

@@ -65,24 +65,23 @@ def write_report(
     model : ranker, `AttributeModel`, or mapping from attribute to ranker
         The fitted model. Several attributes make one page with a part for each.
     path : path
-        Where to; an existing file is replaced only once the new one is complete.
+        The file; an existing one is replaced only once the new one is complete.
     annotations : Annotations, optional
         The labels that the model was fitted to (with its attributes, if there are several). By
-        default those that the model has kept; without any, there are no items and no accuracy.
+        default those in the model; without any, there are no items and no accuracy.
     images : mapping from item id to picture, or sequence in the order of the items, optional
         Paths or arrays; items are then shown as thumbnails.
     title : str, optional
-        What the page is about; it stands above the first heading, which says what was found.
-        By default the attribute.
+        The subject, above the first heading, which is the main finding. By default the attribute.
     held_out : Annotations, optional
-        Labels that the model has not seen, to judge accuracy and annotators by. Without them
-        the ranker is fitted five more times, to parts of ``annotations``.
+        Labels that the model was not fitted to, for accuracy and diagnostics. Without them, the
+        ranker is fitted five more times, to parts of ``annotations``.
     n_schools : int or "auto", default="auto"
         As in `find_schools`.
     diagnostics : bool, default=True
-        Whether to judge accuracy and annotators where that takes fitting again.
+        Whether to compute accuracy and diagnostics if that takes further fits.
     texts : mapping from item id to str, optional
-        What items say, or are called; as in `find_schools`.
+        Texts or names of items, as in `find_schools`.
 
     Returns
     -------
@@ -140,7 +139,7 @@ def _about(
     if annotations is None or annotations.attribute_ids is None:
         if annotations is not None and n_rankers > 1:
             raise ValueError(
-                f"The model has {n_rankers} attributes, but the annotations tell none apart: "
+                f"The model has {n_rankers} attributes, but the annotations have none: "
                 "give them attributes=."
             )
         return annotations
@@ -201,9 +200,9 @@ def _page_of_many(facts: Mapping[Hashable, ReportFacts], title: str | None) -> s
 
 
 def _of_all(facts: Mapping[Hashable, ReportFacts]) -> str:
-    known = {str(name): len(f.schools) for name, f in facts.items() if f.schools is not None}
-    divided = [name for name, n_schools in known.items() if n_schools]
-    united = [name for name, n_schools in known.items() if not n_schools]
+    counts = {str(name): len(f.schools) for name, f in facts.items() if f.schools is not None}
+    divided = [name for name, n_schools in counts.items() if n_schools]
+    united = [name for name, n_schools in counts.items() if not n_schools]
     what = f"The model is about {counted(len(facts), 'attribute')}."
     if divided:
         what += f" People are divided into schools of thought on {listing(divided)}."

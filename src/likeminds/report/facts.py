@@ -43,7 +43,7 @@ class ReportFacts:
         judge_users: bool,
         texts: Mapping[Hashable, str] | None = None,
     ) -> "ReportFacts":
-        """Explain the ranker, and run the diagnostics where there are labels."""
+        """Explain the ranker, and run the diagnostics if there are labels."""
         if annotations is None:
             annotations = as_ranker(ranker).training_annotations_
         explained = Explanation.of_ranker(ranker, annotations, n_schools, texts)
@@ -80,11 +80,11 @@ class ReportFacts:
 
     @property
     def items(self) -> Items | None:
-        """The items, where there are any."""
+        """The items, if any."""
         return self.explained.items
 
     def are_pictures_telling(self, strength: Float) -> bool:
-        """Say whether pictures show a difference better than names of features."""
+        """Tell whether pictures show a difference better than names of features."""
         if self.images is None or self.schools is None:
             return False
         return not are_telling(strength, self.schools.feature_names)

@@ -13,7 +13,7 @@ _MEASURES = {"auc", "accuracy", "concordance"}
 def model_card(
     card: Mapping[str, Any], name: str, *, file: str, license_name: str | None = None
 ) -> str:
-    """Return a model's card as Markdown, with metadata in YAML at its head.
+    """Return a model card as Markdown, with metadata in YAML at its head.
 
     Parameters
     ----------
@@ -28,10 +28,10 @@ def model_card(
 
     Examples
     --------
-    >>> known = {"ranker": "HierarchicalRanker", "people": 3, "labels": 9, "features": ["size"],
+    >>> card = {"ranker": "HierarchicalRanker", "people": 3, "labels": 9, "features": ["size"],
     ...     "version": "0.1.0", "scores": {}, "parameters": {}, "takes_updates": False,
     ...     "attributes": None, "label_reading": None, "fingerprint": None}
-    >>> print(model_card(known, "Shoes", file="shoes.likeminds").splitlines()[1])
+    >>> print(model_card(card, "Shoes", file="shoes.likeminds").splitlines()[1])
     library_name: likeminds
     """
     scores = card["scores"] or {}
@@ -64,7 +64,7 @@ def _facts(card: Mapping[str, Any]) -> dict[str, str]:
     rows = {
         "people": f"{card['people']:,}",
         "labels": None if card.get("labels") is None else f"{card['labels']:,}",
-        "features": f"{shown}{more}" if features else "none: items are known by their ids",
+        "features": f"{shown}{more}" if features else "none: items have ids only",
         "labels in the file": "yes" if card["takes_updates"] else "no",
         "written by": f"likeminds {card['version']}",
         "fingerprint of the training data": card.get("fingerprint") and f"`{card['fingerprint']}`",

@@ -62,8 +62,8 @@ class ReportTable:
         >>> ReportTable.filled(["who", "AUC", "K"], [["ann", "0.91", ""], ["bob", "", ""]]).columns
         ['who', 'AUC']
         """
-        there = [j for j in range(len(columns)) if any(row[j] != "" for row in rows)]
-        header, *cells = ([row[j] for j in there] for row in (columns, *rows))
+        filled = [j for j in range(len(columns)) if any(row[j] != "" for row in rows)]
+        header, *cells = ([row[j] for j in filled] for row in (columns, *rows))
         return cls(header, cells, caption)
 
     @property
@@ -76,7 +76,7 @@ class ReportTable:
 
 @dataclass(frozen=True)
 class PagePicture:
-    """A picture inside the page; `others` has its other versions and when to show them."""
+    """A picture inside the page; `others` has further versions and their media queries."""
 
     kind: ClassVar = "picture"
     content: str
@@ -89,7 +89,7 @@ class PagePicture:
 
 @dataclass(frozen=True)
 class StripItem:
-    """An item in a strip: words, and where there are any a picture and a value."""
+    """An item in a strip: words, and possibly a picture and a value."""
 
     words: str
     content: str | None
@@ -168,13 +168,13 @@ def picture(
 
 
 def _versions(drawn: "Figure | Axes", media: str = "") -> list[tuple[str, str]]:
-    """Return a figure, light and dark, and when to show which; the figure is closed."""
+    """Return a figure, light and dark, with media queries; the figure is closed."""
     figure = cast("Figure", drawn.figure or drawn)
-    dots, there = round(_PIXELS * _SHARP), f" and {media}" if media else ""
-    light = inlined(as_png(figure, dots)), f"screen{there}"
+    dots, screen = round(_PIXELS * _SHARP), f"screen and {media}" if media else "screen"
+    light = inlined(as_png(figure, dots)), screen
     dark = inlined(as_png(darken(figure), dots))
     require_matplotlib().close(figure)
-    return [light, (dark, f"screen{there} and (prefers-color-scheme: dark)")]
+    return [light, (dark, f"{screen} and (prefers-color-scheme: dark)")]
 
 
 def page(

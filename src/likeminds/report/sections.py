@@ -15,7 +15,7 @@ from likeminds._version import __version__
 from likeminds.diagnostics import MEANINGS, UNUSUAL, Diagnostics
 from likeminds.features.images import SUFFIXES, picture_of, png_bytes, thumbnail
 from likeminds.plots.figures import COLOURS, new_axes
-from likeminds.plots.person import describe
+from likeminds.plots.user_cards import describe
 from likeminds.report.facts import ReportFacts
 from likeminds.report.page import (
     PHONE_WIDTH,
@@ -52,7 +52,7 @@ def schools_section(facts: ReportFacts) -> Section | None:
         parts.append(Cards([_school_card(facts, school) for school in found]))
     elif found.axes:
         rows = [[axis.low, axis.high, f"{axis.share:.0%}"] for axis in found.axes]
-        header = ["at one end, somebody", "at the other, somebody", "share of the differences"]
+        header = ["at one end, a person", "at the other, a person", "share of the differences"]
         parts += [ReportTable(header, rows), *_halves(facts)]
     if found.axes:
         parts.append(_heatmap(facts, found))
@@ -76,9 +76,9 @@ def _halves(facts: ReportFacts) -> list[Block]:
 def _how_found(found: Schools) -> str:
     if not found.axes:
         return (
-            "People's rankings were compared with the consensus. What is left of the differences "
-            "is no more than chance lets it be, with as many labels as there are: people may "
-            "differ more than this shows."
+            "People's rankings were compared with the consensus. With this number of labels, the "
+            "remaining differences are no larger than chance. People may differ more than this "
+            "shows."
         )
     if not found:
         directions = "Its longest direction is" if len(found.axes) == 1 else "Its directions are"
@@ -87,7 +87,7 @@ def _how_found(found: Schools) -> str:
             "stands apart clearly enough to speak of schools: opinions are one cloud. "
             f"{directions} below."
         )
-    how = "suggested by the data" if found.suggested else "asked for"
+    how = "suggested by the data" if found.suggested else "requested"
     return (
         f"People were divided by how their rankings deviate from the consensus; {len(found)} "
         f"schools were {how}. When people are drawn again at random, the same division comes "
@@ -100,7 +100,7 @@ def _heatmap(facts: ReportFacts, found: Schools) -> PagePicture:
         "Red raises an item's score as the feature grows, blue lowers it. Features that go "
         "together in the items can cancel each other out."
     )
-    alt = "Heat map of everybody's weights, people and features ordered by school"
+    alt = "Heat map of all people's weights, people and features ordered by school"
     draw = partial(plots.heatmap, facts.ranker, found, facts.items, facts.images)
     return picture(draw(), alt, caption, narrow=draw(width=PHONE_WIDTH))
 
@@ -126,7 +126,7 @@ def _school_card(facts: ReportFacts, school: School) -> Card:
 
 
 def _and_more(names: Sequence[object], total: int) -> str:
-    """List names, and say how many there are besides."""
+    """List names, and the number of further ones."""
     more = total - len(names)
     return ", ".join(map(str, names)) + (f" and {more:,} more" if more else "")
 
@@ -209,7 +209,7 @@ def _shares(facts: ReportFacts, found: Schools, judged: Sequence[JudgedItem]) ->
         cells += zip(soft["by_school"], soft["error_by_school"], strict=True)
         shown = [f"{share:.0%} \N{PLUS-MINUS SIGN} {100 * error:.0f}" for share, error in cells]
         rows.append([name, f"{soft['votes']:,}", *shown])
-    header = ["item", "judged by", "everybody", *several]
+    header = ["item", "judged by", "everyone", *several]
     return [ReportTable(header, rows, f"Share that {facts.verb.would()}, and its standard error")]
 
 
@@ -252,7 +252,7 @@ def standing_section(facts: ReportFacts) -> Section | None:
     ]
     header = ["level", "a tenth has less than", "half has less than", "nine tenths have less than"]
     table = ReportTable(header, rows, "Share of each level in what moves a person's scores")
-    alone = "Nobody stands clearly alone: no personal part is larger than chance lets it be."
+    alone = "No person is a clear outlier: no personal part is larger than chance explains."
     if found.loner.any():
         names = found.loners[:_PEOPLE_NAMED].tolist()
         alone = f"On their own: {_and_more(names, int(found.loner.sum()))}."
@@ -266,11 +266,11 @@ def accuracy_section(facts: ReportFacts) -> Section | None:
         return None
     own, shared, difference = accuracy
     mean, low, high = map(signed, (difference.mean, difference.low, difference.high))
-    rows = [["everybody's own ranking", interval(own)], ["the consensus", interval(shared)]]
+    rows = [["each person's own ranking", interval(own)], ["the consensus", interval(shared)]]
     rows.append(["difference", f"{mean} ({low} to {high})"])
     how = "Labels were held out in five turns, and the model fitted to the rest each time."
     if found.held_out:
-        how = "Labels that the model had not seen."
+        how = "Labels that the model was not fitted to."
     if facts.cut is not None:
         how += f" Grades above {facts.cut} count as a yes."
     caption = f"Mean AUC of {counted(own.n_defined, 'person', 'people')}, 95 % interval over people"
@@ -342,16 +342,16 @@ def _cards(facts: ReportFacts, found: Diagnostics) -> list[PagePicture]:
     """Return the cards of those who differ most, and whose own ranking is right."""
     if facts.schools is None or facts.annotations is None:
         return []
-    known = set(facts.schools.user_ids.tolist())
+    users = set(facts.schools.user_ids.tolist())
     gain = np.where(found.verdict == "different", found.own_auc - found.consensus_auc, -np.inf)
     best = [i for i in np.argsort(-gain, kind="stable")[:_CARDS] if np.isfinite(gain[i])]
     return [
         picture(
             plots.user_card(facts.ranker, person, facts.annotations, facts.images),
-            f"Card of {person}: own weights beside the consensus's, and the items on top",
+            f"Card of {person}: own weights compared with the consensus, and the items on top",
         )
         for person in (found.users[i] for i in best)
-        if person in known
+        if person in users
     ]
 
 

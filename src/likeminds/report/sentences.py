@@ -42,8 +42,8 @@ def numbers(facts: ReportFacts) -> dict[str, str]:
     """Return the few numbers to look at first, by what they are."""
     found = {"people": f"{facts.n_users:,}"}
     if facts.annotations is not None:
-        number, _, given = facts.annotations.statements().partition(" ")
-        found |= {given: number, "items": f"{facts.n_items:,}"}
+        number, _, what = facts.annotations.statements().partition(" ")
+        found |= {what: number, "items": f"{facts.n_items:,}"}
     if facts.schools:
         found["schools of thought"] = str(len(facts.schools))
     accuracy = facts.accuracy()
@@ -77,7 +77,7 @@ def interval(metric: MetricByUser) -> str:
 def _counts(facts: ReportFacts) -> str:
     users = counted(facts.n_users, "person", "people")
     if facts.annotations is None:
-        return f"The model knows {users}."
+        return f"The model is about {users}."
     labels, items = facts.annotations.statements(), counted(facts.n_items, "distinct item")
     if facts.annotations.n_choices:
         return f"{users} made {labels}, on {items}."
@@ -87,17 +87,17 @@ def _counts(facts: ReportFacts) -> str:
 def _schools(facts: ReportFacts) -> list[str]:
     schools = facts.schools
     if schools is None:
-        return ["The model has no group level, so that it tells no schools of thought apart."]
+        return ["The model has no group level, so it has no schools of thought."]
     # Features without names say nothing in a first paragraph.
     named = any(are_named([name]) for name in schools.feature_names)
-    wanted = agreed(facts) if named else ""
+    wishes = agreed(facts) if named else ""
     verb = facts.verb
-    want = f"want {wanted}" if verb.wishes else verb.many(wanted)
-    first = [f"On the whole they {want}."] if wanted else []
+    want = f"want {wishes}" if verb.wishes else verb.many(wishes)
+    first = [f"On the whole they {want}."] if wishes else []
     # Ids of pictures say nothing; the pictures themselves come below.
     telling = named or (facts.items is not None and facts.images is None)
     if schools:
-        how = "They form" if schools.suggested else "As asked, they are cut into"
+        how = "They form" if schools.suggested else "As requested, they are cut into"
         sizes = ", ".join(f"{school.share:.0%}" for school in schools)
         sentence = f"{how} {len(schools)} schools of thought ({sizes} of the people)"
         largest = f"; the largest {schools[1].name}" if telling else ""

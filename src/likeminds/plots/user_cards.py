@@ -1,7 +1,7 @@
 """A user's card: their weights compared with the consensus, and the items on top."""
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,7 +28,7 @@ _LETTERS_OF_A_FEATURE = 34
 
 def user_card(
     ranker: Ranker,
-    person: Hashable,
+    user: Hashable,
     annotations: Annotations | None = None,
     images: Images = None,
 ) -> "Figure":
@@ -37,11 +37,11 @@ def user_card(
     Parameters
     ----------
     ranker : ranker
-        What was fitted; it must have a group level.
-    person : id
+        A fitted ranker with a group level.
+    user : id
         The user.
     annotations : Annotations, optional
-        Has the items; by default those the ranker was fitted to, where it still has them.
+        The items; by default those of the ranker's training data, if it has them.
     images : mapping from item id to picture, or sequence in the order of the items, optional
         Paths or arrays; items are then shown as thumbnails.
 
@@ -51,28 +51,30 @@ def user_card(
     """
     explained = Explanation.of_ranker(ranker, annotations)
     levels, items = explained.levels, explained.items
-    place = int(lookup([person], levels.users, "users")[0])
+    place = int(lookup([user], levels.users, "users")[0])
     if place < 0:
         raise KeyError(
-            f"{person!r} is not among the {len(levels.users)} people of this model."
-            f"{did_you_mean(person, levels.users.tolist())}"
+            f"{user!r} is not among the {len(levels.users)} people of this model."
+            f"{did_you_mean(user, levels.users.tolist())}"
         )
     own, shared = levels.coef[place], levels.consensus
     figure = new_figure(6.0 if items is None else 11.0, 4.2)
-    left: Any = figure
+    left: Figure | SubFigure = figure
     if items is not None:
         left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=[5, 6])[0]
-        theirs, common = (items.judged(items.places(w[None])[0], _ITEMS) for w in (own, shared))
-        labelled = explained.judged_by(person)
-        verb = _most(explained.verb, [one.item in labelled for one in theirs])
-        best = {f"{person} {verb}": theirs, f"everybody {explained.verb.most()}": common}
+        own_best, shared_best = (
+            items.judged(items.places(w[None])[0], _ITEMS) for w in (own, shared)
+        )
+        labelled = explained.judged_by(user)
+        verb = _most(explained.verb, [one.item in labelled for one in own_best])
+        best = {f"{user} {verb}": own_best, f"everyone {explained.verb.most()}": shared_best}
         _draw_items(right, best, items, images)
     unit, words = explained.unit, explained.feature_words
     pictured = ThumbnailItems.of(items, images)
     _draw_weights(left.add_subplot(), words, own * unit, shared * unit, pictured)
     likeness = explained.likeness[place]
     how = "the same ranking as" if likeness > 0.95 else f"a likeness of {likeness:+.2f} with"
-    figure.suptitle(f"{person}: {how} the consensus", x=0.01, ha="left", fontsize="large")
+    figure.suptitle(f"{user}: {how} the consensus", x=0.01, ha="left", fontsize="large")
     return draw_once(figure)
 
 
