@@ -25,35 +25,35 @@ from likeminds.data.wide import matrix_arguments
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Annotations(ChoiceConstructors):
-    """Labels that people gave to items, and the features of these items.
+    """Labels that users gave to items, and the features of the items.
 
-    A row is one label by one person about one item. Nothing can be changed afterwards, and
-    all slices share one table of features.
+    A row is one label of one item by one user. Annotations are immutable, and all slices share one
+    table of features.
 
     Parameters
     ----------
     users, items : sequence of ids
-        The person and the item of each row; ids are strings, integers, tuples or anything
-        else hashable. ``items=None`` makes every row an item of its own.
+        The user and the item of each row; any hashable is an id. ``items=None`` makes every row
+        an item of its own.
     labels : sequence
         True/False, 0/1, -1/+1, yes/no, agree/disagree and the like; any two values with
         ``positive``; ratings with ``threshold``; grades: more than two numbers, an ordered
         categorical, or anything with ``grades``.
     features : array, data frame, or mapping from item id to vector, optional
         Numbers, one row per item or one per annotation. Single precision is kept, and an
-        array is not copied. Without them, items are known by what people say of them.
+        array is not copied.
     attributes : sequence of ids, optional
         The attribute that each row is about.
     weights : sequence of float, optional
-        How much each row counts; not negative.
+        Non-negative weights of the rows.
     choice_sets : sequence of ids, optional
-        Rows of one person with the same id were shown together and must not be split, now or
-        in annotations that are added later. The same id used by two people makes two choice sets.
+        Rows of one user with the same id were shown together and are never split. The same id used
+        by two users makes two choice sets.
     positive : hashable, optional
-        Which of two labels is the positive one, in any case; of yes and no, it is yes.
+        The positive one of two labels, in upper or lower case; by default yes, true, agree.
     threshold : float or "median", optional
-        Above which number a rating is positive, *strictly*; "median" means strictly above
-        the median of this user's ratings (about this attribute, if there are several).
+        Ratings *strictly* above it are positive; "median" is the median of the user's ratings
+        (about this attribute, if there are several).
     grades : sequence or True, optional
         The grades from worst to best; True where labels are grades though there are two of them
         or fewer. Numbers are rounded to six decimals. See docs/grades.md.
@@ -62,27 +62,25 @@ class Annotations(ChoiceConstructors):
     feature_names : sequence of str, optional
         By default those of the data frame, or x0, x1, ...
     features_per : {"auto", "item", "row"}
-        What a row of ``features`` belongs to; "auto" compares the numbers of rows, and raises
-        where both fit.
+        Whether a row of ``features`` describes an item or an annotation; "auto" compares the
+        numbers of rows, and raises ValueError if both fit.
     reading : LabelReading, optional
-        How other labels were read before; these are read likewise, or refused.
+        How earlier labels were read; other labels raise ValueError.
     duplicates : {"keep", "weights", "error"}
-        What becomes of rows in which a person judges an item again (about the same attribute,
-        in the same choice set): each counts, and splits may part them; or equal ones become one
-        row that weighs as much as all; or they are refused.
-    user_features : Covariates, mapping by person, data frame or path, optional
-        What is known about people besides their labels (age, country): see `Covariates`. People
-        may be missing there, or have no labels here.
+        If a user labels an item twice (about the same attribute, in the same choice set): keep
+        both rows; merge equal ones into one with the sum of their weights; or raise ValueError.
+    user_features : Covariates, mapping by user, data frame or path, optional
+        Covariates of users (age, country): see `Covariates`. Users may be missing there, or have
+        no labels here.
     verb : str, optional
-        What people who say yes do with an item, as in "like", "agree with", "find offensive" or
-        "would give it a prize". Explanations and reports use it; {} stands for the attribute. By
-        default "find" and the attribute, "agree with" for agree, "choose" for choices,
-        else "rate high".
+        The verb for a positive label in explanations and reports: "like", "agree with", "find
+        offensive", "would give it a prize"; {} stands for the attribute. By default "find" and the
+        attribute, "agree with" for agree, "choose" for choices, else "rate high".
 
     Attributes
     ----------
     user_ids, item_ids, attribute_ids : array
-        The distinct ids. People and attributes are sorted; items are in the order of the
+        The distinct ids. Users and attributes are sorted; items are in the order of the
         table of features if it has one row per item, and include those without labels.
     user_codes, item_codes, attribute_codes : array of int
         For each row, the position of its id among the distinct ids.
@@ -91,25 +89,24 @@ class Annotations(ChoiceConstructors):
     features_per : {"item", "row"}
         With "item", ``feature_rows`` are the ``item_codes``.
     has_items : bool
-        Whether rows say which item they are about; else each is an item of its own.
+        Whether rows have item ids; else each is an item of its own.
     labels, weights, choice_set_codes : array of bool, of float or None, of int or None
         For each row, its label, its weight and the number of its choice set. Where labels are
         grades, those above the one that divides them most evenly are true.
     grades : array of float or None
         For each row, its grade: the number, or the position in the order of words.
     outcomes : array
-        The grades, or the labels where there are none: what scores should put in order.
+        The grades, or the labels where there are none: the target of the ranking.
     choice_set_ids : array or None
         The id of each choice set.
     reading : LabelReading or None
-        How labels were read: which of two values, or which ratings, are positive. None where
-        they were true and false already.
+        Which of two values, or which ratings, are positive; None for true and false.
     user_features : Covariates or None
-        Covariates of people; rows that are taken share it.
+        Covariates of users.
     picks_worst : array of bool, or None
-        Rows of choice sets in which the worst was chosen: there, the negative label is the choice.
+        Rows of choice sets in which the worst was chosen, whose label is negative.
     verb : str or None
-        What people do with items; None is "choose" for choices, else "rate high".
+        The verb for a positive label; None is "choose" for choices, else "rate high".
 
     Examples
     --------
@@ -217,13 +214,13 @@ class Annotations(ChoiceConstructors):
         item_column : str, optional
             The column of item ids in the second table; by default called as in ``frame``.
         positive, threshold, grades, reading, duplicates : optional
-            How labels are read, and what becomes of those given twice: see `Annotations`.
+            See `Annotations`.
         user_features : data frame, path or mapping, optional
-            Covariates of people: a table with one row per person. The person's column is called
-            as in ``frame``, or has a usual name.
+            Covariates: a table with one row per user. The column of users is called as in
+            ``frame``, or has a usual name.
         verb : str, optional
-            What people do with items: see `Annotations`. By default also "agree with" for a column
-            vote, "choose" for choice or chosen.
+            See `Annotations`. By default also "agree with" for a column vote, "choose" for choice
+            or chosen.
 
         Examples
         --------
@@ -304,10 +301,10 @@ class Annotations(ChoiceConstructors):
     def concat(self, other: Self) -> Self:
         """Append the rows of other annotations about the same features.
 
-        With features per item, the items of both are united, and an item that has other
-        features there is refused; otherwise each row keeps the features it has. Ids there are
-        written as here (7 as "7"), rows of a user's choice set there join that of the same id here
-        (comparisons and choices have no ids, and join none), and missing weights are ones. Labels
-        that were read in another way are refused, and so are other covariates of the same user.
+        With features per item, the items of both are united; otherwise each row keeps its features.
+        Ids of ``other`` are written as here (7 as "7"), its choice sets join those of the same user
+        and id (comparisons and choices have no ids, and join none), and missing weights are ones.
+        Other features of the same item, other covariates of the same user, and labels that were
+        read in another way raise ValueError.
         """
         return self._with(**joined_columns(self, other))

@@ -41,28 +41,28 @@ class ChoiceConstructors(CodedLabels):
         feature_names: Sequence[str] | None = None,
         user_features: object = None,
     ) -> Self:
-        """Make annotations of pairs: who preferred which item to which.
+        """Make annotations of comparisons: which of two items a user preferred.
 
         Each pair is a choice among two, the Bradley-Terry model: the winner is preferred with
         probability 1 / (1 + exp(score of the loser - score of the winner)). Features are kept
-        once per item, however many pairs it is in. Nothing is wrong with cycles.
+        once per item. Cycles are allowed.
 
         Parameters
         ----------
         users, winners, losers : sequences of ids
-            Who compared, what they preferred, and to what.
+            The user, the preferred item and the other item of each pair.
         ties : sequence of bool, optional
-            Pairs of which neither was preferred: half a win of each.
+            Pairs without a preference, which count as half a win of each.
         strength : sequence of float, optional
-            How much each pair counts; not negative.
+            Non-negative weights of the pairs.
         features : mapping by item, array, data frame, path or Annotations, optional
-            What items are like, one row per item (of annotations, their items). Two matrices
-            ``(winners, losers)`` have a row for each pair. Without features, items are known
-            by their ids: `HierarchicalRanker` learns their effects and factors.
+            The features of the items, one row per item (of annotations, their items). Two matrices
+            ``(winners, losers)`` have a row for each pair. Without features, `HierarchicalRanker`
+            learns effects and factors of the items.
         item_ids, feature_names : sequences, optional
             The item of each row of an array of features (by default, its number), and names.
         user_features : optional
-            Covariates of people: see `Annotations`.
+            Covariates of users: see `Annotations`.
 
         Examples
         --------
@@ -91,7 +91,7 @@ class ChoiceConstructors(CodedLabels):
         strength: str | None = None,
         **options: Unpack[ChoiceOptions],
     ) -> Self:
-        """Read a table of pairs, one row each: what was chosen, and what was rejected.
+        """Read a table of comparisons with one row per pair: a chosen and a rejected item.
 
         Parameters
         ----------
@@ -134,13 +134,13 @@ class ChoiceConstructors(CodedLabels):
         Parameters
         ----------
         users : sequence of ids
-            Who ranked.
+            The user of each ranking.
         rankings : sequence of sequences of ids
             The items of each ranking, the best first. A list or set in place of an item is
             several that share a place: each is preferred to all that come later, and they are not
             compared with each other.
         shown : sequence of sequences of ids, optional
-            What each person could have ranked; what they did not rank comes last.
+            The items of each ranking that were shown; unranked ones come last.
         strength, features, item_ids, feature_names, user_features : optional
             As in `from_comparisons`; ``strength`` is one number per ranking.
 
@@ -171,13 +171,12 @@ class ChoiceConstructors(CodedLabels):
         Parameters
         ----------
         users, shown, chosen : sequences
-            Who chose, among which items, and what.
+            The user, the items shown and the chosen item of each choice.
         availability : sequence of sequences of bool, optional
             For each choice, which of the items shown were available; the others are left out.
         none : id, optional
-            What it is called to choose none of those shown (missing values of ``chosen`` mean
-            it, too). It is one more item of every set. With features, those of it are zero, and
-            a column of its own says how much people want to have none.
+            The id of the outside option, which is one more item of every set; missing values of
+            ``chosen`` mean it, too. Its features are zero, but for a column of its own.
         strength, features, item_ids, feature_names, user_features : optional
             As in `from_comparisons`; ``strength`` is one number per choice.
 
@@ -213,9 +212,9 @@ class ChoiceConstructors(CodedLabels):
         Parameters
         ----------
         users, shown, best, worst : sequences
-            Who chose, among which items, and what.
+            The user, the items shown, and the best and the worst of them.
         strength, features, item_ids, feature_names, user_features : optional
-            As in `from_comparisons`; ``strength`` is one number per person asked.
+            As in `from_comparisons`; ``strength`` is one number per set.
 
         Examples
         --------
@@ -234,7 +233,7 @@ class ChoiceConstructors(CodedLabels):
         return cls(**arguments)._with(choice_set_ids=None, picks_worst=worst)
 
     def choices(self, most: int = 8, random_state: int = 0) -> Self:
-        """Return grades as choices: each item is chosen among those the person graded lower.
+        """Return grades as choices: each item is chosen among those the user graded lower.
 
         They can be joined with comparisons, so one fit learns from grades and comparisons. Items of
         the same grade are not compared.
@@ -242,7 +241,7 @@ class ChoiceConstructors(CodedLabels):
         Parameters
         ----------
         most : int, default=8
-            So many lower items at most are in a set, drawn at random.
+            The largest number of lower items in a set, drawn at random.
         random_state : int, default=0
             Makes the draw reproducible.
 
