@@ -11,6 +11,7 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.per_user_arrays import order_by
+from likeminds.metrics.by_user import ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +47,13 @@ class Strata:
         """Return the share of each user's pairs in the right order; NaN without pairs."""
         right = self.beaten(scores)[self.positive]
         total = _sums(self.owner[self.positive], right, self.n_users)
-        return _ratio(total, self.n_pairs())
+        return ratio(total, self.n_pairs())
 
     def chance_variance(self) -> Float:
         """Return the variance of each user's AUC where labels are in random order."""
         positive, negative = self.counts
         pairs = positive * negative
-        return _ratio(self._by_user(pairs * (positive + negative + 1) / 12), self.n_pairs() ** 2)
+        return ratio(self._by_user(pairs * (positive + negative + 1) / 12), self.n_pairs() ** 2)
 
     def difference_variance(self, first: Float, second: Float) -> Float:
         """Return the variance of the difference of two AUCs of the same labels.
@@ -64,10 +65,10 @@ class Strata:
         for kind in (self.positive, ~self.positive):
             owner, values = self.owner[kind], difference[kind]
             n = _sums(owner, None, self.n_users)
-            mean = _ratio(_sums(owner, values, self.n_users), n)
+            mean = ratio(_sums(owner, values, self.n_users), n)
             squares = _sums(owner, (values - mean[owner]) ** 2, self.n_users)
-            found += _ratio(n * squares, n - 1.0)
-        return _ratio(found, self.n_pairs() ** 2)
+            found += ratio(n * squares, n - 1.0)
+        return ratio(found, self.n_pairs() ** 2)
 
     def _by_user(self, values: Float) -> Float:
         owner_of = np.zeros(len(values), dtype=np.intp)
@@ -125,9 +126,3 @@ def _midranks(codes: Index, scores: Float) -> Float:
 def _sums(codes: Index, values: Float | None, n: int) -> Float:
     """Return the sum of the values of each code (or how many there are)."""
     return np.bincount(codes, values, minlength=n).astype(np.float64)
-
-
-def _ratio(above: Float, below: Float) -> Float:
-    result = np.full(len(below), np.nan)
-    np.divide(above, below, out=result, where=below > 0)
-    return result

@@ -260,7 +260,7 @@ def _auc(block: _UserBlock) -> FloatArray:
         beaten_by = (strictly + np.take_along_axis(above, last + 1, axis=1)) / 2
     right_order = np.einsum("ij,ij->i", beaten_by, losses, dtype=np.float64, casting="unsafe")
     # Rounding of the weights' sums must not push a perfect ranking above one.
-    return np.minimum(_ratio(_ratio(right_order, total_gain), total_loss), 1.0)
+    return np.minimum(ratio(ratio(right_order, total_gain), total_loss), 1.0)
 
 
 def _precision(block: _UserBlock, k: int) -> FloatArray:
@@ -286,7 +286,7 @@ def _ndcg(block: _UserBlock, k: int) -> FloatArray:
         first, last = ties
         shared = (ideal[last + 1] - ideal[first]) / (last + 1 - first)
         gained = np.einsum("ij,ij->i", shared, positive)
-    return _ratio(gained, ideal[np.count_nonzero(positive, axis=1)])
+    return ratio(gained, ideal[np.count_nonzero(positive, axis=1)])
 
 
 def _ties(sorted_scores: FloatArray) -> tuple[Index, Index] | None:
@@ -303,10 +303,10 @@ def _ties(sorted_scores: FloatArray) -> tuple[Index, Index] | None:
     return first, last
 
 
-def _ratio(above: FloatArray, below: NDArray[np.number]) -> FloatArray:
-    """Divide; NaN where the divisor is zero."""
-    result = np.full(len(above), np.nan)
-    np.divide(above, below, out=result, where=below > 0)
+def ratio(above: NDArray[np.number], below: NDArray[np.number], least: float = 0.0) -> Float:
+    """Divide; NaN where the divisor is not above the least."""
+    result = np.full(np.shape(above), np.nan)
+    np.divide(above, below, out=result, where=below > least)
     return result
 
 

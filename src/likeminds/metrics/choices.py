@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from likeminds._util.array_types import Float
 from likeminds._util.checks import as_vector
 from likeminds.data.coded_labels import CodedLabels
-from likeminds.metrics.by_user import MetricByUser
+from likeminds.metrics.by_user import MetricByUser, ratio
 
 
 class ChoiceScores(NamedTuple):
@@ -79,7 +79,6 @@ def score_choices(
 
     def by_user(values: Float) -> MetricByUser:
         summed = np.bincount(users, weight * values, minlength=annotations.n_users)
-        mean = np.divide(summed, total, out=np.full(len(total), np.nan), where=total > 0)
-        return MetricByUser(annotations.user_ids, mean)
+        return MetricByUser(annotations.user_ids, ratio(summed, total))
 
     return ChoiceScores(by_user(right), by_user(loss))

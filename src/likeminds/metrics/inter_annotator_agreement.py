@@ -16,12 +16,15 @@ from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.lazy_imports import pa
 from likeminds._util.result_tables import Frames, ResultTable
 from likeminds.data.annotations import Annotations
+from likeminds.metrics.by_user import ratio
 
 if TYPE_CHECKING:
     import pyarrow
 
 Level = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+# Denominators up to this are rounding.
+_LEAST = 1e-12
 # Pairs of users are many: their interval has fewer draws, and none in larger teams.
 _MOST_DRAWS, _MOST_USERS = 200, 200
 # Krippendorff's bounds of alpha for reliable labels and for tentative conclusions.
@@ -134,11 +137,11 @@ def agreement(
     Examples
     --------
     >>> from likeminds import Annotations
-    >>> crowd = Annotations(
+    >>> annotations = Annotations(
     ...     users=["ann", "bob", "cid"] * 3, items=["x"] * 3 + ["y"] * 3 + ["z"] * 3,
     ...     labels=[1, 1, 0, 0, 0, 0, 1, 1, 1],
     ... )
-    >>> round(agreement(crowd, n_bootstrap=0)["alpha (nominal)"].value, 3)
+    >>> round(agreement(annotations, n_bootstrap=0)["alpha (nominal)"].value, 3)
     0.6
     """
     if not annotations.has_items:
@@ -262,7 +265,7 @@ def _icc(table: _LabelTable, weights: Float) -> Float:
     typical = (n - (weights @ sizes**2) / n) / np.maximum(n_items - 1, 1)
     mean_within = within / np.maximum(n - n_items, 1)
     mean_between = between / np.maximum(n_items - 1, 1)
-    return _ratio(mean_between - mean_within, mean_between + (typical - 1) * mean_within)
+    return ratio(mean_between - mean_within, mean_between + (typical - 1) * mean_within, _LEAST)
 
 
 def _pairwise_kappa(table: _LabelTable, weights: Float) -> tuple[Float, Float]:
@@ -291,10 +294,4 @@ def _pairwise_kappa(table: _LabelTable, weights: Float) -> tuple[Float, Float]:
 
 
 def _one_minus(numerator: Float, denominator: Float) -> Float:
-    return np.asarray(1.0 - _ratio(numerator, denominator))
-
-
-def _ratio(numerator: Float, denominator: Float) -> Float:
-    found = np.full(np.shape(numerator), np.nan)
-    np.divide(numerator, denominator, out=found, where=denominator > 1e-12)
-    return found
+    return np.asarray(1.0 - ratio(numerator, denominator, _LEAST))

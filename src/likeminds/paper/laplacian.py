@@ -44,7 +44,7 @@ def laplacian_product(A: ArrayLike, labels: ArrayLike, weights: ArrayLike | None
     rows = np.asarray(as_matrix(A, "A"), dtype=np.float64)
     weight, grade, pairs = _graph(labels, weights, len(rows))
     # A row of L has the weight of the other grades on its diagonal and minus their rows'
-    # weights beside it, all times its own weight.
+    # weights off it, all times its own weight.
     by_grade = weight * (grade == np.arange(grade.max() + 1)[:, None])
     total = by_grade.sum(axis=1)
     sums = by_grade @ rows

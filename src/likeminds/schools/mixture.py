@@ -111,7 +111,7 @@ def _fit_mixture(points: Float, k: int, floor: float, rng: Generator) -> "Gaussi
     with warnings.catch_warnings():
         # Fewer distinct points than schools, or slow last steps: the criterion judges both.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # Crowds are small for a matrix: threads would spend most of the time waiting.
+        # The matrices are small: threads would spend most of the time waiting.
         with threadpool_limits(1):
             return mixture.fit(points)
 

@@ -236,7 +236,7 @@ def _picture(facts: Facts) -> ReportPicture:
     )
     caption = (
         "AUC by labels per person with more and more levels; bands are one standard deviation "
-        "over crowds."
+        "over draws."
     )
     return draw_panels("ablation", caption, [panel], (8, 5))
 
@@ -256,13 +256,13 @@ def _steps_table(facts: Facts) -> ReportTable:
         [name, *(interval(*each) for each in judged)] for name, judged in facts["steps"].items()
     ]
     columns = ["what is added", *(f"{n} labels" for n in facts["labels"])]
-    return ReportTable(columns, rows, "Points of AUC, with 95 % intervals over crowds (paired).")
+    return ReportTable(columns, rows, "Points of AUC, with 95 % intervals over draws (paired).")
 
 
 def _how(setting: ExperimentSetting) -> str:
     size = setting.scale.ablation
     tuned = (
-        f"Penalties are those that are best on {_N_TUNING} other crowds, for each number of "
+        f"Penalties are those that are best on {_N_TUNING} other draws, for each number of "
         "labels: they show what a level can add, not what a search in few labels makes of it"
         if setting.scale.n_folds
         else "Penalties are the defaults"
@@ -270,7 +270,7 @@ def _how(setting: ExperimentSetting) -> str:
     return (
         f"`make_schools`: {size.n_users} people in {size.n_schools} schools that contradict on a "
         f"quarter of {size.n_features} features, each with a small part of their own, 5 % of "
-        f"the labels wrong. {size.repeats} crowds (seeds {setting.seed} to "
+        f"the labels wrong. {size.repeats} draws (seeds {setting.seed} to "
         f"{setting.seed + size.repeats - 1}); {_TEST_LABELS} further labels of each person are "
         f"held out. {tuned}. The learned prior has nothing to tune."
     )

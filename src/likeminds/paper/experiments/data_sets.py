@@ -55,15 +55,15 @@ def _shoes(setting: ExperimentSetting) -> DataSet:
 
 def _of_images(
     name: str,
-    crowd: ImageCrowd,
+    pictures: ImageCrowd,
     table: Mapping[str, tuple[float, ...]],
     columns: tuple[str, ...],
     *,
     is_substitute: bool = False,
 ) -> DataSet:
-    labels = {each: _labelled_items(crowd.of_attribute(each)) for each in crowd.attributes}
+    labels = {each: _labelled_items(pictures.of_attribute(each)) for each in pictures.attributes}
     paper = {algorithm: dict(zip(columns, row, strict=True)) for algorithm, row in table.items()}
-    return DataSet(name, labels, crowd.reduce, paper, is_substitute)
+    return DataSet(name, labels, pictures.reduce, paper, is_substitute)
 
 
 def _labelled_items(annotations: Annotations) -> Annotations:
