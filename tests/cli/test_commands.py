@@ -468,7 +468,7 @@ class TestReport:
         likeminds.save(likeminds.load(crowd / "m.likeminds"), bare, with_data=False)
         done = run(crowd, "report", bare, "--out", str(tmp_path / "p.html"))
         assert done.code == 0
-        assert "has no labels to judge people by" in done.err
+        assert "has no labels for diagnostics" in done.err
         assert "more fits" not in done.err
 
     @pytest.mark.usefixtures("no_matplotlib")

@@ -71,8 +71,8 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
         output.show(f"What divides people most: {_items(facts['divisive'])}")
     if not facts["items"]:
         output.hint(
-            "Without its items the model does not know which features go together, and takes each "
-            "for itself; --features or --images says more."
+            "Without items, correlations of features are unknown, and each feature is explained by "
+            "itself; give --features or --images."
         )
     output.hint(
         "\nNext: --user ID, --school N or --item ID explain one of them, --items agreed or "
@@ -81,7 +81,7 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
 
 
 def _show_halves(output: Output, halves: "Facts | None") -> None:
-    """Tell the best two schools and how stable they are, for those who expect groups."""
+    """Print the best division into two schools and its stability."""
     if halves is None:
         return
     parts = [
@@ -96,7 +96,7 @@ def _show_halves(output: Output, halves: "Facts | None") -> None:
 
 
 def _show_severity(output: Output, severity: "Facts | None") -> None:
-    """Tell who says yes most and least readily: raters may rank alike and differ in that."""
+    """Print who says yes most and least readily; raters who rank alike may differ in that."""
     if severity is None or not severity["differs"]:
         return
     ends = [severity[end] for end in ("strictest", "mildest")]
@@ -143,8 +143,8 @@ def _show_user(output: Output, facts: "Facts") -> None:
             for item, grade in zip(facts[f"best{whose}"], grades, strict=False):
                 own = verb if item in facts["labelled"] else verb.conditional
                 most = f"the consensus {verb.most()}" if whose else own.most()
-                given = "" if grade is None else f" ({written_grade(grade)})"
-                lines[most].append(f"{_called({'item': item} | _text(facts, item))}{given}")
+                graded = "" if grade is None else f" ({written_grade(grade)})"
+                lines[most].append(f"{_called({'item': item} | _text(facts, item))}{graded}")
         for most, named in lines.items():
             output.show(f"{most.capitalize()}: {_names(named)}")
 
@@ -232,7 +232,7 @@ def _items(judged: "list[Facts]") -> str:
 
 
 def _in_words(one: "Facts") -> "Facts":
-    """Return the row of a feature for people: its words instead of the name of its column."""
+    """Return the row of a feature with its description instead of its column name."""
     return {"feature": one["words"]} | {
         key: value for key, value in one.items() if key not in ("feature", "words")
     }
@@ -245,11 +245,11 @@ def _called(one: "Facts") -> str:
     return f'"{shorten(one["text"])}"' if "text" in one else str(one["item"])
 
 
-def _text(facts: "Facts", item: Any) -> "Facts":
+def _text(facts: "Facts", item: Hashable) -> "Facts":
     return {"text": facts["texts"][item]} if item in facts["texts"] else {}
 
 
-def _names(values: list[Any]) -> str:
+def _names(values: Sequence[object]) -> str:
     named = ", ".join(str(value) for value in values[:_MOST_NAMES])
     more = len(values) - _MOST_NAMES
     return f"{named} and {more:,} more" if more > 0 else named

@@ -33,13 +33,13 @@ _BAD_INPUT = (
 )
 # Columns of a result that no terminal shows.
 _WIDTH = 100
-# What a column takes beside its cells, and a table beside its columns.
+# The width of a column without its cells, and of a table without its columns.
 _BORDER, _EDGE = 3, 1
 # Texts of so many letters are not broken.
 _WHOLE = 16
 # Columns of ids: 12345 is a user, not 12,345 users.
 _IDS = ("user", "item", "attribute")
-# Arguments of Python that a message names, and the options for them: those of columns, others.
+# Arguments of Python in messages, which become options; first those of columns.
 _ROLES = (
     "user|item|label|attribute|weight|choice_set|alternative|availability|winner|loser|tie|strength"
 )
@@ -78,7 +78,7 @@ class Output:
 
     @cached_property
     def console(self) -> "Console":
-        """Standard output, for people."""
+        """Standard output, with colours on a terminal."""
         from likeminds._util.console import SafeConsole
 
         width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH
@@ -86,7 +86,7 @@ class Output:
         return SafeConsole(width=width, highlight=False, markup=False, emoji=False)
 
     def show(self, thing: "RenderableType", *, head: str = "") -> None:
-        """Print a result for people: a text, which may begin with a heading in bold."""
+        """Print a result as text, which may begin with a heading in bold."""
         if self.as_json:
             return
         if head:
@@ -98,7 +98,7 @@ class Output:
     def table(
         self, title: str, rows: Sequence[Row], *, digits: int | None = 3, signed: Sequence[str] = ()
     ) -> None:
-        """Print rows with the same columns as a table for people.
+        """Print rows with the same columns as a table.
 
         ``digits`` are decimals; with None, small numbers keep three digits.
         """
@@ -106,7 +106,7 @@ class Output:
             self.console.print(rich_table(title, rows, digits=digits, signed=signed))
 
     def hint(self, text: str) -> None:
-        """Print what the result does not need: where it is, what to try next."""
+        """Print a line next to the result: where it is, what to try next."""
         if not self.as_json and not self.quiet:
             self.console.print(text, soft_wrap=True)
 
@@ -117,7 +117,7 @@ class Output:
             print_error(f"Note: {text}", "yellow")
 
     def json(self, found: Row) -> None:
-        """Print the result for programs."""
+        """Print the result as JSON, if requested."""
         if self.as_json:
             from likeminds.data.sources.table_writer import plain
 
@@ -273,15 +273,15 @@ class TableColumns(NamedTuple):
         from rich.text import Text
 
         room = options.max_width - _EDGE
-        first, *others = self.columns or [TableColumn("", numbers=False, cells=[])]
-        if first.least + max((c.least for c in others), default=0) + 2 * _BORDER > room:
+        first, *rest = self.columns or [TableColumn("", numbers=False, cells=[])]
+        if first.least + max((c.least for c in rest), default=0) + 2 * _BORDER > room:
             for cells in zip(*(column.cells for column in self.columns), strict=True):
                 yield Text("")
                 for column, shown in zip(self.columns, cells, strict=True):
                     yield Text(f"{column.name}: {shown}", overflow="fold")
             return
         blocks = [[first]]
-        for column in others:
+        for column in rest:
             if sum(c.least + _BORDER for c in [*blocks[-1], column]) > room:
                 blocks.append([first])
             blocks[-1].append(column)

@@ -57,9 +57,9 @@ def reproduce(
     ] = None,
     seed: Seed = 0,
 ) -> None:
-    """Rebuild the tables and figures of the paper, and tell which claims hold.
+    """Rebuild the tables and figures of the paper, and check its claims.
 
-    Finished parts are kept in the folder: an interrupted run continues where it was.
+    Finished parts are stored in the folder, so an interrupted run continues.
     """
     from likeminds._util.console import SafeConsole
     from likeminds.paper.experiments.command import reproduce as run
@@ -74,7 +74,7 @@ def reproduce(
     try:
         pages = run(what, scale, out, **options)
     except (KeyboardInterrupt, SignalledError):
-        output.note(f"finished parts are kept in {out}: the same command continues.")
+        output.note(f"finished parts are stored in {out}: the same command continues.")
         raise
     output.json({"pages": [str(page) for page in pages], "folder": str(out)})
     output.show(f"Written: {', '.join(map(str, pages))}")

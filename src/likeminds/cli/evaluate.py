@@ -60,7 +60,7 @@ def evaluate(
         if mark is not None and mark == fingerprint(part):
             output.note(
                 "these are the training labels of the model, so the score is too high; "
-                "fit --holdout 0.2 gives an honest one."
+                "fit --holdout 0.2 scores held-out labels."
             )
         judged = _by_shots(ranker, part, shots or [0], seed) if by_shots else _scores(ranker, part)
         found += [about(name) | row for row in judged[0]]
@@ -77,7 +77,7 @@ def evaluate(
 
 def _title(found: Rows, *, by_shots: bool) -> str:
     if by_shots:
-        return "Shots: how many choices (or labels) of people the model was told"
+        return "Shots: the number of choices (or labels) of each new user that the model was given"
     if any("concordance" in row for row in found):
         return "Concordance: the share of a person's pairs of unequal grades in the right order"
     return "AUC: the share of a person's pairs in the right order"

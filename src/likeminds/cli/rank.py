@@ -131,7 +131,7 @@ def _with_counts(ranker: "Ranker", rows: Rows) -> Rows:
 
 
 def _is_folder(out: str) -> bool:
-    """Say whether a table goes to a folder of Parquet files: a name without an ending."""
+    """Tell whether a table goes to a folder of Parquet files: a name without an ending."""
     return out != "-" and "://" not in out and (Path(out).is_dir() or not Path(out).suffix)
 
 
@@ -152,7 +152,7 @@ def _unseen(shown: "ModelItems", model: "Ranker | AttributeModel", user: Hashabl
 
     fresh = ~are_labelled_by(model, user, shown.ids)
     if not fresh.any():
-        raise ValueError(f"{user} has judged all of these items: leave out --unseen.")
+        raise ValueError(f"{user} has labelled all of these items: leave out --unseen.")
     return replace(shown, ids=shown.ids[fresh], features=shown.features[fresh])
 
 
@@ -262,7 +262,7 @@ def similar(
     """List the users most like a user, or the items most like an item.
 
     Two users are alike as far as their scores of the items correlate, two items as far as their
-    scores by the users do: who likes one more than others do likes the other more than others do.
+    scores by the users do.
     """
     from likeminds.cli._models import find_item, find_user, read_items, the_ranker_of
     from likeminds.storage.models import load

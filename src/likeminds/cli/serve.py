@@ -171,7 +171,7 @@ def _what(output: Output, model: str | None, *, demo: bool, state: Path | None) 
     if demo:
         return make_demo(model or "shoes", state, output.note)
     if model is None:
-        raise ValueError("What is to be served? Give a model, or --demo.")
+        raise ValueError("There is no model to serve: give one, or --demo.")
     path = Path(model)
     if not (path.is_file() or has_main(path)):
         raise FileNotFoundError(f"There is no model at {path}.")

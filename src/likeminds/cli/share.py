@@ -1,4 +1,4 @@
-"""``likeminds report``, ``card`` and ``export``: a model for others to read and use."""
+"""``likeminds report``, ``card`` and ``export``: results of a model for other readers."""
 
 from collections.abc import Hashable
 from pathlib import Path
@@ -26,7 +26,7 @@ def report(
     schools: NSchools = None,
     diagnostics: Annotated[
         bool,
-        option("Judge accuracy and annotators, which takes five more fits for each attribute."),
+        option("Accuracy and annotators, which take five more fits for each attribute."),
     ] = True,
 ) -> None:
     """Write one self-contained HTML page about a model: schools, people, accuracy, pictures.
@@ -47,12 +47,10 @@ def report(
     if data.annotations is not None:
         annotations = read_labels(output, data, model=loaded).annotations
     if diagnostics and annotations is None and loaded.training_annotations_ is None:
-        output.note("the model has no labels to judge people by: --annotations gives them.")
+        output.note("the model has no labels for diagnostics: --annotations gives them.")
     elif diagnostics:
         fits = 5 * len(loaded.rankers_)
-        output.note(
-            f"judging the people takes up to {fits} more fits; --no-diagnostics leaves them out."
-        )
+        output.note(f"diagnostics take up to {fits} more fits; --no-diagnostics leaves them out.")
     with output.bar() as bar:
         bar.add_task("writing", total=None)
         page = write_report(
@@ -121,7 +119,7 @@ def export(
 ) -> None:
     """Write soft labels: the share of people who would say yes to each item.
 
-    Those who judged an item count as they did, all others as the model predicts. With --back-to,
+    People who labelled an item count by their label, all others by the prediction. With --back-to,
     the likelier label and the share of people who would give it go back into the labelling tool.
     """
     from likeminds._util.atomic_files import place_for
@@ -207,7 +205,7 @@ def card(
 ) -> None:
     """Write a model card: the model, its training data, its accuracy and its limits.
 
-    The metadata at its head is what places that share models read.
+    The metadata at its head is in the format of model hubs.
     """
     from likeminds._util.atomic_files import place_for, write_whole
     from likeminds.report.model_card import model_card
