@@ -12,7 +12,7 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float
 
-# Singular values below this share of the largest are rounding: they count as zero.
+# Singular values below this share of the largest are rounding, and set to zero.
 _NEGLIGIBLE = 1e-11
 
 
@@ -58,7 +58,7 @@ class Staged(Protocol):
 
 
 class PerUser:
-    """Base of the components whose part has one row per person.
+    """Base of the components whose part has one row per user.
 
     A subclass adds ``name``, ``value`` and ``prox``, and may define a sharper ``residual``.
     """
@@ -68,7 +68,7 @@ class PerUser:
         return np.zeros((n_users, n_features))
 
     def collect(self, gradient: Float) -> Float:
-        """Return the gradient as it is: each person has their own row."""
+        """Return the gradient as it is: each user has a row."""
         return gradient
 
     def prox(self, point: Float, step: float) -> Float:
@@ -124,10 +124,10 @@ class Consensus:
 
 @dataclass(frozen=True)
 class Group(PerUser):
-    """The group level, one row per person: a matrix whose weak directions are penalised.
+    """The group level, one row per user: a matrix whose weak directions are penalised.
 
     The penalty is alpha times the sum of the squared singular values after the first
-    ``n_groups``, which co-clusters people and features, plus ``shrinkage`` times the sum of
+    ``n_groups``, which co-clusters users and features, plus ``shrinkage`` times the sum of
     the first ``n_groups`` (0 in the paper: the strong directions are free there).
 
     Examples
@@ -213,7 +213,7 @@ class GroupNorm(PerUser):
 
 @dataclass(frozen=True)
 class Personal(GroupNorm):
-    """The personal level, zero for most people: the penalty is alpha * sum of |P_i|.
+    """The personal level, zero for most users: the penalty is alpha * sum of |P_i|.
 
     Examples
     --------
@@ -226,7 +226,7 @@ class Personal(GroupNorm):
     name: str = "personal"
 
     def lengths(self, part: Float) -> Float:
-        """Return the length of each person's row."""
+        """Return the length of each user's row."""
         return np.asarray(np.linalg.norm(part, axis=1, keepdims=True))
 
 

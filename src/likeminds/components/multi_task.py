@@ -33,8 +33,8 @@ class MeanRegularised(PerUser):
 
     def residual(self, part: Float, gradient: Float) -> float:
         """Return |gradient + 2 alpha (P - mean of P)|."""
-        away = part - part.mean(axis=0)
-        return float(np.linalg.norm(gradient + 2.0 * self.alpha * away))
+        deviation = part - part.mean(axis=0)
+        return float(np.linalg.norm(gradient + 2.0 * self.alpha * deviation))
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ class LowRank(_TraceNorm):
         across -= (across @ right) @ right.T
         penalised = np.arange(len(found.sigma))[there] >= self.n_free
         along = gradient - across + self.alpha * (left * penalised) @ right.T
-        # Where the free directions are not used up, a new one costs nothing.
-        forgiven = self.alpha if there.sum() >= self.n_free else 0.0
-        beyond = np.maximum(SingularValues.of(across).sigma - forgiven, 0.0)
+        # Unless all free directions are used, a new one has no penalty.
+        allowance = self.alpha if there.sum() >= self.n_free else 0.0
+        beyond = np.maximum(SingularValues.of(across).sigma - allowance, 0.0)
         return float(np.hypot(np.linalg.norm(along), np.linalg.norm(beyond)))
 
 
@@ -153,7 +153,7 @@ class CappedLowRank(_TraceNorm):
     name: str = "low_rank"
 
     def stage(self, part: Float) -> LowRank:
-        """Return the penalty to minimise next: what is above the threshold now is free.
+        """Return the penalty to minimise next: singular values above the threshold are free.
 
         Up to a constant it lies nowhere below this penalty and meets it at the part.
         """
@@ -227,8 +227,8 @@ class Clustered(PerUser):
         """
         found = SingularValues.of(point)
         lift = 2.0 * step * self._price
-        kept = self._eta + self._mu(found.sigma, self._eta + lift)
-        return found.scaled(kept / (kept + lift))
+        denominator = self._eta + self._mu(found.sigma, self._eta + lift)
+        return found.scaled(denominator / (denominator + lift))
 
     def residual(self, part: Float, gradient: Float) -> float:
         """Return |gradient + 2 rho1 eta (1 + eta) (eta + M)^-1 W|."""

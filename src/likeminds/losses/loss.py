@@ -8,7 +8,7 @@ covariance of the latter, its Laplacian L has
     X'LX = sum over a < b of n_a n_b / N (S_a + S_b + d_ab d_ab'),       d_ab = m_b - m_a
          = sum over a of n_a (n - n_a) / N S_a  +  n / N sum over a of n_a (m_a - m)(m_a - m)'
 
-and the pull of the pairs, each with its higher grade on top, is
+and the linear term of the pairs, each with its higher grade first, is
 
     sum over a < b of n_a n_b / N d_ab = sum over a of n_a (below_a - above_a) / N m_a
 
@@ -39,11 +39,11 @@ class Loss(ABC):
     name : str
         The name by which rankers take it.
     sees_origin : bool
-        Whether the zero of the features matters: there is no intercept or difference that takes
-        a constant out of the scores.
+        Whether the origin of the features matters: no intercept or difference removes a constant
+        from the scores.
     takes_grades : bool
-        Whether it is a loss of grades, too, given in ``block.grade`` and in statistics by grade.
-        Otherwise grades count as two classes.
+        Whether it is also defined for grades (``block.grade``, statistics by grade). Otherwise
+        grades count as two classes.
     """
 
     name: ClassVar[str]
@@ -78,9 +78,9 @@ class Loss(ABC):
 
     def weight_and_count(self, class_weight: Float) -> tuple[Float, Float]:
         """Return the ``counts`` of all users; zeros for those with labels of one class only."""
-        able = has_both_classes(class_weight)
-        weight, count = self.counts(np.where(able[:, None], class_weight, 1.0))
-        return weight * able, count * able
+        valid = has_both_classes(class_weight)
+        weight, count = self.counts(np.where(valid[:, None], class_weight, 1.0))
+        return weight * valid, count * valid
 
     def of(self, statistics: Statistics, scale: Float | None = None) -> QuadraticLoss:
         """Return the loss of all users' weights, with features measured in units of ``scale``."""
@@ -165,10 +165,10 @@ class SquaredAUC(Loss):
         return Z, target
 
     def dense(self, dense: ClassMoments, shift: Float) -> tuple[Float, Float]:  # noqa: ARG002
-        """Return A = X'LX and b, the pull of the pairs; zeros where there are no pairs."""
+        """Return A = X'LX and b of the pairs; zeros where there are no pairs."""
         if dense.weight.shape[1] > 2:
             return _moments_of_grades(dense)
-        # The same as for grades, but heavy weights on few rows lose no digits.
+        # Equal to the result for grades, without loss of digits for heavy weights on few rows.
         pairs = has_both_classes(dense.weight)
         weight = np.where(pairs[:, None], dense.weight, np.inf)
         matrices = dense.scatter[:, NEGATIVE] / weight[:, NEGATIVE, None, None]
@@ -232,7 +232,7 @@ class LeastSquares(Loss):
         return 4.0 * share[:, NEGATIVE] * share[:, POSITIVE]
 
     def counts(self, class_weight: Float) -> tuple[Float, Float]:
-        """Return how many rows there are, twice: the loss is their mean."""
+        """Return the number of rows, twice: the loss is their mean."""
         total: Float = class_weight.sum(axis=1)
         return total, total
 
@@ -276,12 +276,12 @@ class LeastSquaresRaw(Loss):
         return matrices, total[:, POSITIVE] - total[:, NEGATIVE]
 
     def constant(self, class_weight: Float) -> Float:
-        """Return how many rows there are, each with a label of length one."""
+        """Return the number of rows: the sum of squared labels."""
         total: Float = class_weight.sum(axis=1)
         return total
 
     def counts(self, class_weight: Float) -> tuple[Float, Float]:
-        """Return one, as the loss is a sum, and how many rows there are."""
+        """Return one, as the loss is a sum, and the number of rows."""
         total: Float = class_weight.sum(axis=1)
         return np.ones(len(total)), total
 
@@ -293,35 +293,35 @@ def pair_weight(class_weight: Float) -> Float:
 
 
 def _moments_of_grades(dense: ClassMoments) -> tuple[Float, Float]:
-    """Return X'LX and the pull of the pairs; zeros for users with one grade."""
+    """Return X'LX and b of the pairs; zeros for users with one grade."""
     pairs = pair_weight(dense.weight)
     per_pair = np.where(pairs > 0, 1.0 / np.where(pairs > 0, pairs, 1.0), 0.0)
     weight, total = dense.weight, dense.weight.sum(axis=1)
     others = (total[:, None] - weight) * per_pair[:, None]
     matrices = np.einsum("pk,pkde->pde", others, dense.scatter)
     share = weight / np.where(total > 0, total, 1.0)[:, None]
-    apart = dense.mean - np.einsum("pk,pkd->pd", share, dense.mean)[:, None]
-    apart *= (weight > 0)[:, :, None]
-    between = np.sqrt(weight * (total * per_pair)[:, None])[:, :, None] * apart
+    deviation = dense.mean - np.einsum("pk,pkd->pd", share, dense.mean)[:, None]
+    deviation *= (weight > 0)[:, :, None]
+    between = np.sqrt(weight * (total * per_pair)[:, None])[:, :, None] * deviation
     matrices += between.transpose(0, 2, 1) @ between
     below = np.cumsum(weight, axis=1) - weight
-    lift = weight * (2.0 * below + weight - total[:, None]) * per_pair[:, None]
-    return matrices, np.asarray(np.einsum("pk,pkd->pd", lift, apart))
+    contrast = weight * (2.0 * below + weight - total[:, None]) * per_pair[:, None]
+    return matrices, np.asarray(np.einsum("pk,pkd->pd", contrast, deviation))
 
 
 def _rows_of_grades(block: RowBlock) -> tuple[Float, Float]:
-    """Return Z with Z'Z = X'LX, and targets t with Z't the pull of the pairs and t't = 1.
+    """Return Z with Z'Z = X'LX, and targets t with Z't = b and t't = 1.
 
     A row of grade a is sqrt((n - n_a)/N) (x - m_a) + sqrt(n/N) (m_a - m), its target
-    (below_a - above_a) / sqrt(n N). Features cannot meet what is left of the targets of length
-    one: the last row is zero.
+    (below_a - above_a) / sqrt(n N). The last row of Z is zero: its target
+    makes the length of t one.
     """
     weight = block.weight.sum(axis=1)
     grade, below, own_mean = _by_grade(block, weight)
     total = weight.sum(axis=1, keepdims=True)
     pairs = np.einsum("bn,bn->b", weight, below)[:, None]
-    able: Bool = pairs > 0
-    per_pair = np.where(able, 1.0 / np.where(able, pairs, 1.0), 0.0)
+    valid: Bool = pairs > 0
+    per_pair = np.where(valid, 1.0 / np.where(valid, pairs, 1.0), 0.0)
     share = weight / total
     mean = np.einsum("bn,bnd->bd", share, block.rows)[:, None]
     Z = np.zeros((*weight.shape[:1], weight.shape[1] + 1, block.rows.shape[2]))
@@ -331,10 +331,10 @@ def _rows_of_grades(block: RowBlock) -> tuple[Float, Float]:
     Z[:, :-1] += (own_mean - mean) * np.sqrt(total * per_pair)[:, :, None]
     Z[:, :-1] *= np.sqrt(weight)[:, :, None]
     target = np.zeros(Z.shape[:2])
-    lift = (2.0 * below + grade - total) * np.sqrt(per_pair / total)
-    target[:, :-1] = np.sqrt(weight) * lift
-    met = np.einsum("bn,bn->b", target, target)
-    target[:, -1] = np.sqrt(np.maximum(able[:, 0] - met, 0.0))
+    contrast = (2.0 * below + grade - total) * np.sqrt(per_pair / total)
+    target[:, :-1] = np.sqrt(weight) * contrast
+    squares = np.einsum("bn,bn->b", target, target)
+    target[:, -1] = np.sqrt(np.maximum(valid[:, 0] - squares, 0.0))
     return Z, target
 
 
@@ -363,7 +363,7 @@ def _signs(block: RowBlock) -> Float:
     return np.where(block.weight[:, POSITIVE] > 0, 1.0, -1.0)
 
 
-# By name; a ranker takes the name, or a loss of your own.
+# Losses by name; a ranker takes the name, or a loss.
 LOSSES: dict[str, Loss] = {
     loss.name: loss for loss in (SquaredAUC(), LeastSquares(), LeastSquaresRaw())
 }

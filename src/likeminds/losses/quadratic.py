@@ -1,7 +1,7 @@
 """The sum over users of 1/2 |Z_i w - t_i|^2 = 1/2 (w' A_i w - 2 b_i' w + c_i), and its spectra.
 
-Solvers see only this: once the statistics are built, no iteration touches a row of a user who has
-at least as many rows as there are features. In the eigenbasis of the curvature,
+Solvers use only this loss: no iteration reads rows of users with at least as many rows as there
+are features. In the eigenbasis of the curvature,
 A_i = Q_i' diag(a_i) Q_i and b_i = Q_i' s_i with orthonormal rows of Q_i, ridge problems are
 divisions. Users with few labels have as many rows of Q_i as labels, found through the small
 matrix Z_i Z_i', never d x d.
@@ -21,18 +21,18 @@ from likeminds.losses.rows import RowBlock, Rows
 # Users, and their Z and t.
 Factor = tuple[Index, Float, Float]
 
-# Below this many numbers, starting threads takes longer than the work.
-_WORTH_THREADS = 1 << 18
+# For fewer numbers, starting threads takes longer than the work.
+_MIN_SIZE_FOR_THREADS = 1 << 18
 
-# Eigenvalues below this share of a user's largest are rounding: they count as zero.
+# Eigenvalues below this share of a user's largest are rounding, and set to zero.
 _NEGLIGIBLE = 1e-13
-# Blocks of users that fit into the processor's cache, and give each core something to do.
+# The size of blocks of users, which fit into the processor's cache.
 _BLOCK_BYTES = 1 << 21
 
 
 @dataclass(frozen=True)
 class RowFactors:
-    """Z_i and t_i of the users with few labels, made anew each time unless they are cached."""
+    """Z_i and t_i of the users with few labels, computed at each pass unless they are cached."""
 
     rows: Rows
     origin: Float  # features are measured from here
@@ -41,26 +41,26 @@ class RowFactors:
     cached: list[Factor] | None = None
 
     def __iter__(self) -> Iterator[Factor]:
-        """Yield (people, Z, t), a block of users at a time."""
+        """Yield (users, Z, t), a block of users at a time."""
         return map(self.of, self.rows.plan())
 
     def of(self, chosen: Index) -> Factor:
-        """Return (people, Z, t) of one block of the plan."""
+        """Return (users, Z, t) of one block of the plan."""
         block = self.rows.block(chosen, self.origin)
         Z, target = self.make(block)
         Z /= self.scale
         return block.users, Z, target
 
     def each(self, work: Callable[[Factor], None]) -> None:
-        """Do some work on every block, which the cores share where there is much."""
-        many = self._size > _WORTH_THREADS
+        """Call ``work`` on every block, in threads if there are many numbers."""
+        many = self._size > _MIN_SIZE_FOR_THREADS
         if self.cached is not None:
             ThreadExecutor(self.cached, many).each(work)
         else:
             ThreadExecutor(list(self.rows.plan()), many).each(lambda chosen: work(self.of(chosen)))
 
-    def keep(self, memory: int) -> "RowFactors":
-        """Return the same, cached if ``memory`` bytes have room for them."""
+    def cache(self, memory: int) -> "RowFactors":
+        """Return the same factors, cached if they fit into ``memory`` bytes."""
         fits = self.cached is None and 8 * self._size <= memory
         return replace(self, cached=list(self)) if fits else self
 
@@ -91,7 +91,7 @@ class LossBlock:
 
 @dataclass(frozen=True)
 class UserWeights:
-    """All users' weights, and which users are chosen: a state."""
+    """All users' weights, and a mask of users: the state of a pass."""
 
     per_user: ClassVar[tuple[str, ...]] = ("W", "chosen")
 
@@ -128,9 +128,9 @@ class QuadraticLoss:
         """Return A_i w_i for every user."""
         return in_order(self.blocks.map(_apply, UserWeights(W)), len(W))
 
-    def keep(self, memory: int) -> "QuadraticLoss":
-        """Return the same loss, faster where ``memory`` bytes have room for all factors."""
-        return replace(self, blocks=self.blocks.derive(_keep, memory))
+    def cache(self, memory: int) -> "QuadraticLoss":
+        """Return the same loss with cached factors, if they fit into ``memory`` bytes."""
+        return replace(self, blocks=self.blocks.derive(_cache, memory))
 
     def total_matrix(self) -> Float:
         """Return the sum over users of A_i, shape (n_features, n_features)."""
@@ -143,7 +143,7 @@ class QuadraticLoss:
         return self.apply(W) - self.linear
 
     def squares(self, W: Float, chosen: Bool) -> Float:
-        """Return |Z_i w_i - t_i|^2 of the users who are chosen, and 0 of the others."""
+        """Return |Z_i w_i - t_i|^2 of the chosen users, and 0 of the others."""
         return in_order(self.blocks.map(_squares, UserWeights(W, chosen)), len(W))
 
     def value(self, W: Float, gradient: Float | None = None) -> float:
@@ -170,9 +170,9 @@ def _apply(block: LossBlock, at: UserWeights, own: None) -> tuple[Index | slice,
     return block.users, product
 
 
-def _keep(block: LossBlock, memory: int) -> ThreadExecutor[LossBlock]:
-    kept = replace(block, factors=block.factors.keep(memory))
-    return ThreadExecutor([kept], many_threads=False)
+def _cache(block: LossBlock, memory: int) -> ThreadExecutor[LossBlock]:
+    cached = replace(block, factors=block.factors.cache(memory))
+    return ThreadExecutor([cached], many_threads=False)
 
 
 def _total_matrix(block: LossBlock, *_unused: None) -> tuple[Float, None]:
@@ -189,13 +189,13 @@ def _squares(block: LossBlock, at: UserWeights, own: None) -> tuple[Index | slic
     found = np.zeros(len(chosen))
     places = np.flatnonzero(chosen[block.dense_users])
     users = block.dense_users[places]
-    bent = times(block.matrices[places], W[users]) - 2.0 * block.linear[users]
-    found[users] = row_dots(W[users], bent) + block.constant[users]
+    product = times(block.matrices[places], W[users]) - 2.0 * block.linear[users]
+    found[users] = row_dots(W[users], product) + block.constant[users]
     rows = block.factors.rows
     some = replace(block.factors, rows=rows.of(chosen[rows.users]), cached=None)
     for users, Z, target in some:
-        left = times(Z, W[users]) - target
-        found[users] = row_dots(left, left)
+        residual = times(Z, W[users]) - target
+        found[users] = row_dots(residual, residual)
     return block.users, found
 
 

@@ -1,7 +1,7 @@
-"""All users' rows, grouped by user and handed out in cache-sized blocks.
+"""All users' rows, grouped by user, in cache-sized blocks.
 
-Rows are pointers into a table of features that is never copied: where items are shared,
-a million users' labels cost a few bytes each, whatever the number of features.
+Rows are pointers into a table of features that is never copied: for shared items, a label takes a
+few bytes, whatever the number of features.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,10 +21,10 @@ NEGATIVE, POSITIVE = 0, 1
 _BLOCK_BYTES = 1 << 22
 # Users share a block when their numbers of rows differ by no more than this factor.
 _PADDING = 1.25
-# Tables with more than so many times the rows that are pointed at are copied, to let go of them.
-_NEEDED = 2
-# How much farther from zero than spread (squared) features may be to be summed as they are.
-_FAR = 100.0
+# Tables with more than so many times the rows in use are reduced to these.
+_MOST_UNUSED = 2
+# The largest ratio of squared mean to variance for sums of squares without centring.
+_MOST_OFFSET = 100.0
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,8 @@ class RowBlock:
     def squares(self, lighter: Index) -> Float:
         """Sum of w x x' over the rows of each class, shape (b, 2, d, d).
 
-        One product over all rows gives the sum of both classes, a second one over the rows of
-        the lighter class (they come first) gives that one, and the other is the difference.
-        Nothing is lost by subtracting: no loss divides the heavier class's by less weight.
+        The heavier class is the difference of all rows and the lighter class, whose rows come
+        first. This loses no digits: no loss divides the heavier class by less weight.
         """
         rows = self.rows
         root = np.sqrt(self.weight.sum(axis=1))
@@ -124,7 +123,7 @@ class Rows:
         n_users: int,
         grade: Index | None = None,
     ) -> "Rows":
-        """Group rows in any order; ``people`` has one entry per row."""
+        """Group rows in any order; ``users`` has one entry per row."""
         n_kinds, kind = 2, grade
         if kind is None:
             class_weight = _class_weight(users, positive, weight, n_users)
@@ -161,7 +160,7 @@ class Rows:
         return _class_weight(self.owner, kind, self.weight, n_users, n_kinds)
 
     def of(self, chosen: Bool) -> "Rows":
-        """Return the rows of some of the users (a mask over ``people``)."""
+        """Return the rows of some of the users (a mask over ``users``)."""
         rows = np.repeat(chosen, self.counts)
         return replace(
             self,
@@ -174,8 +173,8 @@ class Rows:
         )
 
     def compact(self) -> "Rows":
-        """Return the same rows, without the table where most of it is not theirs."""
-        if _NEEDED * len(self.index) >= len(self.table):
+        """Return the same rows, with a smaller table if most of it is unused."""
+        if _MOST_UNUSED * len(self.index) >= len(self.table):
             return self
         used, index = np.unique(self.index, return_inverse=True)
         return replace(self, table=self.table[used], index=index)
@@ -208,11 +207,11 @@ class Rows:
     def plan(
         self, padding: float = _PADDING, row_bytes: int | None = None, apart: int = 0
     ) -> Iterator[Index]:
-        """Divide the users (positions in ``people``) into blocks of about equal length.
+        """Divide the users (positions in ``users``) into blocks of about equal length.
 
         No user's rows are padded to more than ``padding`` times their number. ``row_bytes`` is the
-        size of a row that is not as long as the table is wide. Users with fewer rows than
-        ``apart`` do not share a block with others.
+        size of a row, by default that of the table. Users with fewer rows than ``apart`` do not
+        share a block with others.
         """
         by_count = np.argsort(self.counts, kind="stable")
         counts = self.counts[by_count]
@@ -230,27 +229,27 @@ class Rows:
     def moments(self, chosen: Index) -> tuple[Float, Float, Float, Float]:
         """Return weight, mean and scatter by class of some users, and the origin of the means.
 
-        Rows are measured from the user's first one: taking the means out of the sums of squares
-        then loses no digits that a loss would miss.
+        Rows are measured from the user's first one, so centring the sums of squares loses no
+        significant digits.
         """
         if self.grade is not None:
             return self._graded_moments(chosen)
-        straight = self._straight_moments(int(chosen[0])) if len(chosen) == 1 else None
-        if straight is not None:
-            return straight
+        contiguous = self._contiguous_moments(int(chosen[0])) if len(chosen) == 1 else None
+        if contiguous is not None:
+            return contiguous
         first = self.offsets[chosen]
-        among = self.table[self.index[first]].astype(np.float64)
-        block = self.block(chosen, among, passing=True)
+        origin = self.table[self.index[first]].astype(np.float64)
+        block = self.block(chosen, origin, passing=True)
         scatter = block.squares(lighter=self.positive[first].astype(np.intp))
         weighted = block.class_weight[:, :, None] * block.class_mean
         scatter -= weighted[..., None] * block.class_mean[..., None, :]
-        return block.class_weight, block.class_mean, scatter, among
+        return block.class_weight, block.class_mean, scatter, origin
 
     def _graded_moments(self, chosen: Index) -> tuple[Float, Float, Float, Float]:
         """Return `moments` by grade."""
         assert self.grade is not None
-        among = self.table[self.index[self.offsets[chosen]]].astype(np.float64)
-        block = self.block(chosen, among)
+        origin = self.table[self.index[self.offsets[chosen]]].astype(np.float64)
+        block = self.block(chosen, origin)
         n_kinds, (n_users, _, d) = int(self.grade.max()) + 1, block.rows.shape
         weight, mean = np.zeros((n_users, n_kinds)), np.zeros((n_users, n_kinds, d))
         scatter = np.zeros((n_users, n_kinds, d, d))
@@ -259,33 +258,33 @@ class Rows:
             weight[:, kind] = counted.sum(axis=1)
             share = counted / np.where(weight[:, kind] > 0, weight[:, kind], 1.0)[:, None]
             mean[:, kind] = np.einsum("bn,bnd->bd", share, block.rows)
-            away = (block.rows - mean[:, None, kind]) * np.sqrt(counted)[:, :, None]
-            scatter[:, kind] = away.transpose(0, 2, 1) @ away
-        return weight, mean, scatter, among
+            centred = (block.rows - mean[:, None, kind]) * np.sqrt(counted)[:, :, None]
+            scatter[:, kind] = centred.transpose(0, 2, 1) @ centred
+        return weight, mean, scatter, origin
 
-    def _straight_moments(self, one: int) -> tuple[Float, Float, Float, Float] | None:
+    def _contiguous_moments(self, one: int) -> tuple[Float, Float, Float, Float] | None:
         """Return `moments` of a user from the table itself, without a copy of the rows, or None.
 
-        That is possible for rows that lie side by side and have weight one, and accurate where
-        features are not much farther from zero than they are spread.
+        This needs contiguous rows of weight one, and means that are not large compared with the
+        standard deviations.
         """
-        mine = slice(self.offsets[one], self.offsets[one + 1])
-        index, n_rows = self.index[mine], int(self.counts[one])
+        own_rows = slice(self.offsets[one], self.offsets[one + 1])
+        index, n_rows = self.index[own_rows], int(self.counts[one])
         lowest = int(index.min())
         if int(index.max()) - lowest + 1 != n_rows:
             return None
-        there = np.zeros(n_rows, dtype=bool)
-        there[index - lowest] = True
+        present = np.zeros(n_rows, dtype=bool)
+        present[index - lowest] = True
         rows = self.table[lowest : lowest + n_rows]
-        if rows.dtype != np.float64 or not there.all() or (self.weight[mine] != 1.0).any():
+        if rows.dtype != np.float64 or not present.all() or (self.weight[own_rows] != 1.0).any():
             return None
         total, sums = rows.T @ rows, np.empty((1, 2, rows.shape[1]))
         whole = np.ones(n_rows) @ rows
         from_zero = whole**2 / n_rows
-        if (from_zero > _FAR * (total.diagonal() - from_zero)).any():
+        if (from_zero > _MOST_OFFSET * (total.diagonal() - from_zero)).any():
             return None
-        lighter = int(self.positive[mine][0])
-        head = self.table[index[self.positive[mine] == bool(lighter)]]
+        lighter = int(self.positive[own_rows][0])
+        head = self.table[index[self.positive[own_rows] == bool(lighter)]]
         squares = np.empty((1, 2, *total.shape))
         squares[0, lighter], sums[0, lighter] = head.T @ head, head.sum(axis=0)
         squares[0, 1 - lighter] = total - squares[0, lighter]
@@ -322,7 +321,7 @@ class Rows:
 
 
 def ones(n_rows: int) -> Float:
-    """Return weights of one, which take the memory of one number."""
+    """Return weights of one, in the memory of one number."""
     return np.broadcast_to(np.float64(1.0), n_rows)
 
 
@@ -345,5 +344,5 @@ def _class_weight(
     users: Index, kind: Bool | Index, weight: FloatArray | None, n_users: int, n_kinds: int = 2
 ) -> Float:
     total = np.bincount(n_kinds * users + kind, weights=weight, minlength=n_kinds * n_users)
-    # Of no rows at all, bincount makes integers.
+    # Without rows, bincount returns integers.
     return total.reshape(n_users, n_kinds).astype(np.float64, copy=False)

@@ -1,9 +1,9 @@
 """Sufficient statistics of each user's rows, for every quadratic loss.
 
-For each user and each class of label: the number of rows (or the sum of their weights), their
-mean, and their scatter around that mean. Users with many labels have these as arrays (*dense*,
-one d x d matrix per class). Users with fewer labels than features keep pointers to their rows
-(*factored*). Those of disjoint sets of rows merge exactly (Chan, Golub and LeVeque, 1983).
+For each user and class of label: the number (or weight) of rows, their mean, and their scatter
+around it. Users with many labels have these as arrays (*dense*, one d x d matrix per class), users
+with fewer labels than features have pointers to their rows (*factored*). Statistics of disjoint
+rows merge exactly (Chan, Golub and LeVeque, 1983).
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ from likeminds.data.identifiers import encode, join_ids
 from likeminds.losses.rows import Rows, has_both_classes
 
 Form = Literal["auto", "dense", "factored"]
-# With more grades than this, no user has arrays: rows take less.
+# With more grades than this, no user has arrays: rows take less memory.
 _MOST_GRADES = 16
 
 
@@ -75,13 +75,13 @@ class ClassMoments:
 
     def _set(self, places: Index, new: "ClassMoments") -> None:
         """Overwrite the moments of some users, who may lack the highest grades."""
-        for mine, other in zip(self._arrays, new._arrays, strict=True):
-            mine[places, : other.shape[1]] = other
+        for own, other in zip(self._arrays, new._arrays, strict=True):
+            own[places, : other.shape[1]] = other
 
     def _add(self, places: Index, new: "ClassMoments") -> None:
         """Merge the moments of more rows of some users into theirs."""
         n_kinds = new.weight.shape[1]
-        before = ClassMoments(new.users, *(mine[places, :n_kinds] for mine in self._arrays))
+        before = ClassMoments(new.users, *(own[places, :n_kinds] for own in self._arrays))
         self._set(places, before.merge(new))
 
     def merge(self, other: "ClassMoments") -> "ClassMoments":
@@ -110,7 +110,7 @@ class ClassMoments:
         return total
 
     def of_users(self, chosen: Bool, places: Index) -> "ClassMoments":
-        """Return some of the users (a mask over ``people``), who have other positions now."""
+        """Return some of the users (a mask over ``users``) at new positions."""
         return ClassMoments(places, *(each[chosen] for each in self._arrays))
 
     def _among(self, users: Index) -> "ClassMoments":
@@ -129,14 +129,14 @@ class ClassMoments:
 
 
 def _moments_of(rows: Rows, chosen: Index, origin: Float) -> ClassMoments:
-    """Return the statistics of some of the users (positions in ``rows.people``, in this order)."""
-    weight, mean, scatter, among = rows.moments(chosen)
-    moved = (mean + (among - origin)[:, None]) * (weight > 0)[..., None]
+    """Return the statistics of some of the users (positions in ``rows.users``, in this order)."""
+    weight, mean, scatter, from_point = rows.moments(chosen)
+    moved = (mean + (from_point - origin)[:, None]) * (weight > 0)[..., None]
     return ClassMoments(np.arange(len(chosen)), weight, moved, scatter)
 
 
 class AbstractStatistics(ABC):
-    """What is known of all users' statistics, wherever these are."""
+    """Totals of all users' statistics, in this process or on a cluster."""
 
     user_ids: IdArray
     origin: Float  # the point that means are measured from, shape (n_features,)
@@ -250,7 +250,7 @@ class Statistics(AbstractStatistics):
         grades : array, optional
             The grades, ascending, where statistics are by grade.
         at_once : int
-            Pieces are put together up to so many bytes of features before matrices are updated.
+            Pieces are joined up to so many bytes of features before matrices are updated.
 
         Examples
         --------
@@ -262,29 +262,29 @@ class Statistics(AbstractStatistics):
         """
         dense: ClassMoments | None = None
         few: list[Rows] = []
-        waiting: list[Rows] = []
+        pending: list[Rows] = []
         for batch in batches:
             if dense is None:
                 user_ids, origin = batch.user_ids, near(batch.features)
                 n_kinds = 2 if grades is None else len(grades)
-                many = np.flatnonzero(counts >= _enough("auto", len(origin), n_kinds))
+                many = np.flatnonzero(counts >= _least_rows("auto", len(origin), n_kinds))
                 dense = ClassMoments.empty(many, len(origin), n_kinds)
             codes = None
             if grades is not None and batch.grades is not None:
                 codes = np.searchsorted(grades, batch.grades)
             rows = Rows.of_annotations(batch, grade=codes)
             is_dense = np.isin(rows.users, dense.users)
-            waiting.append(rows.of(is_dense))
-            if 8 * len(origin) * sum(len(some.index) for some in waiting) >= at_once:
-                dense.absorb(Rows.join(waiting, len(counts)), origin)
-                waiting.clear()
+            pending.append(rows.of(is_dense))
+            if 8 * len(origin) * sum(len(some.index) for some in pending) >= at_once:
+                dense.absorb(Rows.join(pending, len(counts)), origin)
+                pending.clear()
             left = rows.of(~is_dense)
             few.append(left if batch.features_per == "item" else left.compact())
         if dense is None:
             raise ValueError("There are no annotations: batches is empty.")
-        if waiting:
-            dense.absorb(Rows.join(waiting, len(counts)), origin)
-            waiting.clear()
+        if pending:
+            dense.absorb(Rows.join(pending, len(counts)), origin)
+            pending.clear()
         return cls(user_ids, origin, dense, Rows.join(few, len(counts)), "auto", grades)
 
     @cached_property
@@ -372,7 +372,7 @@ class Statistics(AbstractStatistics):
     def with_arrays(self, enough: float | None = None) -> "Statistics":
         """Reduce the rows of users who have ``enough`` (see ``form``), or arrays already."""
         if enough is None:
-            enough = _enough(self.form, self.n_features, self.n_kinds)
+            enough = _least_rows(self.form, self.n_features, self.n_kinds)
         many = (self.rows.counts >= enough) | np.isin(self.rows.users, self.dense.users)
         if not many.any():
             return self
@@ -381,18 +381,18 @@ class Statistics(AbstractStatistics):
 
 
 def near(table: FloatArray) -> Float:
-    """Return a point near the data: a few hundred rows, evenly spread, are enough."""
+    """Return a point near the data: the mean of a few hundred evenly spaced rows."""
     return np.asarray(table[:: 1 + len(table) // 256].mean(axis=0, dtype=np.float64))
 
 
-def _enough(form: Form, n_features: int, n_kinds: int) -> float:
+def _least_rows(form: Form, n_features: int, n_kinds: int) -> float:
     """Return the number of rows from which on users have arrays."""
     many = n_features * n_kinds / 2 if n_kinds <= _MOST_GRADES else np.inf
     return {"auto": many, "dense": 0, "factored": np.inf}[form]
 
 
 def _align(ids: Sequence[IdArray]) -> tuple[list[Index], IdArray]:
-    """Return where the ids of each part go in the union of all, and that union."""
+    """Return the positions of each part's ids in the union of all, and that union."""
     first, *others = ids
     if all(first is one or np.array_equal(first, one) for one in others):
         return [np.arange(len(first))] * len(ids), first

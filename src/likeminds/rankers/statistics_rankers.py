@@ -26,10 +26,10 @@ from likeminds.solvers.solver import Callback, Parts
 
 
 class StatisticsRanker(Ranker):
-    """Base of the rankers that see the rows once, as statistics.
+    """Base of the rankers that learn from statistics of the rows.
 
-    The weights are a sum of parts. A subclass returns them from ``_fit_loss`` (or a solver finds
-    them, given its components), and makes the fitted attributes of them in ``_set_parts``.
+    The weights are a sum of parts. A subclass returns them from ``_fit_loss``, and sets the fitted
+    attributes in ``_set_parts``.
     """
 
     loss: str | Loss
@@ -80,7 +80,7 @@ class StatisticsRanker(Ranker):
         )
         self.__dict__.pop("statistics_", None)
         grades = folder.grades if as_loss(self.loss).takes_grades else None
-        # Putting pieces together takes three times what they have.
+        # Joining pieces takes three times their memory.
         batches, at_once = folder.batches(), folder.memory // 8
         self._fit_statistics(
             Statistics.from_batches(batches, folder.counts, grades, at_once=at_once)
@@ -115,7 +115,7 @@ class StatisticsRanker(Ranker):
         raise NotImplementedError
 
     def _note(self, solution: Solution) -> Parts:
-        """Keep what a solver has found, and return the parts; warn if it is not the minimum."""
+        """Set the attributes of a solution, and return its parts; warn if it did not converge."""
         if solution.interrupted:
             warnings.warn(
                 f"Interrupted after {solution.n_iter} iterations: these are the best levels so "
@@ -138,11 +138,10 @@ class StatisticsRanker(Ranker):
         return solution.parts
 
     def _set_parts(self, parts: Parts, has_pairs: Bool) -> None:
-        """Make the fitted attributes of the parts, which are in units of ``scale_``."""
+        """Set the fitted attributes, given parts in units of ``scale_``."""
         theta, G, P = (part / self.scale_ for part in parts)
         self.raw_consensus_, self.raw_group_, self.raw_personal_ = theta, G, P
-        # People without pairs have no loss and get the consensus: they are not part of the
-        # mean, and their own deviation is zero.
+        # Users without pairs have no loss and get the consensus: they do not count in the mean.
         mean_group = G[has_pairs].mean(axis=0)
         self.consensus_ = theta + mean_group
         self.group_ = np.where(has_pairs[:, None], G - mean_group, 0.0)
@@ -156,7 +155,7 @@ class StatisticsRanker(Ranker):
         components: Sequence[Component],
         user_ids: IdArray,
     ) -> Solution:
-        """Run a solver from the last solution, if that is to be continued."""
+        """Run a solver, from the last solution after a warm start or an update."""
         with both_callbacks(self, self.callback) as callback:
             return solver.solve(
                 loss,
@@ -172,7 +171,7 @@ class StatisticsRanker(Ranker):
         raise NotImplementedError
 
     def _last_parts(self, user_ids: IdArray) -> Parts | None:
-        """Return the last solution, if it is to be continued (zero for new people)."""
+        """Return the last solution for a warm start or an update (zero for new users)."""
         names = self._fitted_names()
         continued = self.warm_start or "statistics_" in names
         if not continued or "users_" not in names or self.coef_.shape[1] != len(self.scale_):

@@ -1,4 +1,4 @@
-"""Cross-validation of the three-level ranker, ready made."""
+"""Cross-validation of the three-level ranker."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -9,7 +9,7 @@ from likeminds.rankers.search import Grid, RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.validation import record_update
 
-# Parameters of the ranker inside.
+# Parameters of the tuned ranker.
 _SHARED = ("loss", "standardize", "tol", "max_iter", "unknown", "user_column")
 
 
@@ -24,13 +24,13 @@ class ThreeLevelRankerCV(RankerCV):
         Lists of values of ``alpha_consensus``, ``alpha_group``, ``alpha_personal``,
         ``n_groups`` and ``group_shrinkage``; all combinations are candidates, except those
         that `ThreeLevelRanker` refuses (more shrinkage than penalty, too many groups). By
-        default about 130 candidates that cover all of them but ``alpha_personal``, from
-        "everybody alone" to "consensus only".
+        default about 130 candidates for all of them but ``alpha_personal``, from separate
+        rankings to the consensus only.
     n_folds : int, default=5
         Number of folds.
     halving : bool, default=True
         Drop three quarters of the candidates after the first fold, and again after the second.
-        Without it every candidate sees every fold.
+        Otherwise all candidates are fitted to all folds.
     one_standard_error : bool, default=False
         Take the simplest candidate within one standard error of the best: fewest groups, then
         largest penalties.

@@ -228,7 +228,7 @@ class AcceleratedSolver:
     ) -> Solution:
         """Run until the residual falls to the tolerance (see `Solver.solve`)."""
         parts = zero_parts(loss, components) if start is None else start
-        path = _Path(loss.keep(self.memory), components, parts)
+        path = _Path(loss.cache(self.memory), components, parts)
         with one_blas_thread(), suppress(KeyboardInterrupt):
             path.measure_curvature()
             path.interrupted = False
