@@ -17,8 +17,8 @@ from likeminds.mixed_model.item_effects.item_responses import (
     CURVATURE_BOUND,
     ItemEffects,
     ItemRows,
-    items_of,
-    of_new_users,
+    discount_labels,
+    posteriors_of_items,
 )
 from likeminds.mixed_model.likelihoods import (
     ChoiceLikelihood,
@@ -91,9 +91,11 @@ class PriorLoss(ABC):
         """
         if fitted_prior.items is None:
             return self.tasks(annotations, fitted_prior.design), fitted_prior
-        weighed = of_new_users(annotations, fitted_prior.items, self.curvature_bound)
+        weighed = discount_labels(annotations, fitted_prior.items, self.curvature_bound)
         rows = self.tasks(weighed, fitted_prior.design, items=True)
-        return ItemEffects.of(rows, items_of(annotations, fitted_prior.items)), fitted_prior
+        return ItemEffects.of(
+            rows, posteriors_of_items(annotations, fitted_prior.items)
+        ), fitted_prior
 
 
 class LogisticLoss(PriorLoss):

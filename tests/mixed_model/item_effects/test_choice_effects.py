@@ -16,7 +16,7 @@ from learned_model import (
 )
 from likeminds import Annotations, HierarchicalRanker, load, save
 from likeminds.mixed_model.item_effects.e_step import item_effect_moments
-from likeminds.mixed_model.item_effects.item_responses import ItemEffects, of_new_users
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects, discount_labels
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
 from likeminds.mixed_model.losses import PRIOR_LOSSES
 
@@ -154,7 +154,7 @@ def test_uncertain_items_lower_the_weight_of_new_users_choices():
     said = Annotations.from_choices(["zoe"] * 2, [[0, 1, 2], [3, 4]], [0, 3])
     doubt = np.array([0.1, 0.2, 0.6, 0.5, 0.3])
     items = replace(ItemPosteriors.unknown(np.arange(5)), effect_variance=doubt)
-    found = of_new_users(said, items, 0.25)
+    found = discount_labels(said, items, 0.25)
     for shown in (doubt[:3], doubt[3:]):
         variance = np.mean([one + other for one, other in combinations(shown, 2)])
         mine = np.isin(doubt[found.items], shown)

@@ -1,13 +1,13 @@
-"""Responses whose rows know their items: item effects b_j and item factors f_j.
+"""Responses with their items: item effects b_j and item factors f_j.
 
     eta_ij = x_j'W_i + a_i + b_j + f_j'v_i,     b_j ~ N(0, tau^2),  f_j ~ N(0, I)
 
-To users, b_j is an offset and f_j is a few more columns of their rows, with the weights v_i. To
+For users, b_j is an offset and f_j is a few more columns of their rows, with the weights v_i. For
 items, users are sums over labels. Neither side takes the other's estimate as exact. Users are
 integrated out of the likelihood of b_j: of a label's information h, the share 1 - h s^2 is left,
-where s^2 is the variance of its score for that user. As f_j is known only as N(f_j, T_j), weights
-are penalised for its uncertainty: the mean of log(1 + exp) exceeds its value at the mean by at most
-an eighth of the variance v_i'T_j v_i (Boehning's bound).
+where s^2 is the variance of its score for that user. As the posterior of f_j is N(f_j, T_j),
+weights are penalised for its uncertainty: the mean of log(1 + exp) exceeds its value at the mean by
+at most an eighth of the variance v_i'T_j v_i (Boehning's bound).
 """
 
 from collections.abc import Callable, Iterator
@@ -71,27 +71,27 @@ def labelled_by(annotations: Annotations) -> Index:
 
     Examples
     --------
-    >>> said = Annotations(["ann", "bob", "bob"], ["cat", "cat", "dog"], [True, False, True])
-    >>> labelled_by(said)
+    >>> annotations = Annotations(["ann", "bob", "bob"], ["cat", "cat", "dog"], [1, 0, 1])
+    >>> labelled_by(annotations)
     array([2, 1])
     """
     items, users = annotations.item_codes, annotations.user_codes
-    found = np.zeros(annotations.n_items, dtype=np.intp)
-    one_of_them = np.zeros(annotations.n_items, dtype=np.intp)
-    found[items] = 1
-    one_of_them[items] = users  # whoever comes last
-    found[items[users != one_of_them[items]]] = 2
-    return found
+    counts = np.zeros(annotations.n_items, dtype=np.intp)
+    last_user = np.zeros(annotations.n_items, dtype=np.intp)
+    counts[items] = 1
+    last_user[items] = users
+    counts[items[users != last_user[items]]] = 2
+    return counts
 
 
 @dataclass(frozen=True)
 class ItemState:
-    """The state of a visit, with what is known of items."""
+    """The state of a map-reduce, with the posteriors of items."""
 
-    items: ItemPosteriors  # their posteriors, without their ids
+    items: ItemPosteriors  # without their ids
     share: float  # the share of responses that is held out
     numbers: Index | None  # by which they are drawn: see `ItemEffects`
-    state: Any  # what else there is
+    state: object  # the state without items
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ class ItemEffects:
     """Responses with the posteriors of their items, wherever the responses are."""
 
     labels: Responses  # the responses: blocks of `ItemRows`
-    items: ItemPosteriors  # the items, and what is known of them; it goes with every visit
-    counts: Index  # (m,): how many rows each item has, those held out not counted
+    items: ItemPosteriors  # sent to the blocks with every map-reduce
+    counts: Index  # (m,): how many rows each item has, without those held out
     # The share of responses that is held out, and the numbers of items that they are drawn by.
     share: float = 0.0
     numbers: Index | None = None
@@ -130,13 +130,13 @@ class ItemEffects:
         return replace(self, items=items)
 
     def holding_out(self, share: float) -> "ItemEffects":
-        """Return the same responses, of which a share is held out: left out of the likelihood.
+        """Return the same responses, of which a share is left out of the likelihood.
 
-        They are drawn by who gave them to what, whatever the order of rows and items.
+        They are drawn by user and item, whatever the order of rows and items.
         """
         numbers = None
         if share:
-            # By the order of ids, so it does not matter where items were first seen.
+            # The order of ids does not depend on that of rows.
             numbers = np.zeros(len(self.items.ids), dtype=np.intp)
             numbers[self.labelled] = encode(self.items.ids[self.labelled], "items")[0]
         return replace(self, share=share, numbers=numbers)._counted()
@@ -152,40 +152,36 @@ class ItemEffects:
     def map_reduce(
         self, work: Callable[[ResponseBlock, S, Any], tuple[R, Any]], state: S, own: Own = None
     ) -> tuple[R, Own]:
-        """Return the sum of what blocks answer, and what they keep."""
+        """Return the sum of ``work`` over blocks, and what the blocks keep."""
         return self.labels.map_reduce(work, self.bound(state), own)
 
     def map(
         self, work: Callable[[ResponseBlock, S, Any], R], state: S, own: Own = None
     ) -> Iterator[R]:
-        """Yield what each block answers."""
+        """Yield the result of ``work`` for each block."""
         return self.labels.map(work, self.bound(state), own)
 
     def bound(self, state: object) -> Any:
-        """Return a state with what is known of items."""
-        nameless = replace(self.items, ids=self.items.ids[:0])
-        return ItemState(nameless, self.share, self.numbers, state)
+        """Return a state with the posteriors of items."""
+        without_ids = replace(self.items, ids=self.items.ids[:0])
+        return ItemState(without_ids, self.share, self.numbers, state)
 
 
 @dataclass(frozen=True)
 class ItemRows(InMemoryResponses):
-    """Responses in this process whose rows know their items."""
+    """Responses in this process, with the items of their rows."""
 
     labels: LabelResponses | ChoiceBlocks  # the responses; rows of features
     row_items: RowItems  # the item of each place
-    n_items: int  # how many items there are
-    # The posteriors of the items: they come with the state of a visit.
-    known: ItemPosteriors | None = None
+    n_items: int
+    posteriors: ItemPosteriors | None = None  # of the items: part of the state of a map-reduce
     left_out: Bool | None = None  # (n_places,): rows that are left out of the likelihood
 
     @classmethod
     def of_labels(
-        cls, annotations: Annotations, design: Design, bend: float = CURVATURE_BOUND
+        cls, annotations: Annotations, design: Design, curvature: float = CURVATURE_BOUND
     ) -> "ItemRows":
-        """Group the labels by user, and keep which item each is about.
-
-        A user's labels are in the order of their items, so nothing depends on that of rows.
-        """
+        """Group the labels by user, in the order of items, so that of rows does not matter."""
         weights = np.zeros(len(annotations)) if annotations.weights is None else annotations.weights
         annotations = annotations[np.lexsort((weights, annotations.item_codes))]
         every = np.arange(len(annotations))
@@ -194,13 +190,13 @@ class ItemRows(InMemoryResponses):
         rows = replace(by_number, index=annotations.feature_rows[number])
         item = np.append(annotations.item_codes[number], -1)
         labels = LabelResponses.of_rows(rows, design)
-        return cls(labels, RowItems(item, curvature=bend), annotations.n_items)
+        return cls(labels, RowItems(item, curvature=curvature), annotations.n_items)
 
     @property
     def items(self) -> ItemPosteriors:
         """The posteriors of the items."""
-        assert self.known is not None
-        return self.known
+        assert self.posteriors is not None
+        return self.posteriors
 
     @property
     def n_users(self) -> int:
@@ -223,8 +219,8 @@ class ItemRows(InMemoryResponses):
         if not isinstance(state, ItemState):
             return self, state
         left_out = self._drawn(state.share, state.numbers)
-        rows = replace(self, known=state.items, left_out=left_out)
-        for name in ("_of_blocks", "_lots"):  # what the posteriors do not change
+        rows = replace(self, posteriors=state.items, left_out=left_out)
+        for name in ("_of_blocks", "_left_out_by_share"):  # caches that posteriors do not change
             vars(rows)[name] = getattr(self, name)
         return rows, state.state
 
@@ -233,7 +229,7 @@ class ItemRows(InMemoryResponses):
         return {}
 
     @cached_property
-    def _lots(self) -> dict[float, Bool]:
+    def _left_out_by_share(self) -> dict[float, Bool]:
         return {}
 
     def of_block(self, number: int) -> BlockItems:
@@ -244,16 +240,18 @@ class ItemRows(InMemoryResponses):
             self._of_blocks[number] = BlockItems.of(item, self.n_items)
         return self._of_blocks[number]
 
-    def information(self, number: int, mode: PosteriorMode, spread: PosteriorCovariance) -> Float:
-        """Return what a block's rows tell about every b_j: see `e_step.ItemSums`."""
-        of_block, known = self.of_block(number), np.zeros(self.n_items)
-        left = information_left(mode.system, spread, mode.derivatives.curvature)
-        known[of_block.items] = of_block.sums(left)[:, 0]
-        return known
+    def information(
+        self, number: int, mode: PosteriorMode, covariance: PosteriorCovariance
+    ) -> Float:
+        """Return the information of a block's rows on every b_j: see `e_step.ItemSums`."""
+        of_block, information = self.of_block(number), np.zeros(self.n_items)
+        left = information_left(mode.system, covariance, mode.derivatives.curvature)
+        information[of_block.items] = of_block.sums(left)[:, 0]
+        return information
 
     @cached_property
     def _padded(self) -> tuple[Float, Float]:
-        """B and f of all items, and zeros for the padding."""
+        """Effects and factors of all items, and zeros for the padding."""
         zero = np.zeros((1, self.items.n_factors))
         return np.append(self.items.effects, 0.0), np.vstack([self.items.factors, zero])
 
@@ -261,14 +259,14 @@ class ItemRows(InMemoryResponses):
         """Draw rows to leave out, by the numbers of their items; a choice, by its first two."""
         if numbers is None:
             return None
-        if share not in self._lots:
+        if share not in self._left_out_by_share:
             size = self.row_items.set_size
             users = np.repeat(self.labels.users, self.labels.rows_each // size)
             items = np.append(numbers, 0)[self.row_items.item[:-size].reshape(-1, size)]
             about = items[:, 0] if size == 1 else items[:, 0] * (numbers.max() + 1) + items[:, 1]
             out = np.append(drawn(share, users, about), False)
-            self._lots[share] = np.repeat(out, size)
-        return self._lots[share]
+            self._left_out_by_share[share] = np.repeat(out, size)
+        return self._left_out_by_share[share]
 
     def of_users(self, chosen: Bool) -> "ItemRows":
         """Return the responses of some of the users."""
@@ -287,17 +285,17 @@ class ItemRows(InMemoryResponses):
             task = replace(task, weight=np.where(self.left_out[places], 0.0, task.weight))
         if not self.items.n_factors:
             return task
-        unsure = packed(self.items.factor_covariance[of_block.items])
-        counted = self.items.share * self.row_items.curvature_at(places) * task.weight
-        held = unpacked(of_block.sums_of_items(counted, unsure), self.items.n_factors)
+        covariance = packed(self.items.factor_covariance[of_block.items])
+        weight = self.items.share * self.row_items.curvature_at(places) * task.weight
+        precision = unpacked(of_block.sums_of_items(weight, covariance), self.items.n_factors)
         own = signed(factors[of_block.item], places)
         columns = [task.rows.transpose(0, 2, 1), own.transpose(0, 2, 1)]
         rows = np.concatenate(columns, axis=1).transpose(0, 2, 1)
-        return replace(task, rows=rows, precision=held)
+        return replace(task, rows=rows, precision=precision)
 
 
 def _count(block: ResponseBlock, state: None, own: None) -> tuple[SparseItemSums, None]:  # noqa: ARG001
-    """Return how many rows of a block each item has, those held out not counted."""
+    """Count the rows of each item in a block, without those held out."""
     rows = block.tasks
     assert isinstance(rows, ItemRows)
     of_block, places = rows.of_block(block.number), rows.labels.task(block.number).places
@@ -307,25 +305,26 @@ def _count(block: ResponseBlock, state: None, own: None) -> tuple[SparseItemSums
     return SparseItemSums(of_block.items, [counted], rows.n_items), None
 
 
-def of_new_users(annotations: Annotations, items: ItemPosteriors, bend: float) -> Annotations:
-    """Return new users' labels with weights that the uncertainty of their items lowers.
+def discount_labels(
+    annotations: Annotations, items: ItemPosteriors, curvature: float
+) -> Annotations:
+    """Return new users' labels with weights lowered by the uncertainty of their items.
 
-    Of the information h of a label, as much is left as h / (1 + h variance). In a choice set, the
-    variance is that of the difference between two items, on average over the set.
+    Of the information h of a label, h / (1 + h variance) is left. In a choice set, the variance is
+    that of the difference between two items, on average over the set.
     """
-    own = items_of(annotations, items)
-    doubt = own.effect_variance[annotations.item_codes]
+    variance = posteriors_of_items(annotations, items).effect_variance[annotations.item_codes]
     sets = annotations.choice_set_codes
     if sets is not None:
         size = np.bincount(sets)
-        doubt = (np.minimum(size, 2) * np.bincount(sets, weights=doubt) / size)[sets]
-    weight = 1.0 / (1.0 + bend * doubt)
+        variance = (np.minimum(size, 2) * np.bincount(sets, weights=variance) / size)[sets]
+    weight = 1.0 / (1.0 + curvature * variance)
     if annotations.weights is not None:
         weight = weight * annotations.weights
     return annotations._with(weights=weight)
 
 
-def items_of(annotations: Annotations, items: ItemPosteriors) -> ItemPosteriors:
+def posteriors_of_items(annotations: Annotations, items: ItemPosteriors) -> ItemPosteriors:
     """Return the posteriors of the items of annotations, in their order."""
     if annotations.has_items:
         return items.of(annotations.item_ids)

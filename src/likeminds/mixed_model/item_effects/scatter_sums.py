@@ -1,4 +1,4 @@
-"""Sums over labels by item, in blocks of users that know few of the items."""
+"""Sums over labels by item, in blocks of users who labelled few of the items."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -12,14 +12,13 @@ from likeminds._util.array_types import Float, Index
 
 @dataclass(frozen=True)
 class BlockItems:
-    """Which items the labels of a block of users are about, and sums over labels by item."""
+    """The items of the labels of a block of users, and sums over labels by item."""
 
-    item: Index  # (b, n): the item of each label, the padding's one past the last
+    item: Index  # (b, n): the item of each label; the padding's is one past the last
     items: Index  # (k,): the items, each once
-    # (n_labels,): the positions of labels in the block, item by item, and the users who gave
-    # them.
+    # (n_labels,): the positions of labels in the block, item by item, and their users.
     place: Index
-    person: Index
+    user: Index
     start: Index  # (k + 1,): where the labels of each item begin
 
     @classmethod
@@ -42,11 +41,11 @@ class BlockItems:
         return np.asarray(self._weighted(self._by_label, weight) @ rows)
 
     def sums_of_users(self, weight: Float, numbers: Float) -> Float:
-        """Return weighted sums of what users have, (b, m), one weight per label."""
+        """Return weighted sums of users' numbers, (b, m), one weight per label."""
         return np.asarray(self._weighted(self._by_user, weight) @ numbers)
 
     def sums_of_items(self, weight: Float, numbers: Float) -> Float:
-        """Return, for users, weighted sums of what their items have, (k, m)."""
+        """Return each user's weighted sum of their items' numbers, (k, m)."""
         return np.asarray(self._weighted(self._by_user, weight).T @ numbers)
 
     @cached_property
@@ -55,14 +54,14 @@ class BlockItems:
 
     @cached_property
     def _by_user(self) -> sparse.csr_matrix:
-        return self._matrix(self.person, len(self.item))
+        return self._matrix(self.user, len(self.item))
 
     def _matrix(self, columns: Index, n_columns: int) -> sparse.csr_matrix:
         shape = (len(self.items), n_columns)
         return sparse.csr_matrix((np.zeros(len(columns)), columns, self.start), shape=shape)
 
     def _weighted(self, matrix: sparse.csr_matrix, weight: Float) -> sparse.csr_matrix:
-        """Return a matrix with other numbers at the same places, which are not checked again."""
+        """Return a matrix with other entries at the same places, without validation."""
         weighted = copy(matrix)
         weighted.data = weight.ravel()[self.place]
         return weighted
@@ -70,7 +69,7 @@ class BlockItems:
 
 @dataclass
 class SparseItemSums:
-    """Sums of some of the items. They are added up in place, which is the cheapest.
+    """Sums of some of the items, added up in place.
 
     Examples
     --------
@@ -80,9 +79,9 @@ class SparseItemSums:
     array([1., 0., 2.])
     """
 
-    items: Index  # (k,): which items; all of them as soon as something was added
+    items: Index  # (k,): which items; all of them after the first addition
     sums: list[Float]  # (k, ...): their sums
-    n_items: int  # how many items there are
+    n_items: int
 
     def __iadd__(self, other: "SparseItemSums") -> "SparseItemSums":
         for total, part in zip(self.whole, other.sums, strict=True):
@@ -114,7 +113,7 @@ def unpacked(rows: Float, r: int) -> Float:
 
 @lru_cache(maxsize=64)
 def _triangle(r: int) -> tuple[Index, Index]:
-    """Return where the upper triangle is among all numbers of a matrix, and those in it."""
+    """Return the flat positions of the upper triangle, and the position in it of every entry."""
     row, column = np.triu_indices(r)
     place = np.zeros((r, r), dtype=np.intp)
     place[row, column] = np.arange(len(row))
