@@ -261,8 +261,7 @@ class Statistics(AbstractStatistics):
         np.float64(17232.0)
         """
         dense: ClassMoments | None = None
-        few: list[Rows] = []
-        pending: list[Rows] = []
+        few, pending = list[Rows](), list[Rows]()
         for batch in batches:
             if dense is None:
                 user_ids, origin = batch.user_ids, near(batch.features)
