@@ -176,7 +176,7 @@ def _box(axes: Any, box: Place, imports: Imports, *, lowest: bool) -> None:
     shape.set(facecolor="white", edgecolor=box.colour, linewidth=2.5)
     axes.add_patch(shape)
     number = sum(n for (_, other), n in imports.items() if other == box.name)
-    said = f"imported {number} times" if number else "imported by nobody"
+    said = f"imported {number} times" if number else "not imported"
     if lowest:
         said += " by the folders above (not drawn)"
     axes.text(box.x, box.y + 0.12, box.name, ha="center", va="center", fontsize=14, zorder=4)
