@@ -1,4 +1,4 @@
-"""The probability that an item is chosen among those shown with it, given what is known."""
+"""The probability that an item is chosen in its choice set, under the posterior."""
 
 from dataclasses import dataclass
 
@@ -35,21 +35,21 @@ class SetDifferences:
         size, begin = np.diff(offsets)[sets[order]], offsets[sets[order]]
         pairs = []
         for step in range(1, int(size.max())):
-            # Every row of a set meets the one that many places later, round and round.
+            # Pair every row of a set with the one ``step`` places later, cyclically.
             place = np.flatnonzero(step < size)
             later = begin[place] + (place - begin[place] + step) % size[place]
             pairs.append((order[place], order[later]))
         row, other = (np.concatenate(part) for part in zip(*pairs, strict=True))
-        seen = posterior.prediction_rows(
+        targets = posterior.prediction_rows(
             annotations.X, annotations.items if annotations.has_items else None
         )
-        spread = posterior.deviation(seen.take(row), users[row], less=seen.take(other))
+        spread = posterior.deviation(targets.take(row), users[row], less=targets.take(other))
         return cls(row, other, scores[other] - scores[row], spread**2)
 
     def chances(self, scale: Float | float, n_rows: int) -> Float:
         """Return the probability of each row, before those of a set are made to sum to one."""
-        apart = self.mean / damping(scale * self.variance)
-        terms = np.exp(np.minimum(apart, SAFE_EXPONENT))
+        differences = self.mean / damping(scale * self.variance)
+        terms = np.exp(np.minimum(differences, SAFE_EXPONENT))
         return np.asarray(1.0 / (1.0 + np.bincount(self.row, weights=terms, minlength=n_rows)))
 
 
@@ -67,13 +67,14 @@ def chances_of_sets(
         return None
     if np.bincount(annotations.choice_set_codes).max() < 2:
         return np.ones(len(annotations))
-    apart = SetDifferences.of(posterior, annotations, scores, users)
-    known = posterior.prediction_rows(
+    differences = SetDifferences.of(posterior, annotations, scores, users)
+    in_training = posterior.prediction_rows(
         annotations.X, annotations.items if annotations.has_items else None
     ).is_known(posterior.items)
-    known &= users >= 0
-    chance = apart.chances(
-        np.where(known[apart.row] & known[apart.other], scale, 1.0), len(annotations)
+    in_training &= users >= 0
+    chance = differences.chances(
+        np.where(in_training[differences.row] & in_training[differences.other], scale, 1.0),
+        len(annotations),
     )
     total = np.bincount(annotations.choice_set_codes, weights=chance)
     return np.asarray(chance / total[annotations.choice_set_codes])
@@ -87,18 +88,18 @@ def calibrate_choices(
     A choice is left out by taking its information, that of a logistic regression for each
     difference, out of the posterior of the differences.
     """
-    apart = SetDifferences.of(posterior, annotations, scores, users)
-    chosen = annotations.chosen[apart.row]
-    row, other = apart.row[chosen], apart.other[chosen]
-    mean, variance = apart.mean[chosen], apart.variance[chosen]
+    differences = SetDifferences.of(posterior, annotations, scores, users)
+    chosen = annotations.chosen[differences.row]
+    row, other = differences.row[chosen], differences.other[chosen]
+    mean, variance = differences.mean[chosen], differences.variance[chosen]
     terms = np.bincount(
         row, weights=np.exp(np.minimum(mean, SAFE_EXPONENT)), minlength=len(annotations)
     )
     first = 1.0 / (1.0 + terms[row])
     second = first * np.exp(np.minimum(mean, SAFE_EXPONENT))
-    # The largest share of what is known about a difference that its own choice may have told.
-    told = np.minimum(first * second / (first + second) * variance, 0.9)
-    variance = variance / (1.0 - told)
+    # A choice contributes at most 90 % of the information about its difference.
+    own_share = np.minimum(first * second / (first + second) * variance, 0.9)
+    variance = variance / (1.0 - own_share)
     left = SetDifferences(row, other, mean + variance * second, variance)
     weights = None if annotations.weights is None else annotations.weights[annotations.chosen]
     likely = [

@@ -48,16 +48,14 @@ def refuse_no_choices(annotations: Annotations) -> None:
             "The model has learned from choices, whose rows count alike, but these rows have "
             "weights that differ within a group: give all rows of a group the same weight."
         )
-    told = []
+    found = []
     for group in wrong[:6]:
-        person = annotations.users[np.argmax(groups == group)]
-        called = (
-            "" if annotations.choice_set_ids is None else f" {annotations.choice_set_ids[group]}"
-        )
-        told.append(f"{person}'s group{called} ({chosen[group]} positive)")
+        user = annotations.users[np.argmax(groups == group)]
+        name = "" if annotations.choice_set_ids is None else f" {annotations.choice_set_ids[group]}"
+        found.append(f"{user}'s group{name} ({chosen[group]} positive)")
     raise ValueError(
         "The model has learned from choices: groups of rows with one positive label each. With "
-        f"these rows, there are others: {listing(told)}. Groups of one person with the same id "
+        f"these rows, there are others: {listing(found)}. Groups of one person with the same id "
         "are one, so that a group that is new needs an id of its own; a group that is not "
         "complete waits for the rest of its rows."
     )
@@ -164,8 +162,10 @@ class ChoiceBlocks(CachedResponses):
         """The users of each block."""
         design = self.design
         width = len(design.scale) if design.beyond else design.size
-        apart = -(-design.size // self.set_size)
-        return plan_blocks(self.sets, self.n_bytes, 8 * self.set_size * width, apart=apart)
+        dual_below = -(-design.size // self.set_size)
+        return plan_blocks(
+            self.sets, self.n_bytes, 8 * self.set_size * width, dual_below=dual_below
+        )
 
     @property
     def n_bytes(self) -> int:

@@ -3,8 +3,7 @@
     Omega = D (I + F F') D,      D = diag(s, ..., s, v)
 
 where s is the standard deviation of a weight's residual and v that of the intercept's. As many
-columns of F as coordinates less one make Omega any matrix; fewer leave the crowd less room.
-This is the one place where the formula meets its names: ``residual`` is the diagonal of D,
+columns of F as coordinates less one make Omega any matrix. ``residual`` is the diagonal of D,
 ``loadings`` is F.
 """
 
@@ -58,8 +57,7 @@ class GaussianPrior:
     residual: Float  # (p,): standard deviations of what the leading directions do not explain
     # (n_users, p): how far each user's mean is from that of all, by their covariates.
     shifts: "Float | MeanShifts | None" = None
-    # The variance of weights in every direction beyond the coordinates, where items have
-    # something there: see `Design`.
+    # The variance of weights in every direction beyond the coordinates: see `Design`.
     beyond: float = 0.0
 
     @classmethod
@@ -81,17 +79,18 @@ class GaussianPrior:
         return cls(mean, loadings, np.full(len(mean), np.sqrt(values[0])), beyond=beyond)
 
     def predictive(
-        self, unsure: Float, n_groups: int, unsure_beyond: float = 0.0
+        self, mean_covariance: Float, n_groups: int, mean_variance_beyond: float = 0.0
     ) -> "GaussianPrior":
         """Return the prior with the uncertainty of its mean and directions.
 
-        A user is the mean plus coordinates times leading directions. The directions are no
-        better known than the mean, whose covariance is ``unsure``; and as the coordinates have
-        variance one, each direction adds that much once more. Beyond the coordinates, where no
-        direction leads, only the mean's variance is added.
+        A user is the mean plus coordinates times leading directions. Each direction is about as
+        uncertain as the mean, and the coordinates have variance one, so each adds the covariance
+        of the mean once more. Beyond the coordinates, only the mean's variance is added.
         """
-        covariance = self.covariance + (1 + n_groups) * unsure
-        return GaussianPrior.of_covariance(self.mean, covariance, self.beyond + unsure_beyond)
+        covariance = self.covariance + (1 + n_groups) * mean_covariance
+        return GaussianPrior.of_covariance(
+            self.mean, covariance, self.beyond + mean_variance_beyond
+        )
 
     def widened(self, more: Float) -> "GaussianPrior":
         """Return the prior with a larger covariance of the first coordinates."""
@@ -165,18 +164,18 @@ class GaussianPrior:
     @cached_property
     def root(self) -> Float:
         """A square matrix L with L L' = Omega."""
-        vectors, stretch = self._leading
-        inner = np.eye(len(self.mean)) + (vectors * (stretch - 1.0)) @ vectors.T
+        vectors, lengths = self._leading
+        inner = np.eye(len(self.mean)) + (vectors * (lengths - 1.0)) @ vectors.T
         return np.asarray(self.residual[:, None] * inner)
 
     def whitened(self, rows: Float) -> Float:
         """Return rows @ root, shape (..., p), in time proportional to the rank."""
         if 2 * self.rank > len(self.mean):
             return np.asarray(rows @ self.root)
-        vectors, stretch = self._leading
+        vectors, lengths = self._leading
         scaled = rows * self.residual
         if self.rank:
-            scaled += ((scaled @ vectors) * (stretch - 1.0)) @ vectors.T
+            scaled += ((scaled @ vectors) * (lengths - 1.0)) @ vectors.T
         return np.asarray(scaled)
 
     def whitened_columns(self, columns: Float) -> Float:
@@ -191,8 +190,8 @@ class GaussianPrior:
     @cached_property
     def inverse_root(self) -> Float:
         """The inverse of ``root``."""
-        vectors, stretch = self._leading
-        inner = np.eye(len(self.mean)) + (vectors * (1.0 / stretch - 1.0)) @ vectors.T
+        vectors, lengths = self._leading
+        inner = np.eye(len(self.mean)) + (vectors * (1.0 / lengths - 1.0)) @ vectors.T
         return np.asarray(inner / self.residual)
 
     @cached_property
@@ -217,8 +216,8 @@ class UserPenalty:
 
     Examples
     --------
-    >>> held = UserPenalty(np.array([[[3.0]]]), np.array([[0.0, 1.0]]))
-    >>> held.of_vectors(np.ones((1, 2))).round(6)
+    >>> penalty = UserPenalty(np.array([[[3.0]]]), np.array([[0.0, 1.0]]))
+    >>> penalty.of_vectors(np.ones((1, 2))).round(6)
     array([[1. , 0.5]])
     """
 

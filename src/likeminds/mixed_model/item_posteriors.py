@@ -19,21 +19,20 @@ from likeminds.mixed_model.numerics import LEAST_KNOWN, LONGEST_LOG_STEP, damped
 OFF_ZERO = 1.0
 
 
-def update_tau2(variance: float, squares: Float, doubt: Float, share: float = 1.0) -> float:
-    """Return tau^2 after a step of scoring, as for Omega.
+def update_tau2(variance: float, squares: Float, variances: Float, share: float = 1.0) -> float:
+    """Return tau^2 after a step of Fisher scoring.
 
-    ``squares`` are what is expected of b_j^2, ``doubt`` the posterior variances of b_j.
+    ``squares`` are posterior means of b_j^2, ``variances`` the posterior variances of b_j.
     """
-    known = 1.0 - doubt / variance
-    information = float((known**2).sum()) + LEAST_KNOWN * len(doubt) + OFF_ZERO
+    reliability = 1.0 - variances / variance
+    information = float((reliability**2).sum()) + LEAST_KNOWN * len(variances) + OFF_ZERO
     growth = share * (float((squares / variance - 1.0).sum()) + OFF_ZERO) / information
     growth = float(np.clip(growth, -LONGEST_LOG_STEP, LONGEST_LOG_STEP))
-    # tau^2 is never nothing.
     return max(variance * float(np.exp(growth)), 1e-8)
 
 
 def refuse_new_items(ids: IdArray | None, known: IdArray) -> None:
-    """Refuse rows of items that nothing describes: neither features nor labels in training."""
+    """Refuse items with neither features nor labels in training."""
     if ids is None:
         raise ValueError(
             "This model knows items by their ids, and these rows do not say which item they are "
@@ -67,7 +66,7 @@ class ItemPosteriors:
 
     @classmethod
     def unknown(cls, ids: IdArray, variance: float = 0.25) -> "ItemPosteriors":
-        """Return items of which nothing is known, without factors."""
+        """Return the prior of items, without factors."""
         n_items = len(ids)
         doubt = np.full(n_items, variance)
         none = np.zeros((n_items, 0))
@@ -79,7 +78,7 @@ class ItemPosteriors:
         return int(self.factors.shape[1])
 
     def cost(self, known: Float, labelled: Bool) -> float:
-        """Return what items add to J, given the information ``known`` about b_j."""
+        """Return the items' part of J, given the information ``known`` about b_j."""
         b = self.effects[labelled]
         total = 0.5 * float(b @ b) / self.variance
         total += 0.5 * float(np.log1p(self.variance * known[labelled]).sum())
@@ -100,16 +99,14 @@ class ItemPosteriors:
         return self.of(distinct).take(codes).scores(v)
 
     def lower_bound(self, scores: Float) -> Float:
-        """Return the scores that items have with a probability of 95 %, as far as they are theirs.
+        """Return the lower 95 % bounds of scores, given the uncertainty of item effects.
 
-        Of thousands that one or two users judged, some were lucky, and would come before what
-        hundreds like.
+        Otherwise items with one or two favourable labels would rank first.
         """
-        # Standard errors below its mean that something is larger with a probability of 95 %.
         return np.asarray(scores - 1.645 * np.sqrt(self.effect_variance))
 
     def sample_scores(self, v: Float, rng: Generator) -> Float:
-        """Draw what items add to scores beyond f'v, shape (m, draws), given v, (r, draws)."""
+        """Draw items' scores less f'v, shape (m, draws), given v, (r, draws)."""
         n_draws = v.shape[1]
         scores = self.effects[:, None] + np.sqrt(self.effect_variance)[
             :, None
@@ -147,7 +144,7 @@ class ItemPosteriors:
         )
 
     def prior_of(self, n_items: int) -> "ItemPosteriors":
-        """Return items that no user labelled."""
+        """Return the prior of items without labels."""
         r = self.n_factors
         return replace(
             self,
@@ -174,13 +171,12 @@ class ItemPosteriors:
 class PredictionRows:
     """Some items, one to a row."""
 
-    # (n, p): coordinates, as seen from the average item: the intercept's is zero. The last ones
-    # are the features that were learned.
+    # (n, p): coordinates less those of the average item, so the intercept's is zero; item factors
+    # come last.
     rows: Float
-    # The posterior of each item, where items have effects of their own.
-    items: ItemPosteriors | None = None
-    is_named: bool = False  # whether it was said which items they are
-    # (n, d): where items have something beyond the coordinates: their features.
+    items: ItemPosteriors | None = None  # one for each row
+    is_named: bool = False  # whether the items' ids are given
+    # (n, d): features, if items differ beyond the coordinates.
     features: FloatArray | None = None
 
     @classmethod
@@ -294,18 +290,18 @@ class PointwiseChoiceLoss(PointwiseLoss):
 def fold_in(
     unknown: ItemPosteriors,
     item: Index,
-    told: PointwiseLoss,
+    loss: PointwiseLoss,
     *,
     weight: FloatArray,
     eta: Float,
-    sure: Float,
+    score_variance: Float,
     v: Float,
 ) -> ItemPosteriors:
-    """Return the posteriors of items of which only the prior is known, given labels."""
+    """Return the posteriors of new items, given labels with scores eta of other parts."""
     n_items, size = len(unknown.effects), 1 + unknown.n_factors
     new = item >= 0
     item, rows = item[new], np.column_stack([np.ones(new.sum()), v[new]])
-    weight, sure = weight[new], sure[new]
+    weight, score_variance = weight[new], score_variance[new]
     prior = np.append(1.0 / unknown.variance, np.ones(unknown.n_factors))
     order = np.argsort(item, kind="stable")
     starts = np.searchsorted(item[order], np.arange(n_items))
@@ -313,9 +309,9 @@ def fold_in(
     def at(state: Float) -> tuple[tuple[Float, Float, Float], None]:
         scores = eta.copy()
         scores[new] += np.einsum("na,na->n", rows, state[item])
-        residuals, h = (part[new] for part in told.at(scores))
+        residuals, h = (part[new] for part in loss.at(scores))
         h = weight * h
-        left = 1.0 / (1.0 + h * sure)
+        left = 1.0 / (1.0 + h * score_variance)
         residuals = left * weight * residuals
         slope = np.add.reduceat((rows * residuals[:, None])[order], starts, axis=0) - state * prior
         outer = (rows[:, :, None] * rows[:, None, :]) * (left * h)[:, None, None]
@@ -323,7 +319,7 @@ def fold_in(
 
     def step_of(found: tuple[Float, Float, Float]) -> Float:
         _, slope, information = found
-        return solve(told.bound * information + np.diag(prior), slope[:, :, None])[:, :, 0]
+        return solve(loss.bound * information + np.diag(prior), slope[:, :, None])[:, :, 0]
 
     # Steps longer than a few units overshoot where labels are all alike.
     start = np.zeros((n_items, size))
@@ -342,9 +338,8 @@ def fold_in(
 class Answered:
     """The residuals of labelled items: E[eta + noise | label] - eta.
 
-    A score eta is the mean utility of an item to a user. A label tells more of the labelled item:
-    its noise is this user's own taste for it, which other items do not share. The mean utility,
-    given the label, is what the item is worth to this user.
+    A score eta is the mean utility of an item to a user. Its label also informs about the noise,
+    the user's taste for this item alone.
     """
 
     users: Index  # (n,): the place of the user of each label
@@ -354,10 +349,10 @@ class Answered:
     def at(self, users: Index, items: IdArray) -> Float:
         """Return the mean residual of each pair of user and item, zero without a label."""
         item, known = encode(self.items, "items")
-        asked = lookup(items, known, "items")
+        codes_of_items = lookup(items, known, "items")
         n = len(known)
         labelled, code = np.unique(self.users * n + item, return_inverse=True)
         mean = np.bincount(code, self.residuals) / np.bincount(code)
-        pairs = users * n + asked
+        pairs = users * n + codes_of_items
         place = np.minimum(np.searchsorted(labelled, pairs), len(labelled) - 1)
-        return np.where((asked >= 0) & (labelled[place] == pairs), mean[place], 0.0)
+        return np.where((codes_of_items >= 0) & (labelled[place] == pairs), mean[place], 0.0)

@@ -183,17 +183,17 @@ class ChoiceCurvature:
         """Return R' a: how far from the mean of the set, in proportion to sqrt(p)."""
         if stack.ndim == 3 and stack.transpose(0, 2, 1).flags.c_contiguous:
             return self._columns_back(stack.transpose(0, 2, 1)).transpose(0, 2, 1)
-        away = self._sets(stack) - self._in_sets(self.chance, stack)
-        away *= np.sqrt(self.weight * self.chance).reshape(-1, self.set_size, 1)
-        return away.reshape(stack.shape)
+        centred = self._sets(stack) - self._in_sets(self.chance, stack)
+        centred *= np.sqrt(self.weight * self.chance).reshape(-1, self.set_size, 1)
+        return centred.reshape(stack.shape)
 
     def _columns_back(self, columns: Float) -> Float:
         """Return R' a for matrices whose columns, (b, m, n), are in one piece each."""
-        away = columns * self.chance[:, None, :]
-        mean = away.reshape(-1, self.set_size) @ np.ones(self.set_size)
-        np.subtract(columns, np.repeat(mean, self.set_size).reshape(columns.shape), out=away)
-        away *= np.sqrt(self.weight * self.chance)[:, None, :]
-        return away
+        centred = columns * self.chance[:, None, :]
+        mean = centred.reshape(-1, self.set_size) @ np.ones(self.set_size)
+        np.subtract(columns, np.repeat(mean, self.set_size).reshape(columns.shape), out=centred)
+        centred *= np.sqrt(self.weight * self.chance)[:, None, :]
+        return centred
 
     def grad_half_logdet(self, variance: Float) -> Float:
         """Return the gradient of half the log-determinant."""

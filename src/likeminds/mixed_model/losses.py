@@ -45,7 +45,7 @@ class PriorLoss(ABC):
         Whether users with labels of one class only carry information.
     takes_items : bool
         Whether items may have effects of their own; see `item_effects`.
-    bend : float
+    curvature_bound : float
         The largest second derivative of a label's loss, where they may.
     rows_are_items : bool
         Whether the rows of `tasks` are items, the intercept last, or items times a number: then
@@ -71,7 +71,7 @@ class PriorLoss(ABC):
     def prepare_new_users(
         self, annotations: Annotations, fitted_prior: FittedPrior
     ) -> tuple[Annotations, FittedPrior]:
-        """Return new users' labels as they are learned from, and the crowd as they meet it."""
+        """Return new users' prepared labels, and their fitted prior."""
         return self.prepare(annotations, fitted_prior.likelihood), fitted_prior
 
     @abstractmethod
@@ -84,10 +84,9 @@ class PriorLoss(ABC):
         fitted_prior: FittedPrior,
         positive_share: float,  # noqa: ARG002 - for losses that cannot tell the odds themselves
     ) -> tuple[Responses, FittedPrior]:
-        """Return new users' labels, and the crowd whose prior they are combined with.
+        """Return new users' labels, and their fitted prior, which may have more coordinates.
 
-        ``positive_share`` is that of the labels in training. The crowd returned may have more
-        coordinates than the one given, after its own.
+        ``positive_share`` is that of the labels in training.
         """
         if fitted_prior.items is None:
             return self.tasks(annotations, fitted_prior.design), fitted_prior
@@ -131,7 +130,6 @@ class MedianLoss(LogisticLoss):
 class GradedLoss(LogisticLoss):
     """Base of the losses of grades; responses are bins."""
 
-    # Cuts and noise are refined from rows in coordinates.
     rows_are_items = False
 
     def first_likelihood(self, annotations: Annotations) -> Likelihood:
@@ -153,7 +151,7 @@ class GradedLoss(LogisticLoss):
     def prepare_new_users(
         self, annotations: Annotations, fitted_prior: FittedPrior
     ) -> tuple[Annotations, FittedPrior]:
-        """Let new users use the scale in their own way."""
+        """Return new users' prepared grades, with their own response styles."""
         assert isinstance(fitted_prior.likelihood, Graded)
         likelihood = fitted_prior.likelihood.of_users(annotations.grades, annotations.user_codes)
         return self.prepare(annotations, likelihood), replace(fitted_prior, likelihood=likelihood)
@@ -266,7 +264,7 @@ class AucLoss(PriorLoss):
 PRIOR_LOSSES: dict[str, PriorLoss] = {
     loss.name: loss for loss in (LogisticLoss(), ChoiceLoss(), MixedLoss(), AucLoss())
 }
-# Those that grades may be learned by, "logistic" among them: the best for the crowd is chosen.
+# Candidates for grades, besides "logistic".
 GRADE_LOSSES: dict[str, PriorLoss] = {
     loss.name: loss for loss in (CumulativeLoss(), GaussianLoss(), MedianLoss())
 }

@@ -173,8 +173,8 @@ def _cross_validate(
     most = int(min(max(20_000 / labels_each, _users_for_full(start)), 1000))
     # Mean and variances hardly depend on the structure; each fold learns correlations anew.
     some = replace(start, tasks=sample(start.tasks, most), model=_uncorrelated(at.model))
-    even = np.arange(some.tasks.n_users) % 2 == 0
-    halves = [_only(some, half) for half in (even, ~even)]
+    is_even = np.arange(some.tasks.n_users) % 2 == 0
+    halves = [_only(some, half) for half in (is_even, ~is_even)]
     one = _Fold(halves[0], halves[1])
     costs = {FULL: one.cost(FULL)}
     # The second fold starts from the modes of the first, and from then on from its own.

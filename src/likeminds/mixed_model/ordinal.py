@@ -1,11 +1,11 @@
 """Likelihoods of grades: a cumulative logit, and a normal distribution of standardised grades.
 
-    cumulative:  P(grade <= k) = logistic(s_i c_k - slope eta)    cuts c_k shared by the crowd
+    cumulative:  P(grade <= k) = logistic(s_i c_k - slope eta)    cuts c_k shared by all users
     normal:      (grade - m_i) / s_i = eta + noise                noise with a user's own variance
 
-Users use a scale differently. The shift of a user is the intercept of eta (and m_i), which the
-prior shrinks; how wide a part of the scale they use is s_i, from the spread of their own grades,
-shrunk to the crowd's by as much as the crowd's spreads differ beyond chance.
+Users use a scale differently. A user's shift is the intercept of eta (and m_i), which the prior
+shrinks. The range s_i comes from the spread of the user's grades, shrunk towards the typical one
+by as much as spreads differ between users beyond chance.
 """
 
 from collections.abc import Sequence
@@ -39,13 +39,11 @@ _LEAST_STEP = 1e-3
 
 @dataclass(frozen=True)
 class GradeCounts:
-    """What is known of grades before anything is learned."""
+    """Counts of grades, and moments of each user's grades."""
 
-    # (K,): the distinct grades, ascending, and how often each was given.
-    values: Float
-    counts: Index
-    # (n_users,): how many grades all users gave, their mean, and their variance.
-    n: Float
+    values: Float  # (K,): the distinct grades, ascending
+    counts: Index  # (K,)
+    n: Float  # (n_users,): the number, mean and variance of each user's grades
     means: Float
     variances: Float
 
@@ -92,14 +90,12 @@ class GradeCounts:
 
 @dataclass(frozen=True)
 class GradeScale:
-    """The grades of a crowd: bins, and how widely users spread theirs."""
+    """The scale of grades: bins, and the distribution of users' spreads."""
 
     edges: Float  # (K - 1,): the highest grade of each bin but the last
-    levels: Float  # (K,): the grade of each bin: itself, or the mean where several are in one bin
-    # The typical standard deviation of a user's grades, and the standard deviation of its
-    # logarithm between users.
-    spread: float
-    differ: float
+    levels: Float  # (K,): the mean grade of each bin
+    spread: float  # the typical standard deviation of a user's grades
+    differ: float  # the standard deviation of its logarithm between users
     centre: float  # the mean grade
 
     @classmethod
@@ -112,7 +108,6 @@ class GradeScale:
         codes = np.searchsorted(edges, grade_counts.values)
         total = np.bincount(codes, weights=grade_counts.values * grade_counts.counts)
         levels = total / np.bincount(codes, weights=grade_counts.counts)
-        # Users with fewer grades than this say nothing about how spreads differ.
         able = (grade_counts.n >= 4) & (grade_counts.variances > 0)
         if not able.any():
             return cls(edges, levels, grade_counts.deviation or 1.0, 0.0, grade_counts.mean)
@@ -135,7 +130,7 @@ class GradeScale:
         return np.asarray(self.spread * np.exp(share * 0.5 * np.log(pooled / self.spread**2)))
 
     def centres(self, grade_counts: GradeCounts) -> Float:
-        """Return each user's mean grade, that of the crowd counting once more."""
+        """Return each user's mean grade, with the overall mean as one more grade."""
         return np.asarray(
             (grade_counts.n * grade_counts.means + self.centre) / (grade_counts.n + 1.0)
         )
@@ -147,18 +142,14 @@ class CumulativeLogit(RowLikelihood):
 
     per_user: ClassVar = ("use", "shifts")
 
-    scale: GradeScale  # the crowd's grades
+    scale: GradeScale
     cuts: Float  # (K - 1,): the cuts c_k, ascending
-    use: Float  # (n_users,): how far apart each user's cuts are, s_i
-    # What scores are multiplied with; one where they were learned by this likelihood.
-    slope: float = 1.0
-    # (n_users,): what is added to each user's scores, where these have no user's own zero in
-    # them.
-    shifts: Float | None = None
+    use: Float  # (n_users,): s_i
+    slope: float = 1.0  # one for scores fitted with this likelihood
+    shifts: Float | None = None  # (n_users,): added to scores without intercepts
 
     is_quadratic = False
-    # The largest second derivative of a label's loss.
-    curvature_bound = 0.5
+    curvature_bound = 0.5  # the largest second derivative of a label's loss
 
     @classmethod
     def given(cls, grade_counts: GradeCounts) -> "CumulativeLogit":
@@ -227,17 +218,14 @@ class CumulativeLogit(RowLikelihood):
         return self.slope * (above + below - 1.0), self.slope**2 * h
 
     def scale_use(self, users: Index) -> tuple[Float, Float]:
-        """Return how users use the scale, and what is added to their scores (-1: the crowd's)."""
+        """Return users' s_i and shifts (-1: of a new user)."""
         shifts = np.zeros(len(self.use)) if self.shifts is None else self.shifts
         return np.append(self.use, 1.0)[users], np.append(shifts, 0.0)[users]
 
     def with_shifts(
         self, codes: Index, users: Index, eta: Float, *, variance: float | None = None
     ) -> "CumulativeLogit":
-        """Return each user's shift, shrunk by as much as those of the crowd are alike.
-
-        Of a few users, that is not to be learned: ``variance`` says it.
-        """
+        """Fit each user's shift, shrunk by the variance of shifts, which is fitted if not given."""
         n_users = len(self.use)
         start = np.zeros(n_users) if self.shifts is None else self.shifts
         least = 1e-6  # the least variance of shifts
@@ -337,12 +325,12 @@ class StandardNormal(RowLikelihood):
 
     per_user: ClassVar = ("centres", "spreads", "precision")
 
-    scale: GradeScale  # the crowd's grades
-    # (n_users,): what is taken from each user's grades, and what they are divided by.
+    scale: GradeScale
+    # (n_users,): the mean and standard deviation that standardise each user's grades.
     centres: Float
     spreads: Float
     precision: Float  # (n_users,): one over the variance of each user's noise
-    typical: float  # that of users not seen in training
+    typical: float  # that of new users
 
     is_quadratic = True
     curvature_bound = 1.0
@@ -395,7 +383,7 @@ class StandardNormal(RowLikelihood):
         ``squares`` are sums of squared errors of each user's n grades.
         """
         typical = 1.0 / max(float(squares.sum() / n.sum()), 1e-6)
-        # As many observations of the typical noise as make up for chance in most users.
+        # The typical noise counts as eight observations.
         precision = (n + 8.0) / (squares + 8.0 / typical)
         return replace(self, precision=precision, typical=typical)
 

@@ -48,12 +48,11 @@ class GradePredictions:
 class ResponseStyle:
     """How some users use a scale: with the same score, one gives a 5 and another a 7."""
 
-    # How grades follow from scores, with each user's use of the scale and shift.
     grading: CumulativeLogit
     reading: LabelReading  # how grades were read, with their words where they are words
 
     def predict(self, eta: Float, variance: Float, users: Index) -> GradePredictions:
-        """Return the grades that users (-1: any user) would give, by scores and their variances."""
+        """Return predicted grades (-1: of a new user), given scores and their variances."""
         grading, words = self.grading, self.reading.grades
         use, added = grading.scale_use(users)
         chances = grading.chances(eta + added, variance, use)
@@ -63,23 +62,23 @@ class ResponseStyle:
         return GradePredictions(levels, chances, chances @ grading.scale.levels)
 
     def pointwise_loss(self, grades: FloatArray, users: Index) -> "PointwiseLoss":
-        """Return what grades say of their scores."""
+        """Return the loss of grades as a function of their scores."""
         use, added = self.grading.scale_use(users)
         return PointwiseGradeLoss(self.grading, self.grading.scale.codes(grades), use, added)
 
     def some(self, users: slice | Index) -> "ResponseStyle":
-        """Return the ways of some of the users."""
+        """Return the response styles of some of the users."""
         grading, shifts = self.grading, self.grading.shifts
         shifts = None if shifts is None else shifts[users]
         return replace(self, grading=replace(grading, use=grading.use[users], shifts=shifts))
 
     def of_unknown_users(self, n_users: int) -> "ResponseStyle":
-        """Return the crowd's way, for users of whom nothing is known."""
+        """Return the typical response style, for users without grades."""
         usual = replace(self.grading, use=np.ones(n_users), shifts=np.zeros(n_users))
         return replace(self, grading=usual)
 
     def of_newcomers(self, grades: FloatArray, users: Index, eta: Float) -> "ResponseStyle":
-        """Return the ways of new users, by their own grades of items with such scores."""
+        """Return the response styles of new users, given their grades and scores."""
         grading, shifts = self.grading, self.grading.shifts
         shifts = np.zeros(1) if shifts is None else shifts
         usual = replace(grading.of_users(grades, users), shifts=None)
@@ -90,7 +89,7 @@ class ResponseStyle:
 
 @dataclass(frozen=True)
 class PointwiseGradeLoss(PointwiseLoss):
-    """Grades: their bins, and how those who gave them use the scale."""
+    """The loss of grades, given their bins and their users' response styles."""
 
     grading: CumulativeLogit
     codes: Index
@@ -127,12 +126,12 @@ def refine_likelihood(
 
 
 def _errors(
-    block: ResponseBlock, terms: EStepParams, kept: WarmStart | None
+    block: ResponseBlock, terms: EStepParams, warm_start: WarmStart | None
 ) -> tuple[CollectedRows, None]:
     """Return how many grades all users gave, and the squared errors of their scores."""
     likelihood, task = terms.likelihood, block.task
     assert isinstance(likelihood, StandardNormal)
-    eta, variance = _seen(block, terms, kept)
+    eta, variance = _scores_and_variances(block, terms, warm_start)
     there = task.weight > 0
     expected = likelihood.standardised(task.response.astype(np.intp), task.users[:, None])
     squares = np.where(there, (expected - eta) ** 2 + variance, 0.0).sum(axis=1)
@@ -140,18 +139,18 @@ def _errors(
 
 
 def _some_scores(
-    block: ResponseBlock, state: tuple[EStepParams, float], kept: WarmStart | None
+    block: ResponseBlock, state: tuple[EStepParams, float], warm_start: WarmStart | None
 ) -> tuple[CollectedRows, None]:
     """Return bins, how their users use the scale, scores and their variances, of some grades."""
     terms, share = state
     likelihood, task = terms.likelihood, block.task
     assert isinstance(likelihood, CumulativeLogit)
-    eta, variance = _seen(block, terms, kept)
+    eta, variance = _scores_and_variances(block, terms, warm_start)
     some = _drawn(block, share) & (task.weight > 0)
-    person = np.nonzero(some)[0]
+    user = np.nonzero(some)[0]
     codes = task.response[some].astype(np.intp)
-    numbers = [codes, likelihood.use[task.users][person], eta[some], variance[some]]
-    return CollectedRows([task.users[person]], [numbers]), None
+    numbers = [codes, likelihood.use[task.users][user], eta[some], variance[some]]
+    return CollectedRows([task.users[user]], [numbers]), None
 
 
 def _drawn(block: ResponseBlock, share: float) -> Bool:
@@ -164,12 +163,14 @@ def _drawn(block: ResponseBlock, share: float) -> Bool:
     return drawn(share, users, number.ravel()).reshape(number.shape)
 
 
-def _seen(block: ResponseBlock, terms: EStepParams, kept: WarmStart | None) -> tuple[Float, Float]:
+def _scores_and_variances(
+    block: ResponseBlock, terms: EStepParams, warm_start: WarmStart | None
+) -> tuple[Float, Float]:
     """Return each user's scores and their posterior variances."""
-    mode = terms.mode_of(block, kept)
+    mode = terms.mode_of(block, warm_start)
     curvature = mode.derivatives.curvature
     assert isinstance(curvature, DiagonalCurvature)
     known = np.maximum(curvature.root**2, 1e-12)
     variance = mode.covariance.variance / known
-    # Variances are no larger than this: where a label tells nothing, they are not known.
+    # Labels without information do not bound the variance.
     return mode.system.eta(mode.state), np.minimum(variance, 10.0)

@@ -30,33 +30,27 @@ class PaddedRows:
 
     users: Index  # (b,): their positions among all users
     rows: Float  # (b, n, p): coordinates
-    # (b, n): the response to eta, and the weight of the row.
-    response: Float
-    weight: Float
-    comparisons: Float  # (b,): how many observations a user's rows amount to
-    # (b, n): where the rows are among all rows of these tasks; the padding's are past the last.
+    response: Float  # (b, n)
+    weight: Float  # (b, n)
+    comparisons: Float  # (b,): the effective number of a user's observations
+    # (b, n): the positions of rows among all rows; the padding's are past the last.
     places: Index | None = None
-    # How many rows in succession are a set that one was chosen from; see `choice_responses`.
-    set_size: int = 1
-    # (b, n): the logarithm of how often an item is in its set (minus infinity fills up).
+    set_size: int = 1  # consecutive rows that form a choice set: see `choice_responses`
+    # (b, n): the logarithm of how often an item is in its set (minus infinity is padding).
     log_count: Float | float = 0.0
-    offset: Float | None = None  # (b, n): what is added to every row's eta: see `item_responses`
-    # (b, r, r): what is added to each user's precision of the last r coordinates, whose mean is
-    # zero.
+    offset: Float | None = None  # (b, n): added to eta: see `item_responses`
+    # (b, r, r): added to each user's prior precision of the last r coordinates, with mean zero.
     precision: Float | None = None
-    # (b, n, n): inner products of what a user's rows have beyond the coordinates.
-    beyond: Float | None = None
+    beyond: Float | None = None  # (b, n, n): inner products of rows beyond the coordinates
 
 
 @dataclass(frozen=True)
 class RowItems:
     """Which item each row is about, where items have effects of their own."""
 
-    # (n_places,): the code of each place's item; -1 where there is none, as in the padding.
-    item: Index
-    # (n_places,): -1 where scores are turned round, since the worst was chosen; else 1.
-    sign: Float | None = None
-    # (n_places,): the second derivative of the loss that the uncertainty of an item counts with.
+    item: Index  # (n_places,): item codes; -1 for none, as in the padding
+    sign: Float | None = None  # (n_places,): -1 where the worst was chosen, else 1
+    # (n_places,): the second derivative of the loss that weighs the uncertainty of an item.
     curvature: Float | float = 0.25
     set_size: int = 1  # how many rows in succession are one response
 
@@ -68,7 +62,7 @@ class RowItems:
         return np.asarray(numbers * (sign if numbers.ndim == sign.ndim else sign[..., None]))
 
     def curvature_at(self, places: Index) -> Float | float:
-        """Return the bend of some places."""
+        """Return the curvature at some places."""
         return (
             self.curvature
             if isinstance(self.curvature, float)
@@ -83,7 +77,7 @@ class RowItems:
 
 
 class Responses(Protocol):
-    """Each user's labels, in blocks that are visited: see `likeminds._util.map_reduce`."""
+    """Each user's labels, in blocks: see `likeminds._util.map_reduce`."""
 
     @property
     def n_users(self) -> int:
@@ -93,13 +87,13 @@ class Responses(Protocol):
     def map_reduce(
         self, work: "Callable[[ResponseBlock, S, Any], tuple[R, Any]]", state: S, own: Own = None
     ) -> tuple[R, Own]:
-        """Return the sum of what blocks answer, and what they keep."""
+        """Return the sum of the blocks' results, and their own states."""
         ...
 
     def map(
         self, work: "Callable[[ResponseBlock, S, Any], R]", state: S, own: Own = None
     ) -> Iterator[R]:
-        """Yield what each block answers."""
+        """Yield the result of each block."""
         ...
 
     def of_users(self, chosen: Bool) -> "Responses":
@@ -113,7 +107,7 @@ class Responses(Protocol):
 
 @dataclass(frozen=True)
 class ResponseBlock:
-    """A block of users: where its labels are, and its number there."""
+    """A block of users, by its number in the responses."""
 
     tasks: "InMemoryResponses"
     number: int
@@ -135,7 +129,7 @@ def users_of(block: ResponseBlock, state: None, own: None) -> Index:  # noqa: AR
 
 
 class InMemoryResponses(Executor[ResponseBlock]):
-    """Base: blocks of users in this process, whom all cores visit where there is much to do."""
+    """Base: blocks of users in this process, on all cores if there is much to compute."""
 
     @property
     def plan(self) -> Sequence[Index]:
@@ -169,14 +163,14 @@ class InMemoryResponses(Executor[ResponseBlock]):
         *,
         start: R | None = None,
     ) -> tuple[R, Own]:
-        """Return the sum of what blocks answer, and what they keep."""
+        """Return the sum of the blocks' results, and their own states."""
         rows, state = self.bound(state)
         return rows._blocks.map_reduce(work, state, own, start=start)
 
     def map(
         self, work: Callable[[ResponseBlock, S, Any], R], state: S, own: Own = None
     ) -> Iterator[R]:
-        """Yield what each block answers."""
+        """Yield the result of each block."""
         rows, state = self.bound(state)
         return rows._blocks.map(work, state, own)
 
@@ -185,7 +179,7 @@ class InMemoryResponses(Executor[ResponseBlock]):
         return self
 
     def bound(self, state: object) -> "tuple[InMemoryResponses, Any]":
-        """Return the blocks that a visit with this state is to, and the state that they get."""
+        """Return the blocks to map over with this state, and the state that they get."""
         return self, state
 
 
@@ -253,7 +247,7 @@ class LabelResponses(CachedResponses):
     @cached_property
     def plan(self) -> list[Index]:
         """The users of each block."""
-        return plan_blocks(self.rows, self.n_bytes, apart=self.design.size)
+        return plan_blocks(self.rows, self.n_bytes, dual_below=self.design.size)
 
     @property
     def n_bytes(self) -> int:
@@ -359,16 +353,16 @@ def _response(block: RowBlock) -> Float:
 
 
 def plan_blocks(
-    rows: Rows, n_bytes: int, row_bytes: int | None = None, *, apart: int
+    rows: Rows, n_bytes: int, row_bytes: int | None = None, *, dual_below: int
 ) -> list[Index]:
-    """Divide users into blocks, few of them where there is little to do.
+    """Divide users into blocks, few of them for small data.
 
-    Users with fewer rows than ``apart`` have dual systems (see `primal_dual`): they have blocks of
-    their own, so results do not depend on who else is there.
+    Users with fewer rows than ``dual_below`` have dual systems (see `primal_dual`) and separate
+    blocks, so results do not depend on the other users.
     """
     if n_bytes < _SMALL_BYTES:
-        return list(rows.plan(2.0, row_bytes, apart))
-    return list(rows.plan(row_bytes=row_bytes, apart=apart))
+        return list(rows.plan(2.0, row_bytes, dual_below))
+    return list(rows.plan(row_bytes=row_bytes, apart=dual_below))
 
 
 def is_cheap_table(table: FloatArray, n_labels: int, design: Design) -> bool:

@@ -304,7 +304,7 @@ def new_item_posteriors(
         loss,
         weight=np.ones(n_rows) if annotations.weights is None else annotations.weights,
         eta=np.einsum("np,np->n", rows, points) + targets.effects,
-        sure=posterior.deviation(PredictionRows(differences), users) ** 2,
+        score_variance=posterior.deviation(PredictionRows(differences), users) ** 2,
         v=points[:, design.size :],
     )
 
