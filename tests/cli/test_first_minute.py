@@ -153,7 +153,7 @@ def test_the_threshold_that_was_fitted_holds_later(folder):
     assert {row["item"] for row in by_ratings} <= {f"item-{j}" for j in range(6, 12)}
 
 
-@pytest.mark.filterwarnings("default:Nobody says who gave the labels")
+@pytest.mark.filterwarnings("default:Labels have no users")
 def test_without_users_everybody_is_one_person_and_that_is_said():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))

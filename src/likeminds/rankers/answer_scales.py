@@ -1,4 +1,4 @@
-"""The answer scale of a ranker: which answers about an item it takes, and what they are called."""
+"""The answer scale of a ranker: its levels, and their names."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -131,12 +131,12 @@ class AnswerScale:
 
 
 def _levels(ranker: "Ranker") -> list[float] | None:
-    """Return the grades that a ranker knows, ascending; None where it has learned from none."""
-    grading, kept = ranker.grading_, ranker.annotations_
+    """Return the grades of the training data, ascending; None without grades."""
+    grading, annotations = ranker.grading_, ranker.annotations_
     if grading is not None:
         return [float(level) for level in grading.scale.levels]
-    if kept is not None and kept.grades is not None:
-        return [float(level) for level in np.unique(kept.grades)]
+    if annotations is not None and annotations.grades is not None:
+        return [float(level) for level in np.unique(annotations.grades)]
     return None
 
 

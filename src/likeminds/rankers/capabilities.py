@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Estimator = TypeVar("Estimator")
 
-# The name of the attribute where there is only one, without a name.
+# The name of the only attribute of a ranker.
 NAMELESS = ""
 # Methods of other estimators that rankers do not have, and what to call instead.
 _INSTEAD = {
@@ -42,7 +42,7 @@ _OF_USERS = (
     *("coef_", "group_", "personal_", "raw_group_", "raw_personal_"),
     *("intercept_", "information_", "factor_weights_", "points_"),
 )
-# Users in files that are read where all would be too many.
+# The largest number of users that are read from files at once.
 MOST_AT_ONCE = 20_000
 # Fitted attributes about all users together, which do not hold for some of them.
 _OF_ALL = ("annotations_", "statistics_", "cached_schools_", "fingerprint_", "solution_")
@@ -174,7 +174,7 @@ class ReadableModel:
 
     @property
     def has_attributes(self) -> bool:
-        """Whether it tells several attributes apart, by name."""
+        """Whether it has several attributes, by name."""
         return NAMELESS not in self.rankers_
 
     @property
@@ -184,19 +184,19 @@ class ReadableModel:
 
     @property
     def verb(self) -> Verb:
-        """What people do with items, as far as the labels said; by default "rate high"."""
+        """The verb of positive labels, such as "like"; by default "rate high"."""
         return Verb.of(self.verb_)
 
     @property
     def item_names(self) -> dict[Any, str]:
-        """Titles, names or texts of items, by their ids; empty where the model has none."""
+        """Titles, names or texts of items, by their ids."""
         names = self.item_names_
         if names is None:
             return {}
         return dict(zip(names["ids"].tolist(), names["names"].tolist(), strict=True))
 
     def name_items(self, names: Mapping[Any, str] | None) -> None:
-        """Keep titles, names or texts of items, by their ids, with the model."""
+        """Store titles, names or texts of items, by their ids, with the model."""
         if names:
             called = as_id_array(list(names.values()), "names")
             self.item_names_ = {"ids": as_id_array(list(names), "items"), "names": called}
@@ -211,12 +211,12 @@ class ReadableModel:
 
     @property
     def training_annotations_(self) -> Annotations | None:
-        """The labels and items it was fitted to, where it still has them."""
+        """The training data, if the model has them."""
         found = (ranker.annotations_ for ranker in self.rankers_.values())
         return next((annotations for annotations in found if annotations is not None), None)
 
     def training_items(self) -> tuple[IdArray, FloatArray] | None:
-        """Return the items it was fitted to and can score, and their features, where it has them.
+        """Return the training items that have a score, and their features, if it has them.
 
         A part of some annotations has the items of the whole, labelled or not.
         """
@@ -232,7 +232,7 @@ class ReadableModel:
         return None
 
     def fingerprint_of(self, attribute: str = NAMELESS) -> str | None:
-        """Return the fingerprint of what it was fitted to, if that is known."""
+        """Return the fingerprint of the training data, if known."""
         mark = (self.fingerprints_ or {}).get(attribute)
         return mark or self._ranker_of(attribute).fingerprint_
 
@@ -254,7 +254,7 @@ class Capability(Enum):
     NEWCOMERS = ("takes_newcomers", "cannot take newcomers without a refit: use update")
     LEVELS = ("has_levels", "has no group level: nothing says who thinks alike")
     PART_WORTHS = ("has_part_worths", "has no table of part-worths: fit a HierarchicalRanker")
-    UNCERTAINTY = ("has_standard_errors", "does not know how sure it is of its scores")
+    UNCERTAINTY = ("has_standard_errors", "has no standard errors of its scores")
 
     def of(self, model: object) -> bool:
         """Tell whether a model has it."""
@@ -275,9 +275,7 @@ def arrays_of_users(ranker: "Ranker") -> dict[str, NDArray[Any]]:
 
 
 def subset_users(ranker: "Ranker", places: slice | Index, *, labels: bool = False) -> Any:
-    """Return an ordinary ranker of some of a ranker's users; the other users are not read.
-
-    With ``labels``, it has their labels, where the ranker has kept those of all.
+    """Return a ranker of some users, with their ``labels`` on request; others are not read.
 
     Examples
     --------
@@ -309,7 +307,7 @@ def subset_users(ranker: "Ranker", places: slice | Index, *, labels: bool = Fals
 
 
 def in_memory(ranker: "Ranker") -> Any:
-    """Return a ranker with its users in memory: of very many in files, a random sample."""
+    """Return a ranker with its users in memory; if very many are in files, a random sample."""
     users = ranker._best_model.users_
     if not isinstance(users, LazyIds):
         return ranker

@@ -41,7 +41,7 @@ class AttributeQueries:
         users: Iterable[Hashable] | None = None,
         attribute: str | None = None,
     ) -> Float:
-        """Score each row for its person."""
+        """Score each row for its user."""
         raise NotImplementedError
 
     def match(
@@ -52,20 +52,20 @@ class AttributeQueries:
         like: Sequence[str] = (),
         not_like: Sequence[str] = (),
     ) -> Float:
-        """Say how well items match a wish, such as comfortable and open, but not pointy.
+        """Score items by several attributes, such as comfortable and open, but not pointy.
 
-        Scores of different attributes cannot be added; places in their rankings can. An item's
-        match is the mean, over the attributes wished for, of the share of the items that rank
-        below it (ties count half), and of those above it for what is not wished for.
+        Scores of different attributes are not comparable, but ranks are. An item's match is the
+        mean, over the attributes in ``like``, of the share of items that rank below it (ties count
+        half), and of those above it for ``not_like``.
 
         Parameters
         ----------
         user : id or None
-            For whom items are scored; None is the consensus, or the only new user.
+            The user; None is the consensus, or the only new user.
         items : array of shape (n_items, n_features)
             The items, which are ranked against each other.
         like, not_like : lists of attributes
-            What is wished for, and what is not; without both, all attributes are.
+            Attributes that count for and against an item; by default ``like`` has all.
 
         Returns
         -------
@@ -93,14 +93,14 @@ class AttributeQueries:
         not_like: Sequence[str] = (),
         k: int | None = None,
     ) -> Index:
-        """Return the items that match a wish best, by their positions, the best first.
+        """Return the positions of the items with the best `match`, the best first.
 
         Parameters
         ----------
         user, items, like, not_like
             As in `match`.
         k : int, optional
-            How many; by default all.
+            The number of items; by default all.
         """
         if k is not None and k < 1:
             raise ValueError(f"k must be at least 1, but is {k}.")
@@ -109,14 +109,14 @@ class AttributeQueries:
 
 
 class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: ignore[misc]
-    """One ranker per attribute, over the same features; people may differ by attribute.
+    """One ranker per attribute, over the same features; users may differ by attribute.
 
     Parameters
     ----------
     ranker : ranker, optional
-        What is fitted to each attribute; by default a `HierarchicalRanker`.
+        The ranker of each attribute; by default a `HierarchicalRanker`.
     n_jobs : int, optional
-        How many attributes are fitted at the same time (joblib).
+        The number of attributes that are fitted in parallel (joblib).
 
     Attributes
     ----------
@@ -124,8 +124,8 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         The attributes.
     rankers_ : dict
         The fitted ranker of each.
-    people_ : array
-        Everybody who labelled any of them.
+    users_ : array
+        All users with a label.
     feature_names_ : array of str
         The features.
     fingerprints_ : dict of str
@@ -182,7 +182,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         return self
 
     def update(self, X: ByAttribute, *, callback: Callback | None = None) -> Self:
-        """Add labels, of attributes and people known or new.
+        """Add labels, of known or new attributes and users.
 
         Parameters
         ----------
@@ -211,15 +211,15 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         users: Iterable[Hashable] | None = None,
         attribute: str | None = None,
     ) -> Float:
-        """Score each row for its person, by one attribute or by all.
+        """Score each row for its user, by one attribute or by all.
 
         Parameters
         ----------
         X, users
-            As in `ThreeLevelRanker.decision_function`. People who labelled other attributes
-            only get the consensus.
+            As in `ThreeLevelRanker.decision_function`. Users who labelled only other attributes
+            get the consensus.
         attribute : str, optional
-            Which one.
+            The attribute; by default all.
 
         Returns
         -------
@@ -241,7 +241,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         return np.column_stack(scores) if attribute is None else np.asarray(scores[0])
 
     def scores(self, X: ByAttribute) -> dict[str, float]:
-        """Return, by attribute, the mean over people of their AUC."""
+        """Return, by attribute, the mean AUC over users."""
         check_is_fitted(self)
         return {
             name: float(self._ranker_of(name).score(part))
@@ -254,12 +254,12 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         return float(np.mean(list(self.scores(X).values())))
 
     def newcomer(self, X: ByAttribute) -> "AttributeNewcomers":
-        """Return the posteriors of new people, by attribute, from their labels, without a refit.
+        """Return the posteriors of new users, by attribute, given their labels, without a refit.
 
         Parameters
         ----------
         X : mapping from attribute to Annotations, or Annotations with attributes
-            Their labels. Of an attribute that somebody did not label they get the consensus.
+            Their labels. For attributes without labels, users get the consensus.
 
         Returns
         -------
@@ -294,7 +294,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
 
 @dataclass(frozen=True, eq=False)
 class AttributeNewcomers(AttributeQueries):
-    """Posteriors of new people, by attribute.
+    """Posteriors of new users, by attribute.
 
     Attributes
     ----------
@@ -322,7 +322,7 @@ class AttributeNewcomers(AttributeQueries):
         rows = X.X if isinstance(X, Annotations) else as_matrix(X, "X")
         owners = X.users if isinstance(X, Annotations) else users
         owners = self._only_one(len(rows)) if owners is None else as_id_array(owners, "users")
-        refuse_unknown_users(owners, lookup(owners, self._people, "users") < 0)
+        refuse_unknown_users(owners, lookup(owners, self._users, "users") < 0)
         if attribute is None:
             by_name = [self.decision_function(rows, owners, name) for name in self.attributes_]
             return np.column_stack(by_name)
@@ -335,14 +335,14 @@ class AttributeNewcomers(AttributeQueries):
         return scores
 
     @property
-    def _people(self) -> IdArray:
+    def _users(self) -> IdArray:
         users = [user for posterior in self.posterior.values() for user in posterior.users.tolist()]
         return encode(users, "users")[1]
 
     def _only_one(self, n_rows: int) -> IdArray:
-        users = self._people
+        users = self._users
         if len(users) > 1:
-            raise ValueError(f"There are {len(users)} people: pass users= for whose scores.")
+            raise ValueError(f"There are {len(users)} users: pass users= to choose.")
         return users.repeat(n_rows)
 
 

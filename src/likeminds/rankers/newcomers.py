@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from likeminds._util.array_types import Bool, Float, IdArray
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray
 from likeminds._util.checks import listing
 from likeminds._util.text_format import counted
 from likeminds.choice_models.text_tables import Table
@@ -190,7 +190,7 @@ class NewUsers(Posterior):
         return self._table()._repr_html_()
 
 
-def to_score(owner: Hashable, items: IdArray, features: Any) -> Annotations:
+def to_score(owner: Hashable, items: IdArray, features: FloatArray) -> Annotations:
     """Return items as annotations of one user; their labels are placeholders."""
     return Annotations(
         users=repeated(owner, len(items)),

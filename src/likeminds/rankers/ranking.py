@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds._util.lazy_imports import pa
 from likeminds._util.map_reduce import ThreadExecutor
@@ -165,7 +165,7 @@ def rank(
 
 
 def expected_grades(
-    ranker: "Ranker", features: Any, users: IdArray | None, ids: IdArray
+    ranker: "Ranker", features: FloatArray, users: IdArray | None, ids: IdArray
 ) -> NDArray[Any] | None:
     """Return the expected grade of each row, or the nearest word; None without grades."""
     if not gives_grades(ranker):
@@ -180,7 +180,7 @@ def repeated(user: Hashable, n: int) -> IdArray:
     return users
 
 
-def lower_bounds(ranker: "Ranker", features: Any, ids: IdArray) -> Float:
+def lower_bounds(ranker: "Ranker", features: FloatArray, ids: IdArray) -> Float:
     """Return lower 95 % bounds of the consensus scores of items."""
     scores = np.asarray(ranker.decision_function(features, items=ids))
     known = ranker._best_model.item_posteriors()

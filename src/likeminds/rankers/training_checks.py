@@ -99,7 +99,7 @@ def _reliability(annotations: Annotations, items: Index, rng: np.random.Generato
 def _features(annotations: Annotations, items: Index) -> tuple[Float, Bool]:
     """Return the features of items, and which are the same in all rows of an item.
 
-    What leaves out each person's own label differs between the rows of an item.
+    Shares that leave out each user's own label differ between the rows of an item.
     """
     if annotations.features_per == "item":
         features = np.asarray(annotations.features[items], dtype=np.float64)
@@ -116,20 +116,20 @@ def _features(annotations: Annotations, items: Index) -> tuple[Float, Bool]:
 
 
 def _correlations(features: Float, share: Float) -> Float:
-    moved = features - features.mean(axis=0)
-    apart = share - share.mean()
-    size = np.sqrt((moved**2).sum(axis=0) * (apart @ apart))
-    return np.asarray(apart @ moved / np.where(size > 0, size, np.inf))
+    centred = features - features.mean(axis=0)
+    deviation = share - share.mean()
+    size = np.sqrt((centred**2).sum(axis=0) * (deviation @ deviation))
+    return np.asarray(deviation @ centred / np.where(size > 0, size, np.inf))
 
 
 # A matrix of features x features may take this much; solvers hold several.
 _MATRIX_BYTES = 1 << 31
-# Of more features than this, what they take is said before; and about how many matrices they hold.
+# Features from which the warning is given; and about how many matrices solvers hold.
 _MANY, _MATRICES = 1024, 8
 
 
 def refuse_too_wide(ranker: str, n_features: int) -> None:
-    """Say what solvers need before they ask for it: matrices of features x features."""
+    """Warn of large matrices of features x features; refuse those that do not fit in memory."""
     needed = 8 * n_features**2
     if n_features > _MANY and needed <= _MATRIX_BYTES:
         warnings.warn(
@@ -150,11 +150,11 @@ def refuse_too_wide(ranker: str, n_features: int) -> None:
 
 
 def warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
-    """Name the people who have no pair to rank; refuse where nobody has one."""
+    """Warn of users with labels of one class; refuse if no user has both classes."""
     if not has_pairs.any():
         raise ValueError(
             "All labels are of one class, so there is no pair to rank: a ranker "
-            "needs at least one person with a positive and a negative label."
+            "needs at least one user with a positive and a negative label."
         )
     if not has_pairs.all():
         users = user_ids[~has_pairs]
@@ -168,14 +168,14 @@ def warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
 
 # More directions than this are learned from in the space of rows, or reduced to as many.
 WIDE = 256
-# Of items with effects of their own, so many directions are kept as they are.
+# The same limit, if items have effects.
 WIDE_SHARED = 512
 
 
 def choose_width(
     asked: bool | str, size: int, *, each_feature: bool, matrices: bool, shared: bool
 ) -> tuple[bool, int | None]:
-    """Return whether to learn in the space of rows, and how many directions are kept at most.
+    """Return whether to learn in the space of rows, and the largest number of directions.
 
     ``size`` is the number of directions in which labelled items can differ; ``each_feature`` tells
     whether single features are fixed or have signs, so each is a coordinate; ``matrices`` whether

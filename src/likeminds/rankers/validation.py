@@ -133,11 +133,11 @@ def _to_annotations(
         )
     features, column = split_user_column(ranker, X, reset=reset)
     if column is not None and users is not None:
-        raise ValueError("Pass people either in user_column or as users=, not both.")
+        raise ValueError("Pass users either in user_column or as users=, not both.")
     owners = column if users is None else users
     if reset and owners is None:
         warnings.warn(
-            "Nobody says who gave the labels, so that all of them are taken for one person's: pass "
+            "Labels have no users, so all of them are taken for those of one user: pass "
             "users=, or name a column of X with user_column=. In a pipeline or a search, enable "
             "scikit-learn's metadata routing and call set_fit_request(users=True).",
             UserWarning,
@@ -326,9 +326,9 @@ def outcomes(
         return np.asarray(read_answers(labels, known=grading).grades)
     positive = np.asarray(labels == classes[-1])
     if not (positive | (labels == classes[0])).all():
-        strange = np.setdiff1d(labels, classes)
+        new = np.setdiff1d(labels, classes)
         raise ValueError(
-            f"y has labels not seen in training: {listing(strange)}; seen were {listing(classes)}."
+            f"y has labels not seen in training: {listing(new)}; seen were {listing(classes)}."
         )
     return positive
 
@@ -343,7 +343,7 @@ def _refuse_unread(X: object) -> None:
         )
     if getattr(X, "__dask_graph__", None) is not None:
         raise TypeError(
-            "Rows on a Dask cluster are brought together by person first: fit to "
+            "Rows on a Dask cluster are grouped by user first: fit to "
             "likeminds.cluster.Shards.from_frame(frame, client, features)."
         )
 
@@ -367,14 +367,14 @@ def refuse_extras(**arguments: object) -> None:
     given = [name for name, value in arguments.items() if value is not None]
     if given:
         raise ValueError(
-            f"Annotations carry their own labels, people and weights: leave out {listing(given)}."
+            f"Annotations carry their own labels, users and weights: leave out {listing(given)}."
         )
 
 
-def refuse_unknown_users(owners: Iterable[Hashable], strange: Bool) -> None:
+def refuse_unknown_users(owners: Iterable[Hashable], is_new: Bool) -> None:
     """Refuse users who were not in training."""
-    if strange.any():
-        names = np.unique(np.asarray(list(owners), dtype=object)[strange].astype(str))
+    if is_new.any():
+        names = np.unique(np.asarray(list(owners), dtype=object)[is_new].astype(str))
         raise ValueError(
             f"Unknown user(s): {listing(names)}. newcomer(...) takes new users; with "
             'unknown="consensus", the ranker gives them the scores of the consensus.'
