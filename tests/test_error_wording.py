@@ -688,7 +688,7 @@ MODELS = [
     (lambda: write_report({}, "page.html"), "no attributes"),
     (
         lambda: write_report(aspects(), "page.html", crowd()),
-        "2 attributes, but the annotations tell none apart",
+        "2 attributes, but the annotations have none",
     ),
     (
         lambda: write_report(aspects().rankers_["a"], "page.html", said(attributes=list("ababa"))),
