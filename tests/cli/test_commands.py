@@ -427,8 +427,8 @@ class TestExplain:
         likeminds.save(likeminds.load(copy / "m.likeminds"), copy / "bare.likeminds")
         done = run(copy, "explain", "bare.likeminds")
         assert done.code == 0
-        assert "which features go together" in " ".join(done.out.split())
-        assert "which features go together" not in run(copy, *self.ASK).out
+        assert "correlations of features are unknown" in " ".join(done.out.split())
+        assert "correlations of features are unknown" not in run(copy, *self.ASK).out
 
     def test_ids_are_shown_as_they_are(self, copy):
         text = (copy / "annotations.csv").read_text().replace("person-007", "[red]zoe[/red]")
