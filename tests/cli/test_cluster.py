@@ -128,7 +128,7 @@ def test_an_interrupt_ends_all_processes_and_says_how_to_go_on(folder):
         (["--dask", "local:none"], "local:N takes a number"),
         pytest.param(
             ["--dask", "tcp://127.0.0.1:9"],
-            "Nobody answers at tcp://127.0.0.1:9",
+            "There is no scheduler at tcp://127.0.0.1:9",
             marks=pytest.mark.slow,  # it is waited for
         ),
         (["--dask", "local:1", "--resume"], "--checkpoint DIR"),

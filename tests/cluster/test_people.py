@@ -230,7 +230,7 @@ def test_scores_are_those_of_one_process(kept, here, shards, client, said):
     asked = clone(here).set_params(unknown="consensus").fit(said)
     assert asked.score(spread(new, client)) == pytest.approx(asked.score(new), abs=1e-9)
     for told, call in (
-        ("labels of both kinds", lambda: here.score(spread(said[said.labels], client))),
+        ("labels of both classes", lambda: here.score(spread(said[said.labels], client))),
         ("y", lambda: here.score(shards, said.labels)),
     ):
         with pytest.raises(ValueError, match=told):

@@ -1,4 +1,4 @@
-"""Crowds on a Dask cluster (extra ``dask``): people in shards, visited where they are."""
+"""Labels in shards on a Dask cluster (extra ``dask``), and fits that leave them there."""
 
 from likeminds.cluster.rankings import write_rankings
 from likeminds.cluster.shards import Shards

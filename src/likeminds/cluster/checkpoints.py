@@ -52,14 +52,14 @@ class Journal:
     resume: bool = False
     replayed: int = 0
     n_noted: int = 0
-    _left: list[Path] = field(default_factory=list)
+    _to_replay: list[Path] = field(default_factory=list)
     _pending: list[bytes] = field(default_factory=list)
-    _unwanted: list[str] = field(default_factory=list)
+    _obsolete: list[str] = field(default_factory=list)
 
     def open(self, about: Mapping[str, object]) -> None:
         """Begin a fit, or go on with one: it has to be about the same."""
         self.replayed = self.n_noted = 0
-        self._left, self._pending, self._unwanted = [], [], []
+        self._to_replay, self._pending, self._obsolete = [], [], []
         if self.folder is None:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -71,41 +71,41 @@ class Journal:
                     f"The checkpoint in {self.folder} is of another fit (other data, or other "
                     "parameters of the ranker): resume that one, or give another folder."
                 )
-            self._left = there
+            self._to_replay = there
             return
         for file in [*there, *self.folder.glob("own-*.npz")]:
             file.unlink()
         write_whole(header, text.encode())
 
-    def replay(self, asked: object) -> Any:
-        """Return the next sum, if it was asked for in the same way; None if there is none."""
-        if not self._left:
+    def replay(self, request: object) -> Any:
+        """Return the next sum, if the request is the same; None if there is none."""
+        if not self._to_replay:
             return None
-        answer, texts = from_bytes(self._left[0].read_bytes())
-        if texts["mark"] != mark_of(asked):  # from here on, it is asked something else
-            for file in self._left:
+        answer, texts = from_bytes(self._to_replay[0].read_bytes())
+        if texts["mark"] != mark_of(request):  # the fit differs from here on
+            for file in self._to_replay:
                 file.unlink()
-            self._left = []
+            self._to_replay = []
             return None
-        del self._left[0]
+        del self._to_replay[0]
         self.n_noted += 1
         self.replayed += 1
         return answer
 
-    def note(self, asked: object, answer: object, write: Callable[[], None]) -> None:
+    def note(self, request: object, answer: object, write: Callable[[], None]) -> None:
         """Write a sum from time to time; ``write`` lets workers write what blocks carry."""
         if self.folder is None:
             return
-        self._pending.append(to_bytes(answer, mark=mark_of(asked)))
+        self._pending.append(to_bytes(answer, mark=mark_of(request)))
         if len(self._pending) < self.every:
             return
-        unwanted, self._unwanted = self._unwanted, []
+        obsolete, self._obsolete = self._obsolete, []
         write()
         for one in self._pending:
             write_whole(self.folder / f"visit-{self.n_noted:06d}.npz", one)
             self.n_noted += 1
         self._pending = []
-        for file in unwanted:
+        for file in obsolete:
             Path(file).unlink(missing_ok=True)
 
     def own_file(self, visit: int, part: int) -> str:
@@ -116,7 +116,7 @@ class Journal:
     def forget(self, visit: int, n_parts: int) -> None:
         """Delete what blocks carried after a pass, with the next note."""
         if self.folder is not None:
-            self._unwanted += [self.own_file(visit, part) for part in range(n_parts)]
+            self._obsolete += [self.own_file(visit, part) for part in range(n_parts)]
 
 
 def write_own(visited: tuple[object, object], file: str) -> None:

@@ -15,7 +15,7 @@ from likeminds._util.lazy_imports import require
 R = TypeVar("R")
 
 # Workers on this machine leave it to the fit what an interrupt means.
-_PATIENT = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+_PRELOAD = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
 _LOCAL = "local:"
 # Dask lets workers return freed memory at once (64 KiB), which costs a fit much of its time.
 _SPAWN = "distributed.nanny.pre-spawn-environ"
@@ -101,7 +101,7 @@ def cluster_at(address: str) -> Iterator[Client]:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ConnectionError(
-            f"Nobody answers at {address}: start a scheduler there (dask scheduler) and workers "
+            f"There is no scheduler at {address}: start one (dask scheduler) and workers "
             "(dask worker ADDRESS), or say local:4 for four processes on this machine."
         ) from error
     try:
@@ -123,7 +123,12 @@ def _local(distributed: ModuleType, address: str) -> Iterator[Client]:
         )
     dask = require("dask", "A fit on a cluster", "dask")
     quietly = {"silence_logs": logging.CRITICAL, "dashboard_address": "127.0.0.1:0"}
-    given = {"n_workers": int(number), "threads_per_worker": 1, "preload": [_PATIENT], **quietly}
+    given = {
+        "n_workers": int(number),
+        "threads_per_worker": 1,
+        "preload": [_PRELOAD],
+        **quietly,
+    }
     with (
         dask.config.set(_ENVIRONMENT),
         distributed.LocalCluster(**given) as cluster,
@@ -147,8 +152,8 @@ def release_memory() -> None:
 
 def release_memory_of_workers(client: Client) -> None:
     """Let all workers return free memory, after what they were told before; wait a little."""
-    distributed = require("distributed", "A crowd on a cluster", "dask")
+    distributed = require("distributed", "Labels on a cluster", "dask")
     workers = client.nthreads()
     waiting = [client.submit(release_memory, workers=[one], pure=False) for one in workers]
-    with suppress(TimeoutError), client.as_current():  # it need not be everybody's client
+    with suppress(TimeoutError), client.as_current():  # it need not be the default client
         distributed.wait(waiting, timeout=_RELEASE_PATIENCE)

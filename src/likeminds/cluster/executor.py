@@ -195,7 +195,7 @@ class DaskExecutor(Executor[B]):
         The fit that they belong to.
     parts : list of futures
         The parts; the cluster makes one again when its worker is lost.
-    people : list of arrays
+    users : list of arrays
         The positions of each part's users among all users.
     here : callable, optional
         Makes the blocks of some users, by their positions, in this process.
@@ -226,8 +226,8 @@ class DaskExecutor(Executor[B]):
         """Return the sum of what parts answer, in their order, and what they carry."""
         session, given = self.session, (work, state)
         session.visits += 1
-        asked = (work, self.n_users, state)
-        found = session.journal.replay(asked)
+        request = (work, self.n_users, state)
+        found = session.journal.replay(request)
         if found is not None:
             carry = session.carry(len(self.parts))
         else:
@@ -240,7 +240,7 @@ class DaskExecutor(Executor[B]):
             carry = session.carry(len(self.parts), visited)
             session.traffic.visits += 1
             session.traffic.returned += len(self.parts) * size_of(found)
-            session.journal.note(asked, found, session.write_all)
+            session.journal.note(request, found, session.write_all)
         return (found if start is None else _add(start, found)), carry
 
     def submit_map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> list[Future]:
@@ -285,24 +285,24 @@ class DaskExecutor(Executor[B]):
         wanted = np.sort(np.concatenate(self.users))[chosen]
         if len(wanted) <= _FEW and self.here is not None:
             return self.here(wanted)
-        return self._where(wanted)[0]
+        return self._subset(wanted)[0]
 
     def collected(self) -> Any:
         """Return the blocks of all users in this process."""
         assert self.here is not None
         return self.here(np.sort(np.concatenate(self.users)))
 
-    def submit_map_of(
+    def submit_map_of_users(
         self, work: Callable[[B, S, Any], R], state: S, wanted: Index
     ) -> list[Future | None]:
         """Return what some users' blocks answer, as futures; None of parts without any."""
-        some, there = self._where(wanted)
+        some, there = self._subset(wanted)
         found: list[Future | None] = [None] * len(self.parts)
         for number, future in zip(there, some.submit_map(work, state), strict=True):
             found[number] = future
         return found
 
-    def _where(self, wanted: Index) -> "tuple[DaskExecutor[B], list[int]]":
+    def _subset(self, wanted: Index) -> "tuple[DaskExecutor[B], list[int]]":
         """Return some of the users where they are, and the parts these are in."""
         masks = [np.isin(theirs, wanted) for theirs in self.users]
         there = [number for number, mask in enumerate(masks) if mask.any()]

@@ -57,7 +57,7 @@ class PosteriorFolder:
     folder: Path
     through_client: bool | None = None
 
-    def is_seen(self, client: Client) -> bool:
+    def is_visible(self, client: Client) -> bool:
         """Return whether all workers see the folder, and what is in it."""
         if self.through_client is not None:
             return not self.through_client
@@ -87,7 +87,7 @@ class InPlaceTask:
     file: Path | None  # without it, users come to the client
 
 
-def settle_there(
+def find_posteriors_in_place(
     ranker: HierarchicalRanker,
     tasks: Responses,
     learned: PriorFit,
@@ -99,7 +99,7 @@ def settle_there(
     Returns some labels with their scores, where these calibrate probabilities.
     """
     assert shards.saved_in is not None
-    client, is_seen = shards.client, shards.saved_in.is_seen(shards.client)
+    client, is_visible = shards.client, shards.saved_in.is_visible(shards.client)
     ranker._set_levels(np.zeros((0, len(ranker.prior_.prior.mean))))
     bare = client.submit(identity, _without_users(ranker), pure=False)
     shifts = _shifts(ranker.prior_, shards)
@@ -112,15 +112,15 @@ def settle_there(
             places,
             None if shifts is None else shifts.z[places],
             share,
-            folder.file(number) if is_seen else None,
+            folder.file(number) if is_visible else None,
         )
         for number, places in enumerate(shards.counts.places)
     ]
     given = zip(answers, unknown, stays, shards.parts, strict=True)
-    waiting = [client.submit(_settled, *one, bare, pure=False) for one in given]
+    waiting = [client.submit(_posteriors_of_shard, *one, bare, pure=False) for one in given]
     release([*answers, *unknown, bare])
     written, scored = _collected(waiting, folder)
-    _take_over(ranker, with_users_in(ranker, folder.path, written))
+    _copy_users(ranker, with_users_in(ranker, folder.path, written))
     if not scored:
         return None
     rows, *numbers = zip(*scored, strict=True)
@@ -142,8 +142,8 @@ def _collected(
             scored += [] if some is None else [some]
             release(waiting[number : number + 1])
     except BaseException:
-        # What has begun comes to its end, so that what it writes can be cleared up.
-        wait = require("distributed", "A crowd on a cluster", "dask").wait
+        # Tasks that have begun come to their end, so their files can be deleted.
+        wait = require("distributed", "Labels on a cluster", "dask").wait
         with suppress(TimeoutError):
             wait(waiting[len(written) :], timeout=_PATIENCE)
         raise
@@ -161,7 +161,7 @@ def order_as_files(ranker: HierarchicalRanker, shards: "Shards") -> None:
 
 
 def _shifts(prior: FittedPrior, shards: "Shards") -> MeanShifts | None:
-    """Return how far everybody's mean is from that of all, by their covariates."""
+    """Return the shifts of the users' prior means by their covariates."""
     traits = prior.covariate_effects
     if traits is None:
         return None
@@ -192,14 +192,14 @@ def _submit_posteriors(
         return answers, [None] * len(answers)
     unknown = np.concatenate([one[~np.any(shifts[one] != 0.0, axis=1)] for one in places])
     state = bound(finder.without_covariates(fitted_prior))
-    return answers, labels.submit_map_of(find_user_posteriors, state, unknown)
+    return answers, labels.submit_map_of_users(find_user_posteriors, state, unknown)
 
 
-def put_away(ranker: Ranker, folder: UserFolder, n_files: int) -> None:
+def write_users_of(ranker: Ranker, folder: UserFolder, n_files: int) -> None:
     """Write the users of a ranker that was solved here; it reads them from there from now on."""
     stored = write_user_files(ranker, folder, -(-len(ranker.users_) // n_files))
     finish(stored, folder)
-    _take_over(ranker, stored)
+    _copy_users(ranker, stored)
 
 
 def finish(ranker: Ranker, folder: UserFolder) -> None:
@@ -209,7 +209,7 @@ def finish(ranker: Ranker, folder: UserFolder) -> None:
     ranker._read_from = bare._read_from
 
 
-def _take_over(ranker: Ranker, stored: Ranker) -> None:
+def _copy_users(ranker: Ranker, stored: Ranker) -> None:
     for name in ("users_", *arrays_of_users(stored)):
         setattr(ranker, name, getattr(stored, name))
     ranker.__dict__.pop("statistics_", None)  # which have as much of each user as their weights
@@ -232,7 +232,7 @@ def _without_users(ranker: HierarchicalRanker) -> HierarchicalRanker:
     return bare
 
 
-def _settled(
+def _posteriors_of_shard(
     answers: list[Any],
     unknown: list[Any] | None,
     stay: InPlaceTask,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, TypeGuard
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
@@ -64,7 +65,7 @@ def read_catalogue(
     """Return the items of an array, a mapping, a data frame or a file."""
     if isinstance(features, Mapping):
         item_ids, features = list(features), [features[one] for one in features]
-    elif isinstance(features, str | PathLike) or hasattr(features, "columns"):
+    elif isinstance(features, str | PathLike) or nw.dependencies.is_into_dataframe(features):
         found = read_items(features, item, None)
         features, item_ids, names = found["features"], found["item_ids"], found["feature_names"]
     table = np.asarray(features)

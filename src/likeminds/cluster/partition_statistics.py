@@ -95,7 +95,7 @@ class PartitionStatistics:
 
 
 def enough_for_arrays(n_features: int, n_kinds: int, row_bytes: float) -> int:
-    """Return from how many rows on a person's matrices are smaller than their rows.
+    """Return from how many rows on a user's matrices are smaller than the rows.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def reduce_part(
     catalogue: ItemBroadcast,
     labels: LabelTable,
 ) -> list[PartitionStatistics | None]:
-    """Return what the people of each shard say in a partition; None of those with nobody."""
+    """Return the statistics of each shard's users in a partition; None for shards without any."""
     if not table.num_rows:
         return [None] * n_shards
     with in_partition(name):
@@ -137,7 +137,7 @@ def reduce_part(
 def join_statistics(
     pieces: Sequence[PartitionStatistics | None], catalogue: ItemBroadcast, labels: LabelTable
 ) -> Statistics | None:
-    """Return the statistics of a shard's people; None if nobody is in it."""
+    """Return the statistics of a shard; None if it is empty."""
     parts = [one.statistics(catalogue, labels.grades) for one in pieces if one is not None]
     if not parts:
         return None

@@ -1,4 +1,4 @@
-"""Partitions of a table as Arrow tables, and their rows by the shard of their person."""
+"""Partitions of a table as Arrow tables, and their rows by the shard of their user."""
 
 import zlib
 from collections.abc import Hashable, Iterable, Sequence
@@ -77,7 +77,7 @@ def read_part(
 
 
 def by_shard(table: pa.Table, n_shards: int) -> list[pa.Table]:
-    """Return the rows of each shard: a person's are in one, by the checksum of their id."""
+    """Return the rows of each shard: those of a user are in one, by the checksum of the id."""
     table = _with_short_labels(table.select([one for one in _ROLES if one in table.column_names]))
     users = table["user"].combine_chunks()
     shards = shards_of(users.dictionary.to_pylist(), n_shards)
@@ -86,14 +86,14 @@ def by_shard(table: pa.Table, n_shards: int) -> list[pa.Table]:
 
 
 def shards_of(ids: Sequence[Hashable], n_shards: int) -> Index:
-    """Return the shard of each person, by the checksum of their id."""
+    """Return the shard of each user, by the checksum of the id."""
     return np.array([zlib.crc32(str(one).encode()) % n_shards for one in ids], dtype=np.intp)
 
 
 def join_pieces(
     pieces: Sequence[pa.Table], catalogue: ItemBroadcast, labels: LabelTable
 ) -> Annotations | None:
-    """Return the labels of a shard; None if nobody is in it."""
+    """Return the labels of a shard; None if it is empty."""
     some = [piece for piece in pieces if piece.num_rows]
     if not some:
         return None
@@ -154,7 +154,7 @@ def _refuse_other_kinds(kinds: dict[str, str]) -> None:
         first = next(iter(kinds))
         if kind != kinds[first]:
             raise ValueError(
-                f"Ids of people are {kinds[first]} in {first} and {kind} in {name}: write them in "
+                f"Ids of users are {kinds[first]} in {first} and {kind} in {name}: write them in "
                 "the same way."
             )
 
@@ -178,7 +178,7 @@ def _with_short_labels(table: pa.Table) -> pa.Table:
 
 
 def _only_their_ids(table: pa.Table) -> pa.Table:
-    """Return rows whose people and items are codes of these alone: no other ids travel."""
+    """Return rows whose dictionaries have only the ids of these rows."""
     for role in _CODED:
         coded = table[role].combine_chunks()
         codes = coded.indices.to_numpy(zero_copy_only=False)

@@ -51,27 +51,27 @@ def write_rankings(
     k: int = 10,
     client: Client | None = None,
 ) -> Path:
-    """Rank items for everybody, and write a folder of Parquet files, whole or not at all.
+    """Rank items for all users, and write a folder of Parquet files, whole or not at all.
 
     Parameters
     ----------
     ranker : Ranker
-        A fitted one. Of one whose people are in files (`load`, `Shards.saved_to`), each file makes
-        a part, and no more than one of them is in memory.
+        A fitted one. If its users are in files (`load`, `Shards.saved_to`), each file makes a part,
+        and one of them is in memory at a time.
     folder : path
         Where to. What is there is replaced if it has such parts only, once the new ones are
         complete.
     items : mapping from item to features, or Annotations, optional
         What is ranked; without them, the items it was fitted to, where it has kept them.
     k : int, default=10
-        How many of the best of each person's.
+        The number of items per user.
     client : distributed.Client, optional
-        A cluster that does it: workers read people and write parts, where they see the folders.
+        A cluster whose workers read users and write parts, if they can access the folders.
 
     Returns
     -------
     Path
-        The folder, with columns person, rank, item and score.
+        The folder, with columns user, rank, item and score.
 
     Examples
     --------
@@ -120,8 +120,8 @@ def _parts(
         for some in places:
             yield _ranked(subset_users(ranker, some), items, k)
         return
-    is_seen = PosteriorFolder(scratch).is_seen(client)
-    is_there = there is not None and PosteriorFolder(there.folder).is_seen(client)
+    is_visible = PosteriorFolder(scratch).is_visible(client)
+    is_there = there is not None and PosteriorFolder(there.folder).is_visible(client)
     model = there.folder if there is not None and is_there else None
     given = client.submit(identity, items, pure=False)
     waiting = [
@@ -130,7 +130,7 @@ def _parts(
             subset_users(ranker, some) if model is None else (model, some),
             given,
             k,
-            (scratch, number) if is_seen else None,
+            (scratch, number) if is_visible else None,
             pure=False,
         )
         for number, some in enumerate(places)
@@ -210,7 +210,7 @@ def mean_of_sums(totals: Iterable[float], counts: Iterable[int]) -> float:
     """Return the mean of AUCs, given sums and how many users they are of."""
     n_users = sum(counts)
     if not n_users:
-        raise ValueError("Nobody has labels of both kinds, so that there is no AUC.")
+        raise ValueError("No user has labels of both classes, so there is no AUC.")
     return float(sum(totals) / n_users)
 
 
@@ -240,12 +240,12 @@ def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
 def _for_each(shards: "Shards", ranker: Ranker) -> Iterator[Ranker | Path]:
     """Yield a ranker of each shard's users: where it is, or the ranker itself."""
     there = user_files_of(ranker)
-    is_seen = there is not None and PosteriorFolder(there.folder).is_seen(shards.client)
+    is_visible = there is not None and PosteriorFolder(there.folder).is_visible(shards.client)
     for places in shards.counts.places:
         known = find_users(ranker, shards.counts.user_ids[places])
         yield (
             there.folder
-            if there is not None and is_seen
+            if there is not None and is_visible
             else subset_users(ranker, known[known >= 0])
         )
 

@@ -20,7 +20,12 @@ from likeminds.choice_models.importance_sampling import refuse_many_draws
 from likeminds.cluster.checkpoints import mark_of
 from likeminds.cluster.client import Future, identity, release
 from likeminds.cluster.executor import ClusterSession, DaskExecutor
-from likeminds.cluster.in_place_posteriors import finish, order_as_files, put_away, settle_there
+from likeminds.cluster.in_place_posteriors import (
+    find_posteriors_in_place,
+    finish,
+    order_as_files,
+    write_users_of,
+)
 from likeminds.cluster.label_table import LabelTable
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import folds_within_users
@@ -65,7 +70,7 @@ def fit_prior(shards: "Shards", ranker: HierarchicalRanker) -> None:
             assert folder is not None
             assert isinstance(model, HierarchicalRanker)
             with session.in_reach():
-                return settle_there(model, tasks, learned, shards, folder)
+                return find_posteriors_in_place(model, tasks, learned, shards, folder)
 
         data = TrainingData(
             _placed(shards, session, shards.parts),
@@ -122,7 +127,7 @@ def fit_statistics_ranker(shards: "Shards", ranker: StatisticsRanker) -> None:
         _fit_parts(shards, ranker, session)
     finally:
         session.release()
-    _put_away(shards, ranker)
+    _save_users(shards, ranker)
 
 
 def _fit_parts(shards: "Shards", ranker: StatisticsRanker, session: ClusterSession) -> None:
@@ -185,7 +190,7 @@ def fit_search(shards: "Shards", search: RankerCV) -> None:
     tuning = search._make_tuning()
     if not isinstance(tuning, FromStatistics):
         raise TypeError(
-            f"{type(tuning.ranker).__name__} learns from rows, so that every candidate would have "
+            f"{type(tuning.ranker).__name__} learns from rows, so every candidate would have "
             "to visit them anew: on a cluster, only rankers of statistics are tuned."
         )
     _begin(shards, search)
@@ -197,14 +202,14 @@ def fit_search(shards: "Shards", search: RankerCV) -> None:
     statistics = [_merged(shards, [one[0] for one in fold]) for fold in folds]
     held_out = [shards.table.joined([one[1] for one in fold]) for fold in folds]
     search._search(held_out, statistics, _no_rows, _no_rows)
-    _put_away(shards, search)
+    _save_users(shards, search)
 
 
-def _put_away(shards: "Shards", ranker: Ranker) -> None:
+def _save_users(shards: "Shards", ranker: Ranker) -> None:
     """Write the users of a ranker that was solved here, if that is asked for."""
     with shards.folder() as folder:
         if folder is not None:
-            put_away(ranker, folder, len(shards))
+            write_users_of(ranker, folder, len(shards))
 
 
 def statistics_of(rows: Annotations, graded: bool, form: Form = "auto") -> Statistics:

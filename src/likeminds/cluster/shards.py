@@ -121,7 +121,7 @@ class Shards(LabelSource[Ranker, Posterior]):
         statistics: bool = False,
         tell: Tell = silent,
     ) -> "Shards":
-        """Bring the rows of partitions together by person, in one shuffle.
+        """Bring the rows of partitions together by user, in one shuffle.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class Shards(LabelSource[Ranker, Posterior]):
         features : array, mapping, data frame, path, or list of str, optional
             What items are like; every worker gets it: a row of numbers for each item, in an array
             (n_items, n_features), a mapping from items, or a table that is joined by item; or the
-            columns of the partitions that say it. Without it, items are known by what people say.
+            columns of the partitions that say it. Without it, items are known by their labels.
         item_ids : array of shape (n_items,), optional
             The items, where features are an array.
         feature_names : sequence of str, optional
@@ -147,9 +147,9 @@ class Shards(LabelSource[Ranker, Posterior]):
         positive, threshold, grades : optional
             How labels are read, as in `Annotations`: more than two numbers are grades.
         user_features : mapping, data frame or path, optional
-            Covariates of people, as in `Annotations`.
+            Covariates of users, as in `Annotations`.
         statistics : bool, default=False
-            Reduce partitions to everybody's statistics where they are read, and bring these
+            Reduce partitions to statistics of users where they are read, and bring these
             together instead of rows, where they are smaller. That is all that `ThreeLevelRanker`
             and other rankers of statistics need; what needs rows is refused (other rankers,
             searches, item effects, scores). Features that are columns then stay with the rows,
@@ -157,7 +157,7 @@ class Shards(LabelSource[Ranker, Posterior]):
         tell : callable, optional
             Called as ``tell(what, done, total)`` while partitions are read and shards visited.
         """
-        require("distributed", "A crowd on a cluster", "dask")
+        require("distributed", "Labels on a cluster", "dask")
         if n_shards is None:
             n_shards = max(sum(client.nthreads().values()), 1)
         if statistics:
@@ -202,7 +202,7 @@ class Shards(LabelSource[Ranker, Posterior]):
         return cls.from_parts(frame.to_delayed(), client, features, **more)
 
     def checkpointed(self, folder: str | Path, *, resume: bool = False, every: int = 1) -> "Shards":
-        """Return the same crowd, whose next fit writes down what visits answer.
+        """Return the same shards, whose next fit writes the sums of its passes.
 
         Parameters
         ----------
@@ -217,18 +217,18 @@ class Shards(LabelSource[Ranker, Posterior]):
         return replace(self, journal=journal, traffic=Traffic())
 
     def saved_to(self, folder: str | Path, *, through_client: bool | None = None) -> "Shards":
-        """Return the same crowd, whose people stay where they are when a ranker is fitted to it.
+        """Return the same shards, whose next fit leaves posteriors of users on the workers.
 
-        The ranker that is fitted is saved: a folder with the crowd's part, and a file for the
-        people of each shard, as ``save(ranker, folder, users_per_file=...)`` would write them,
-        but that workers do. It reads people from there, as a ranker does that was loaded.
+        The fit saves the ranker: a folder with the prior, and a file for the users of each shard,
+        which workers write as ``save(ranker, folder, users_per_file=...)`` does. The ranker reads
+        its users from there, like one that was loaded.
 
         Parameters
         ----------
         folder : path
             Where the model goes.
         through_client : bool, optional
-            Whether people come here to be written, one shard at a time, because workers do not
+            Whether users come here to be written, one shard at a time, because workers do not
             see the folder. By default it is tried out.
         """
         saved_in = PosteriorFolder(Path(folder).resolve(), through_client)
@@ -301,7 +301,7 @@ class Shards(LabelSource[Ranker, Posterior]):
     def _refuse_statistics(self, what: str) -> None:
         if self.are_statistics:
             raise TypeError(
-                f"{what} needs people's rows, and these shards have statistics of them alone: "
+                f"{what} needs rows of users, and these shards have statistics alone: "
                 "make shards without statistics=True."
             )
 
@@ -319,6 +319,6 @@ def _refuse_rows_only(features: object, threshold: object) -> None:
         )
     if threshold == "median":
         raise ValueError(
-            'threshold="median" holds ratings against all of a person\'s own, which no partition '
+            'threshold="median" compares ratings with all those of a user, which no partition '
             "has: leave out statistics=True."
         )

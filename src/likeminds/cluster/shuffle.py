@@ -87,7 +87,7 @@ class Shuffle:
         try:
             items = None if catalogue is None else self._submit(identity, catalogue)
             tables = self._read(parts, items)
-            seen, kinds = zip(*self._each(_seen, tables), strict=True)
+            seen, kinds = zip(*self._each(_survey, tables), strict=True)
             labels = read_label_table(seen, column=self.columns.label, **how)
             roles = mixed_ids(kinds)
             if roles:
@@ -101,7 +101,7 @@ class Shuffle:
             items = self._submit(identity, catalogue) if items is None else items
             shards, sizes = self._joined(tables, items, labels)
             counting = [self._submit(_count, one, labels) for one in shards]
-            counted = self._done("bringing people together", counting)
+            counted = self._done("shuffling by user", counting)
             n_bytes = sum(self.client.gather(sizes))
         finally:
             self._release()
@@ -114,10 +114,11 @@ class Shuffle:
         return ShuffledData(full, catalogue, labels, counts, n_bytes)
 
     def _read(self, parts: Iterable[object], items: Future | None) -> list[Part]:
+        dask = require("dask", "Labels on a cluster", "dask")
         tables = []
         for number, part in enumerate(parts):
             # Delayed partitions are computed on the cluster.
-            given = self.client.compute(part) if hasattr(part, "__dask_graph__") else part
+            given = self.client.compute(part) if dask.is_dask_collection(part) else part
             name = f"Partition {number}"
             name += f" ({Path(part).name})" if isinstance(part, str | Path) else ""
             table = self._submit(read_part, given, name, self.columns, items, self.features)
@@ -154,7 +155,7 @@ class Shuffle:
 
     def _done(self, what: str, waiting: list[Future]) -> list[Any]:
         """Return results, and report how many are done."""
-        distributed = require("distributed", "A crowd on a cluster", "dask")
+        distributed = require("distributed", "Labels on a cluster", "dask")
         completed = distributed.as_completed(waiting, loop=self.client.loop)
         for number, _ in enumerate(completed, start=1):
             self.tell(what, number, len(waiting))
@@ -165,7 +166,7 @@ class Shuffle:
         self._made.clear()
 
 
-def _seen(table: pa.Table, name: str) -> tuple[Counted, tuple[str, dict[str, str]]]:
+def _survey(table: pa.Table, name: str) -> tuple[Counted, tuple[str, dict[str, str]]]:
     return count_labels(table, name), kinds_of_columns(table, name)
 
 

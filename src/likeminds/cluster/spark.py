@@ -32,9 +32,9 @@ from likeminds.storage.id_arrays import tag, untag
 
 R = TypeVar("R", bound=StatisticsRanker)
 
-# A row for each partition: its people as JSON, and their statistics as the content of an .npz.
-SCHEMA = "people binary, statistics binary"
-_SCORES = "total double, people long"
+# A row for each partition: its users as JSON, and their statistics as the content of an .npz.
+SCHEMA = "users binary, statistics binary"
+_SCORES = "total double, users long"
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def statistics_of_batches(
     found = statistics_of(rows, graded)
     users = json.dumps([tag(one) for one in found.user_ids.tolist()]).encode()
     numbers = replace(found, user_ids=np.arange(len(found.user_ids)))
-    yield pa.record_batch({"people": [users], "statistics": [to_bytes(numbers)]})
+    yield pa.record_batch({"users": [users], "statistics": [to_bytes(numbers)]})
 
 
 def merged_statistics(
@@ -104,12 +104,12 @@ def merged_statistics(
 ) -> Statistics:
     """Merge what `statistics_of_batches` made of all partitions.
 
-    Rows of a person may have been in several of them: statistics are sums.
+    Rows of a user may have been in several of them: statistics are sums.
     """
     parts = []
     for rows in found:
         for row in rows.to_pylist():
-            users = as_id_array([untag(one) for one in json.loads(row["people"])], "users")
+            users = as_id_array([untag(one) for one in json.loads(row["users"])], "users")
             numbers: Statistics = from_bytes(row["statistics"])[0]
             table = replace(numbers.rows, table=catalogue.features)
             parts.append(replace(numbers, user_ids=users, rows=table))
@@ -144,7 +144,7 @@ def refuse_visits(ranker: Ranker) -> None:
     """Refuse rankers that need more than statistics."""
     if not isinstance(ranker, StatisticsRanker):
         raise TypeError(
-            f"{type(ranker).__name__} visits people many times, and Spark keeps nothing between "
+            f"{type(ranker).__name__} visits users many times, and Spark keeps nothing between "
             "visits: write the rows, frame.write.parquet(folder), and fit it to "
             "likeminds.cluster.Shards.from_folder(folder, client, features); or fit a ranker of "
             "statistics, such as ThreeLevelRanker."
@@ -174,8 +174,8 @@ class SparkRows(LabelSource[Ranker, Posterior]):
     item_ids, feature_names : sequences, optional
         The items and the names of the features, where features are an array.
     by_user : int, optional
-        Shuffle rows by person into so many partitions first. Without it, partitions are taken as
-        they are: rows of one person may be in several, and each then returns their statistics.
+        Shuffle rows by user into so many partitions first. Without it, partitions are taken as
+        they are: rows of one user may be in several, and each then returns their statistics.
     positive, threshold, grades
         How labels are read, as in `Shards.from_parts`.
     user, item, label, weight, choice_set : str, optional
@@ -183,11 +183,11 @@ class SparkRows(LabelSource[Ranker, Posterior]):
 
     Examples
     --------
-    Spark needs Java, so that this is not run::
+    Spark needs Java, so this is not run::
 
         frame = spark.read.parquet("labels")
-        crowd = SparkRows(frame, "items.csv")
-        ranker = likeminds.ThreeLevelRanker().fit(crowd)
+        labels = SparkRows(frame, "items.csv")
+        ranker = likeminds.ThreeLevelRanker().fit(labels)
     """
 
     def __init__(
@@ -235,10 +235,10 @@ class SparkRows(LabelSource[Ranker, Posterior]):
         fit_statistics(ranker, [found], self.reading)
 
     def score(self, ranker: Ranker) -> float:
-        """Return the mean over people of the AUC of their rows; each must be in one partition."""
+        """Return the mean over users of the AUC of their rows; each must be in one partition."""
         rows = self.frame.repartition(self.reading.columns.user)
         found = rows.mapInArrow(partial(_scores_of_batches, self.reading, ranker), _SCORES)
-        total = found.groupBy().sum("total", "people").collect()[0]
+        total = found.groupBy().sum("total", "users").collect()[0]
         return mean_of_sums(total[:1], total[1:])
 
     def newcomers(self, ranker: Ranker) -> Posterior:
@@ -255,4 +255,4 @@ def _scores_of_batches(
     rows = reading.annotations(batches)
     if rows is not None:
         total, users = sum_of_auc(rows, ranker)
-        yield pa.record_batch({"total": [total], "people": [users]})
+        yield pa.record_batch({"total": [total], "users": [users]})
