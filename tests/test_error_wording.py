@@ -87,7 +87,7 @@ ANNOTATIONS = [
     ({"item_ids": ["a", "b", "a", "b"]}, "item_ids must be distinct.* a, b"),
     ({"item_ids": ["a", "b"]}, "item_ids has 2, features has 4"),
     ({"items": ["c", "a", "q", "z", "c"]}, r"no features for item\(s\) q, z"),
-    ({"item_ids": None}, "no row numbers: 'a', 'b', 'c'.*item_ids="),
+    ({"item_ids": None}, "not row numbers: 'a', 'b', 'c'.*item_ids="),
     ({"items": [0, 1, 9, -1, 2], "item_ids": None}, "0 to 3, but there are also -1, 9"),
     ({"features": {"a": [1.0]}}, "leave item_ids out"),
     ({"features": {"a": [1.0], "b": [1.0, 2.0]}, "item_ids": None}, "features must be numbers"),
@@ -269,7 +269,7 @@ GRADES = [
     (lambda: graded([1.0, np.nan, 3.0]), r"missing.*row\(s\) 1"),
     (lambda: graded([1.0, np.inf, 3.0, 2.0]), r"infinity in row\(s\) 1"),
     (lambda: graded([1, 2, 3], grades=True, threshold=2), "Pass grades= "),
-    (lambda: graded([True, False], grades=True), "true and false, which are no grades"),
+    (lambda: graded([True, False], grades=True), "true and false, which are not grades"),
     (lambda: graded([1, 2, 3], grades=[1, 2, 2.0]), "2.0 occurs twice"),
     (lambda: graded([1, 2, 3], grades=[1]), "two or more different grades, but there are 1"),
     (

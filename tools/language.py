@@ -22,7 +22,7 @@ LONGEST = 25  # words of a sentence
 PATTERNS = {
     "somebody, everybody, nobody, whoever": r"(?i)\b(?:some|every|no)body\b|\bwhoever\b",
     '"Of X," or "Where X," in front': r"(?:^|[.:] )(?:Of|Where|Among) [^,.:]{3,60}, (?=[a-z])",
-    '"is no" for "is not a"': r"\b(?:is|are|was|were) no (?!longer\b|more\b|less\b)[a-z]+",
+    '"is no" for "is not a"': r"(?<!here )\b(?:is|are|was|were) no (?!longer|more|less)[a-z]+",
     '"so that"': r"\bso that\b",
     "private terms": r"\b(?:strangers?|rivals?|voices|apportion\w*|foretell\w*)\b",
     "personification": r"\b(?:the (?:page|file|table|model|report) (?:tells|knows|wants|asks))\b",

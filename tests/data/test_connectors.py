@@ -101,7 +101,7 @@ def test_label_studio_pairs(tmp_path):
 def test_label_studio_regions_are_named_and_left_out(tmp_path):
     box = {"from_name": "tag", "type": "rectanglelabels", "value": {"rectanglelabels": ["cat"]}}
     export = label_studio(tmp_path, {"id": 1, "data": {}, "annotations": [annotation(5, box)]})
-    assert reasons(export) == {"since rectanglelabels is no label of a whole item": 1}
+    assert reasons(export) == {"since rectanglelabels is not a label of a whole item": 1}
     with pytest.raises(ValueError):
         export.to_table()
 
@@ -197,8 +197,8 @@ def test_prodigy(tmp_path):
     assert reasons(export) == {
         "since the annotator ignored it": 1,
         "since it has no _annotator_id and no _session_id": 1,
-        "since it is no valid JSON": 1,
-        "since it is no object of JSON": 1,
+        "since it is not valid JSON": 1,
+        "since it is not a JSON object": 1,
     }
     assert "line 6" in str(export)
 

@@ -194,7 +194,7 @@ def test_labels_are_read_as_before(values, known, binary):
         ([1, -1], LabelReading(1, 0), {}, "does not fit how labels were read before: 1 is posit"),
         ([1, 2], LabelReading(1), {}, "does not fit"),
         (["a", "b"], LabelReading("good"), {}, "does not fit"),
-        ([True, False], LabelReading(threshold=3.0), {}, "true and false, which are no ratings"),
+        ([True, False], LabelReading(threshold=3.0), {}, "true and false, which are not ratings"),
         (["x"], LabelReading(threshold=3.0), {}, "labels must be numbers"),
         ([1, 5], LabelReading(threshold=3.0), {"threshold": 4}, "threshold=4 is not how labels"),
         ([1, 5], LabelReading(threshold=3.0), {"positive": 5}, "positive=5 is not how labels"),

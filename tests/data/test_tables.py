@@ -174,7 +174,7 @@ def test_columns_with_numbers_for_names():
             ValueError,
             "must be distinct",
         ),
-        ("", {"features": "items.txt"}, ValueError, "no table that can be read"),
+        ("", {"features": "items.txt"}, ValueError, "not a table that can be read"),
         ("", {"features": "."}, ValueError, "is a folder: name one of its files"),
     ],
 )

@@ -207,7 +207,7 @@ def refuse_not_finite(array: FloatArray, name: str) -> None:
         )
     raise ValueError(
         f"{name} contains numbers beyond {LARGEST:g} in row(s) {rows}: their squares "
-        "cannot be computed with. Measure in a larger unit, or leave out what is no number."
+        "cannot be computed with. Measure in a larger unit, or leave out other values."
     )
 
 

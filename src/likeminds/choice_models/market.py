@@ -157,12 +157,12 @@ def _refuse_no_price(estimates: Estimates, name: str, price: int, quantile: floa
     if abs(mean) <= quantile * error:
         raise ValueError(
             f"The mean weight of {name} is {mean:.3g} with a standard error of {error:.2g}: it is "
-            "not distinguishable from zero, so that what people would pay may be anything."
+            "not distinguishable from zero, so willingness to pay is not identified."
         )
     if mean > 0:
         raise ValueError(
-            f"The mean weight of {name} is {mean:.3g}: people like more of it, so that it is no "
-            "price. Name a feature that people would rather have less of."
+            f"The mean weight of {name} is {mean:.3g}: people like more of it, so it is not "
+            "a price. Name a feature that people would rather have less of."
         )
 
 

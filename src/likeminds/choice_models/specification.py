@@ -58,7 +58,7 @@ class Specification:
         if both.size:
             raise ValueError(
                 f"{listing(names[which[both]])} cannot be both in fixed and in signs: a weight "
-                "that is the same for everybody has the sign that the labels say."
+                "that is the same for all users has the sign that the labels say."
             )
         is_log = _log_normal(names, sign_of, distributions or {})
         needs_draws = bool(which.size or sign_of.any())
@@ -168,7 +168,7 @@ def _log_normal(names: IdArray, signs: Float, distributions: Mapping[str | int, 
                 if kind == "normal"
                 else f"A {kind} weight has one sign: which one {names[place]} has is for you to "
                 f"say, with signs={{{str(names[place])!r}: 1}} or -1. (One that is the same for "
-                "everybody is in fixed, and has no distribution.)"
+                "all users is in fixed, and has no distribution.)"
             )
         found[place] = kind == "lognormal"
     return found

@@ -77,7 +77,9 @@ def serve(
     ] = None,
     rate: Annotated[
         float,
-        option("Requests a second of each caller, by worker; 0 is no limit.", panel=_LIMITS, min=0),
+        option(
+            "Requests a second of each caller, by worker; 0 for no limit.", panel=_LIMITS, min=0
+        ),
     ] = 50.0,
     seconds: Annotated[float, option("Time for a request.", panel=_LIMITS, min=0.1)] = 10.0,
     batch: Annotated[int, option("Entries of a batch.", panel=_LIMITS, min=1)] = 1000,

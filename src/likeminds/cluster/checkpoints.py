@@ -2,7 +2,7 @@
 
 A fit is a function of these sums. So each is written as a small file, whole or not at all, without
 pickle; a fit that is started again reads them in the same order as long as it asks for the same,
-and visits users only from then on. What blocks carry between passes is written by the workers, one
+and visits users only from then on. Workers write what blocks carry between passes, one
 file for each part, and deleted when it cannot be asked for any more.
 """
 

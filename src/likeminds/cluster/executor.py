@@ -29,7 +29,7 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 _add: Callable[[Any, Any], Any] = operator.iadd
-# What parts are asked for.
+# Operations of an executor.
 _MAP_REDUCE, _MAP, _DERIVE = "map_reduce", "map", "derive"
 # States larger than this go to the cluster once, and from worker to worker.
 _LARGE = 1 << 16
@@ -371,6 +371,6 @@ def _answer(visited: tuple[Any, Any]) -> Any:
 
 
 def add_up(answers: list[Any]) -> Any:
-    """Return the sum of several answers, none of which is changed; None is no answer."""
+    """Return the sum of several answers, none of which is changed; None stands for no answer."""
     some = [one for one in answers if one is not None]
     return reduce(operator.iadd, some[1:], copy.deepcopy(some[0])) if some else None

@@ -19,7 +19,7 @@ from likeminds.data.identifiers import encode
 from likeminds.data.joining import joined_columns, merge_duplicates, named_choice_sets
 from likeminds.data.label_parsing import LabelReading
 from likeminds.data.sources import give_back, read_csv, read_parquet, read_table
-from likeminds.data.tables import FrameOptions, LabelOptions, frame_arguments, texts_among
+from likeminds.data.tables import FrameOptions, LabelKeywords, frame_arguments, texts_among
 from likeminds.data.wide import matrix_arguments
 
 
@@ -266,7 +266,7 @@ class Annotations(ChoiceConstructors):
         users: Iterable[Hashable] | str | None = None,
         items: Iterable[Hashable] | None = None,
         features: object = None,
-        **options: Unpack[LabelOptions],
+        **options: Unpack[LabelKeywords],
     ) -> Self:
         """Read a matrix or a wide data frame of users (rows) by items (columns).
 

@@ -72,7 +72,7 @@ SEPARATOR = "|"
 _FEWEST = 3
 # More would be names rather than kinds.
 _MOST_KINDS = 50
-# "(no genres listed)" is no genre.
+# "(no genres listed)" is not a genre.
 _NOTHING = re.compile(r"\(no\b.*\)", re.IGNORECASE)
 
 
@@ -247,7 +247,7 @@ def _features_per(
 def _refuse_not_index(distinct: IdArray, n_features: int) -> None:
     if distinct.dtype.kind not in "iu":
         raise ValueError(
-            f"features has {n_features} rows, one per item, but items are no row numbers: "
+            f"features has {n_features} rows, one per item, but items are not row numbers: "
             f"{listing([repr(value) for value in distinct.tolist()])}. "
             "Pass item_ids= to say which item each row of features describes."
         )
@@ -255,5 +255,5 @@ def _refuse_not_index(distinct: IdArray, n_features: int) -> None:
     if outside.size:
         raise ValueError(
             f"items must be row numbers of features, 0 to {n_features - 1}, but there are also "
-            f"{listing(outside)}. Pass item_ids= if items are no row numbers."
+            f"{listing(outside)}. Pass item_ids= if items are not row numbers."
         )

@@ -207,7 +207,7 @@ def _graded(
 def _numbers(labels: IdArray) -> FloatArray:
     """Return numbers, also where they are written as texts."""
     if labels.dtype.kind == "b":
-        raise ValueError("labels are true and false, which are no grades.")
+        raise ValueError("labels are true and false, which are not grades.")
     if labels.dtype.kind != "O":
         return as_vector(labels, "labels")
     distinct = encode(labels, "labels")[1].tolist()

@@ -64,7 +64,7 @@ def read_labels(
     if threshold is not None:
         if labels.dtype.kind == "b":
             raise ValueError(
-                "labels are true and false, which are no ratings to be held against threshold="
+                "labels are true and false, which are not ratings to be held against threshold="
                 f"{threshold}."
             )
         binary = _above(as_vector(labels, "labels"), threshold, within)
@@ -285,7 +285,7 @@ def as_plain(value: object) -> Any:
 
 
 def _in_one_convention(found: Sequence[Hashable], positive: Hashable) -> bool:
-    # All labels negative is no mistake as long as the pair of values is a usual one.
+    # All labels negative is not a mistake as long as the pair of values is a usual one.
     usual = any({*found, positive} <= convention for convention in _CONVENTIONS)
     return usual or are_yes_and_no([*found, positive])
 

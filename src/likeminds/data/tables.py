@@ -53,7 +53,7 @@ from likeminds.data.sources import Texts, give_back, read_table
 logger = logging.getLogger(__name__)
 
 
-class LabelOptions(TypedDict, total=False):
+class LabelKeywords(TypedDict, total=False):
     """The keyword arguments that say how labels are read, and of which users."""
 
     positive: Hashable | None
@@ -65,7 +65,7 @@ class LabelOptions(TypedDict, total=False):
     verb: str | None
 
 
-class FrameOptions(LabelOptions, total=False):
+class FrameOptions(LabelKeywords, total=False):
     """The keyword arguments that frames and files have in common."""
 
     user: str | None

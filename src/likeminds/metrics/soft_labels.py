@@ -102,5 +102,5 @@ def _shares(first: ArrayLike, second: ArrayLike) -> tuple[Float, Float]:
     for shares, name in ((ours, "first"), (theirs, "second")):
         wrong = np.flatnonzero((shares < 0).any(axis=1) | (np.abs(shares.sum(axis=1) - 1) > 1e-6))
         if wrong.size:
-            raise ValueError(f"Row(s) {listing(wrong)} of {name} are no shares that sum to one.")
+            raise ValueError(f"Row(s) {listing(wrong)} of {name} are not shares that sum to one.")
     return ours, theirs

@@ -56,7 +56,7 @@ def refuse_no_choices(annotations: Annotations) -> None:
     raise ValueError(
         "The model has learned from choices: groups of rows with one positive label each. With "
         f"these rows, there are others: {listing(found)}. Groups of one person with the same id "
-        "are one, so that a group that is new needs an id of its own; a group that is not "
+        "are one, so a new group needs an id of its own; a group that is not "
         "complete waits for the rest of its rows."
     )
 

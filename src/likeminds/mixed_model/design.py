@@ -72,7 +72,7 @@ class Design:
         differs = items.unit > 0
         if not differs.any():
             raise ValueError(
-                "No feature differs between the items that were labelled, so that there is nothing "
+                "No feature differs between the items that were labelled, so there is nothing "
                 "to rank them by. Give features that differ, and labels of more than one item."
             )
         scale = np.ones(len(differs))

@@ -221,7 +221,7 @@ class Posterior:
             return np.asarray(ndtr(self._score_difference(a, b, users) / np.sqrt(noise)))
         if self.likelihood.is_quadratic:
             raise TypeError(
-                "Scores that were learned as a regression are no log-odds, so that they say "
+                "Scores that were learned as a regression are not log-odds, so they say "
                 'nothing about the probability of a label. Fit with loss="logistic" or "choice".'
             )
         deviation = self.deviation(a, users, less=b)

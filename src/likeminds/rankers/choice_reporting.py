@@ -313,8 +313,8 @@ def _simulated(
     fitted_prior = self.prior_
     if fitted_prior.items is not None:
         raise ValueError(
-            "Items have effects of their own here, which people share, so that the likelihood "
-            "is no product over people: fit with item_effects=False for one."
+            "Items have effects of their own here, which users share, so the likelihood "
+            "is not a product over users: fit with item_effects=False for one."
         )
     loss = self._prior_loss()
     answers, fitted_prior = loss.prepare_new_users(annotations, fitted_prior)
@@ -340,5 +340,5 @@ def _bools(available: ArrayLike, shape: tuple[int, int]) -> Bool:
         )
     free = np.broadcast_to(free, shape)
     if not free.any(axis=1).all():
-        raise ValueError("available leaves somebody without any item: everybody needs one.")
+        raise ValueError("available leaves a user without any item: each user needs one.")
     return free

@@ -165,7 +165,7 @@ def _check_components(components: Sequence[Component]) -> None:
         missing = [name for name in _REQUIRED if name not in dir(component)]
         if missing:
             raise TypeError(
-                f"{component!r} is no component: it has no {listing(missing)}. "
+                f"{component!r} is not a component: it has no {listing(missing)}. "
                 "See likeminds.components.Component for what is asked of one."
             )
     names = [component.name for component in components]

@@ -260,10 +260,6 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         ----------
         X : mapping from attribute to Annotations, or Annotations with attributes
             Their labels. For attributes without labels, users get the consensus.
-
-        Returns
-        -------
-        AttributeNewcomers
         """
         check_is_fitted(self)
         parts = _by_attribute(X)

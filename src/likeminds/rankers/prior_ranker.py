@@ -254,7 +254,8 @@ class PriorRanker(Ranker):
         covariance = prior.covariance[:n_weights, :n_weights]
         beyond = prior.beyond * coordinates.beyond
         self.explained_ = _explained(covariance, directions, spread, beyond)
-        self.explained_by_users_ = _explained_by(self.prior_.covariate_effects, covariance, spread)
+        effects = self.prior_.covariate_effects
+        self.explained_by_users_ = {} if effects is None else effects.explained(covariance, spread)
 
     def _set_weights(self, points: Float) -> None:
         self.group_, self.personal_ = self.prior_.levels(points, self.n_groups_)
@@ -391,16 +392,3 @@ def _explained(
     whole = float((spread * covariance).sum()) + beyond
     share = float((spread * projected).sum()) / whole if whole > 0 else 0.0
     return {"group": share, "personal": 1.0 - share}
-
-
-def _explained_by(
-    traits: CovariateEffects | None, covariance: Float, spread: Float
-) -> dict[str, float]:
-    """Return the share of the variance of scores that each covariate of users explains."""
-    if traits is None:
-        return {}
-    whole, size = float((spread * covariance).sum()), len(covariance)
-    return {
-        name: float((spread * traits.covariance_by(name)[:size, :size]).sum()) / (whole or 1.0)
-        for name in traits.encoder.names
-    }

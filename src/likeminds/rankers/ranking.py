@@ -115,7 +115,7 @@ def rank(
 ) -> Ranking:
     """Rank items for a user, or for everyone.
 
-    For everyone, items are sorted by the lower 95 % bound of their scores, so that items with few
+    For everyone, items are sorted by the lower 95 % bound of their scores, so items with few
     labels do not come first by chance. `decision_function` returns the expected scores.
 
     Parameters

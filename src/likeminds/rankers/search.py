@@ -348,7 +348,7 @@ class RankerCV(Ranker):
 def _refuse_too_few(n_labels: int, n_filled: int, n_folds: int) -> None:
     if n_filled < n_folds:
         raise ValueError(
-            f"n_samples={n_labels} are too few for {n_folds} folds: nobody has as "
+            f"n_samples={n_labels} are too few for {n_folds} folds: no user has as "
             "many labels (or groups). Ask for fewer with n_folds=, or for none: HierarchicalRanker "
             "has nothing to tune."
         )

@@ -34,9 +34,9 @@ def warn_of_popularity(annotations: Annotations, stacklevel: int = 4) -> None:
     if found:
         warnings.warn(
             f"{listing(found)}: computed from these labels? It follows how many people said yes to "
-            "each item more closely than anything known beforehand could, so that every label "
+            "each item more closely than anything known beforehand could, so every label "
             "predicts itself and held-out scores flatter. Leave it out: HierarchicalRanker learns "
-            "what all see in an item by itself (docs/shared-items.md).",
+            "item effects by itself.",
             UserWarning,
             stacklevel=stacklevel,
         )

@@ -77,7 +77,7 @@ def _how_found(found: Schools) -> str:
     if not found.axes:
         return (
             "People's rankings were compared with the consensus. With this number of labels, the "
-            "remaining differences are no larger than chance. People may differ more than this "
+            "remaining differences are not larger than chance. People may differ more than this "
             "shows."
         )
     if not found:

@@ -7,20 +7,19 @@ from functools import cached_property
 import numpy as np
 from numpy.random import Generator
 
-from likeminds._util.array_types import Float, Index
+from likeminds._util.array_types import Float
 from likeminds._util.result_tables import Frames
 from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.metrics.severity import severity_of
 from likeminds.rankers.capabilities import Capability, in_memory
 from likeminds.rankers.ranker import Ranker
-from likeminds.schools.items import Items, JudgedItem
+from likeminds.schools.descriptions import AXES_SHOWN, ITEMS_SHOWN, SchoolDescriptions
+from likeminds.schools.items import Items
 from likeminds.schools.mixture import Found, divide, mark_of, read_cache, write_cache
 from likeminds.schools.mixture import MixturePartition as Partition
-from likeminds.schools.result import LEVELS, Axis, School, Schools
-from likeminds.schools.school_names import are_telling, leading, name_deviation, strengths
+from likeminds.schools.result import LEVELS, Schools
 from likeminds.schools.school_soft_labels import (
-    BOUND,
     SoftLabels,
     VoteMatrices,
     YesLogOdds,
@@ -34,7 +33,6 @@ _SEED = 0
 _OF_THEIR_OWN = 0.05
 # Items whose places differ less between users are not divisive.
 _DIVIDED = 0.05
-_ITEMS_SHOWN, _AXES_SHOWN = 8, 3
 # The share of users at one end of a direction.
 _END = 0.25
 
@@ -102,7 +100,7 @@ def find_schools(
         found = read_cache(as_ranker(population.ranker), population.mark, items)
     division, soft, disagreement = population.divided(requested, rng) if found is None else found
     verb: Verb = as_ranker(population.ranker).verb
-    words = _Descriptions(population.normalised, items, spread, division, soft, verb)
+    words = SchoolDescriptions(population.normalised, items, spread, division, soft, verb)
     n_found = len(words.added)
     frames: Frames = "pyarrow" if population.labels is None else population.labels.frames
     soft = None if soft is None else soft.of_schools(n_found, frames)
@@ -119,7 +117,7 @@ def find_schools(
         feature_names=levels.feature_names,
         feature_words=levels.words_over(items),
         strength=words.strength,
-        feature_school=_feature_school(words.strength),
+        feature_school=words.feature_school(),
         coordinates=coordinates,
         axes=words.axes(coordinates, directions),
         level_shares=level_shares,
@@ -127,10 +125,8 @@ def find_schools(
         # Without a direction that is more than chance, the labels show no divisive items.
         divisive=()
         if items is None or not directions.size
-        else tuple(
-            one for one in items.judged(disagreement, _ITEMS_SHOWN) if one.value >= _DIVIDED
-        ),
-        agreed=() if items is None or soft is None else items.judged(soft.at_least, _ITEMS_SHOWN),
+        else tuple(one for one in items.judged(disagreement, ITEMS_SHOWN) if one.value >= _DIVIDED),
+        agreed=() if items is None or soft is None else items.judged(soft.at_least, ITEMS_SHOWN),
         soft_labels=soft,
         spread=spread,
         criterion=division.criterion,
@@ -220,7 +216,7 @@ class _Population:
         n_users, n_schools = division.membership.shape
         all_users = np.ones((1, n_users), dtype=np.bool_)
         schools = division.labels == np.arange(n_schools)[:, None]
-        axes = self.coordinates[0][:, :_AXES_SHOWN].T
+        axes = self.coordinates[0][:, :AXES_SHOWN].T
         low, high = np.quantile(axes, [_END, 1.0 - _END], axis=1)[:, :, None]
         ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_users)
         # A school may be empty where more were requested for than there are.
@@ -270,130 +266,6 @@ def labels_of(ranker: Ranker, annotations: Annotations | Items | None) -> Annota
         return annotations
     stored: Annotations | None = as_ranker(ranker).training_annotations_
     return stored
-
-
-@dataclass(frozen=True, eq=False)
-class _Descriptions:
-    """Words and examples for schools, and for the directions in which users differ."""
-
-    levels: WeightLevels  # all users being equally decided
-    items: Items | None
-    spread: Float
-    division: Partition
-    soft: SoftLabels | None
-    verb: Verb
-
-    @cached_property
-    def added(self) -> Float:
-        """The mean group level of each school: (n_schools, n_features), no rows for one part."""
-        division = self.division
-        n_parts = division.membership.shape[1]
-        added = np.zeros((n_parts if n_parts > 1 else 0, len(self.spread)))
-        for school in np.unique(division.labels) if n_parts > 1 else ():
-            added[school] = self.levels.group[division.labels == school].mean(axis=0)
-        return added
-
-    @cached_property
-    def strength(self) -> Float:
-        """How much each feature matters to what a school adds: (n_schools, n_features)."""
-        return strengths(self.added, self.spread)
-
-    @cached_property
-    def sizes(self) -> Index:
-        """The number of users in each school."""
-        return np.bincount(self.division.labels, minlength=len(self.added))
-
-    def schools(self) -> tuple[School, ...]:
-        """Put the schools into words."""
-        added, strength, sizes = self.added, self.strength, self.sizes
-        if not len(added):
-            return ()
-        # The mean of the users outside of each school.
-        total = sizes @ added
-        rest = (total - sizes[:, None] * added) / np.maximum(sizes.sum() - sizes, 1)[:, None]
-        return tuple(
-            School(
-                number=n + 1,
-                name=self._name_of_school(n, rest[n]),
-                size=int(sizes[n]),
-                share=float(sizes[n] / sizes.sum()),
-                stability=float(self.division.stability[n]),
-                features={
-                    self.levels.feature_names[j]: float(strength[n, j])
-                    for j in leading(strength[n]).tolist()
-                },
-                weights=self.levels.consensus + added[n],
-                **self._examples(added[n], rest[n]),
-            )
-            for n in range(len(added))
-        )
-
-    def axes(self, coordinates: Float, directions: Float) -> tuple[Axis, ...]:
-        """Put the strong directions of the group level into words."""
-        squares = (coordinates**2).mean(axis=0)
-        steps = (np.sqrt(squares)[:, None] * directions)[:_AXES_SHOWN]
-        found = []
-        for n, strength in enumerate(strengths(steps, self.spread)):
-            low, high = self._names_of_ends(n, steps[n], strength)
-            found.append(Axis(float(squares[n] / squares.sum()), low, high, strength, steps[n]))
-        return tuple(found)
-
-    def _name_of_school(self, n: int, rest: Float) -> str:
-        added, strength, soft = self.added[n], self.strength[n], self.soft
-        if self.items is None or are_telling(strength, self.levels.feature_names):
-            return self._named(added, strength)
-        if soft is None:
-            own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
-            return self.items.name_by_difference(own, others, 0.0 * own)
-        outside = self.sizes * (np.arange(len(self.sizes)) != n)
-        part = (outside / max(outside.sum(), 1))[:, None]
-        others = (part * soft.by_school).sum(axis=0)
-        variance = soft.error_by_school[n] ** 2 + (part**2 * soft.error_by_school**2).sum(axis=0)
-        return self.items.name_by_difference(soft.by_school[n], others, BOUND * np.sqrt(variance))
-
-    def _names_of_ends(self, n: int, step: Float, strength: Float) -> tuple[str, str]:
-        words = self._named(-step, -strength), self._named(step, strength)
-        if self.items is None or are_telling(strength, self.levels.feature_names):
-            return words
-        if self.soft is None:
-            ends = self.items.places(self.levels.consensus + np.stack([-step, step]))
-            margin = 0.0 * ends[0]
-        else:
-            ends = self.soft.at_ends[n]
-            margin = BOUND * np.sqrt((self.soft.error_at_ends[n] ** 2).sum(axis=0))
-        # One end dislikes what the other likes: naming both for each end would say it twice.
-        for liked_only in (True, False):
-            low = self.items.name_by_difference(ends[0], ends[1], margin, liked_only=liked_only)
-            high = self.items.name_by_difference(ends[1], ends[0], margin, liked_only=liked_only)
-            if low and high:
-                break
-        return low or words[0], high or words[1]
-
-    def _named(self, added: Float, strength: Float) -> str:
-        names, consensus = self.levels.feature_names, self.levels.consensus
-        binary = np.zeros(len(names), np.bool_) if self.items is None else self.items.binary
-        return name_deviation(added, consensus, strength, names, binary, self.verb)
-
-    def _examples(self, added: Float, rest: Float) -> dict[str, tuple[JudgedItem, ...]]:
-        if self.items is None:
-            return {"typical": (), "divisive": ()}
-        own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
-        difference = own - others
-        divisive = (
-            self.items.judged(np.abs(difference), _ITEMS_SHOWN, difference)
-            if difference.any()
-            else ()
-        )
-        return {"typical": self.items.judged(own, _ITEMS_SHOWN), "divisive": divisive}
-
-
-def _feature_school(strength: Float) -> Index:
-    """Return the school that each feature sets apart most, -1 for none."""
-    found = np.full(strength.shape[1], -1)
-    for own in strength:
-        named = leading(own)
-        found[named] = np.abs(strength[:, named]).argmax(axis=0)
-    return found
 
 
 def _requested(n_schools: int | str, n_users: int) -> int | None:

@@ -55,7 +55,7 @@ def refresh_file(settings: Settings) -> str:
         model = load(path, verify=True)
         if not read_card(path).get("takes_updates"):
             raise RefreshError(
-                "The model has not kept what it has learned from, so that nothing can be added: "
+                "The model has not kept what it has learned from, so nothing can be added: "
                 "fit it with its data kept."
             )
         labels, names = store.all_labels(), model.item_names
@@ -115,7 +115,7 @@ def fold_in(
 
 def _no_labels() -> RefreshError:
     return RefreshError(
-        "The model has kept statistics instead of labels, so that nothing can be taken out of it: "
+        "The model has kept statistics instead of labels, so nothing can be taken out of it: "
         "fit it anew."
     )
 

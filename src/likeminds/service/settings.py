@@ -15,7 +15,7 @@ class Settings:
     ``model`` is only read; ``state`` is the folder for what the service makes: its database, the
     refitted model, its items. ``visitors`` need no key to see facts and to label items.
     ``refresh_every`` is in seconds; 0 never refits. ``rate`` limits a caller's requests a second
-    to a worker and ``burst`` those at once; a rate of 0 is no limit. ``local`` says that the
+    to a worker and ``burst`` those at once; a rate of 0 for no limit. ``local`` says that the
     service listens on loopback: only then it answers without keys.
     """
 

@@ -79,7 +79,7 @@ def _mark(one: Hashable) -> str:
 
 def tag(value: object) -> object:
     """Return an id as JSON has it."""
-    # JSON has no tuples; a list can only be one, because lists are no ids.
+    # JSON has no tuples; a list can only be one, because lists are not ids.
     return [tag(part) for part in value] if isinstance(value, tuple) else value
 
 

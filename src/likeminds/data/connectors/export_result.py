@@ -16,7 +16,7 @@ from likeminds.data.column_roles import as_arrow, default_verb
 
 _N_PLACES = 3
 _NO_WORDS = "numbers, or yes and no"
-_NO_ID = "since its person or item is no text and no number"
+_NO_ID = "since its person or item is neither a text nor a number"
 
 
 def _is_plain(value: object) -> bool:
@@ -161,7 +161,7 @@ class Collector:
         becomes a yes-or-no attribute of its own.
         """
         if not isinstance(choices, list) or not all(isinstance(one, str) for one in choices):
-            self.leave_out("since it is no list of choices", where)
+            self.leave_out("since it is not a list of choices", where)
             return
         self.ticks.setdefault(attribute, []).append((user, item, choices, where))
 
@@ -177,22 +177,22 @@ class Collector:
                 yield where, record
             else:
                 broken = isinstance(record, json.JSONDecodeError)
-                what = "valid JSON" if broken else "object of JSON"
-                self.leave_out(f"since it is no {what}", where)
+                what = "valid JSON" if broken else "a JSON object"
+                self.leave_out(f"since it is not {what}", where)
 
     def objects(
         self, values: object, where: str, what: str
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the objects of a list inside a record, with their places; others are left out."""
         if not isinstance(values, list):
-            self.leave_out(f"since {what}s are no list", where)
+            self.leave_out(f"since {what}s are not a list", where)
             return
         for number, value in enumerate(values, 1):
             place = f"{where}, {what} {number}"
             if isinstance(value, dict):
                 yield place, value
             else:
-                self.leave_out("since it is no object of JSON", place)
+                self.leave_out("since it is not a JSON object", place)
 
     def add_text(self, item: object, text: str | None) -> None:
         """Note the text of an item, if it has one."""
@@ -235,7 +235,7 @@ def read_json(path: str | PathLike[str]) -> Any:
         return json.loads(_read_text(path))
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"{fspath(path)} is no valid JSON: {error.msg} on line {error.lineno}, "
+            f"{fspath(path)} is not valid JSON: {error.msg} on line {error.lineno}, "
             f"column {error.colno}. Was the export cut short?"
         ) from None
 
@@ -265,4 +265,4 @@ def _read_text(path: str | PathLike[str]) -> str:
     try:
         return readable(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{fspath(path)} is no text in UTF-8: {error.reason}.") from None
+        raise ValueError(f"{fspath(path)} is not UTF-8 text: {error.reason}.") from None

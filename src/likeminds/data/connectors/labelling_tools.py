@@ -36,7 +36,7 @@ def read_label_studio(path: str | PathLike[str], collector: Collector) -> None:
             elif kind == "pairwise":
                 _compare(collector, user, task, value, where)
             else:
-                collector.leave_out(f"since {kind} is no label of a whole item", where)
+                collector.leave_out(f"since {kind} is not a label of a whole item", where)
 
 
 def _results(

@@ -45,13 +45,13 @@ def read_lewidi(path: str | PathLike[str], collector: Collector) -> None:
     records = read_json(path)
     if not isinstance(records, dict):
         raise ValueError(  # noqa: TRY004 - the file is wrong, not the argument
-            f"{fspath(path)} is no data set of LeWiDi: that is one JSON object with a record "
+            f"{fspath(path)} is not a LeWiDi data set: that is one JSON object with a record "
             "for each id."
         )
     for item, record in records.items():
         where = f"record {item}"
         if not isinstance(record, dict):
-            collector.leave_out("since it is no object of JSON", where)
+            collector.leave_out("since it is not a JSON object", where)
             continue
         collector.add_text(item, text_of(record.get("text")))
         annotations = record.get("annotations")
@@ -92,7 +92,7 @@ def read_polis(path: str | PathLike[str], collector: Collector) -> None:
     missing = [name for name in (_VOTER, _COMMENT, _VOTE) if name not in table.column_names]
     if missing:
         raise ValueError(
-            f"{fspath(votes)} is no list of votes as Polis exports it: it lacks the "
+            f"{fspath(votes)} is not a list of votes as Polis exports it: it lacks the "
             f"column(s) {', '.join(missing)}."
         )
     if "timestamp" in table.column_names:
@@ -103,7 +103,9 @@ def read_polis(path: str | PathLike[str], collector: Collector) -> None:
         if vote in (1, -1):
             collector.add(voter, comment, "agree", vote == 1, where)
         else:
-            collector.leave_out("since it is a pass" if vote == 0 else "since it is no vote", where)
+            collector.leave_out(
+                "since it is a pass" if vote == 0 else "since it is not a vote", where
+            )
     comments = votes.with_name("comments.csv")
     if comments.exists():
         table = read_csv(comments, lambda names: {_COMMENT, _BODY} & set(names))

@@ -17,7 +17,7 @@ from likeminds.data.label_parsing import LabelReading, passes_among
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
 from likeminds.data.tables import find_roles, ordered_categories, read_items
 
-# More different labels than this are no labels but measurements.
+# More different labels than this are measurements, not labels.
 _MOST_LABELS = 1 << 20
 # Values are counted anew when the list of them has grown by so many.
 _WAITING = 1 << 22

@@ -67,7 +67,7 @@ def refuse_foreign(source: str) -> None:
     address = f"{scheme[1]}://" if scheme else mask(source) if _QUERY.search(source) else None
     if address is not None and not Path(source).exists():
         raise ValueError(
-            f"{address} is no address that tables come from: databases are sqlite:///FILE, "
+            f"{address} is not an address of tables: databases are sqlite:///FILE, "
             "duckdb:///FILE and postgresql://USER@HOST/NAME, each followed by a query."
         )
 

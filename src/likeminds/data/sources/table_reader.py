@@ -134,7 +134,7 @@ def read_table(source: str | PathLike[str], texts: files.Texts = files.no_texts)
             "or CSV files, say how: --memory 4GB (AnnotationFolder) or --dask local:2 (Shards)."
         )
     raise ValueError(
-        f"{name if name.strip() else repr(name)} is no table that can be read. Give {SOURCES}."
+        f"{name if name.strip() else repr(name)} is not a table that can be read. Give {SOURCES}."
     )
 
 
@@ -158,7 +158,7 @@ def spread(table: "pa.Table") -> "pa.Table":
         lengths = set(compute.list_value_length(column).to_pylist())
         if len(lengths) > 1 or None in lengths:
             raise ValueError(
-                f"Column {field.name!r} holds lists of different lengths, which are no features."
+                f"Column {field.name!r} holds lists of different lengths, which are not features."
             )
         width = lengths.pop() if lengths else 0
         columns |= {f"{field.name}{k}": compute.list_element(column, k) for k in range(width)}

@@ -82,6 +82,14 @@ class CovariateEffects:
         slopes = self.slopes[:, own]
         return np.asarray(slopes @ self.scatter[np.ix_(own, own)] @ slopes.T)
 
+    def explained(self, covariance: Float, spread: Float) -> dict[str, float]:
+        """Return each covariate's share of the variance of scores."""
+        whole, size = float((spread * covariance).sum()) or 1.0, len(covariance)
+        return {
+            name: float((spread * self.covariance_by(name)[:size, :size]).sum()) / whole
+            for name in self.encoder.names
+        }
+
 
 @dataclass(frozen=True)
 class Slopes:

@@ -52,7 +52,7 @@ CURVATURE_BOUND = 0.25
 
 
 NOT_SHARED = (
-    "No item was judged by two people, so that nothing can be learned about items beyond their "
+    "No item was judged by two users, so nothing can be learned about items beyond their "
     "features: item effects are off."
 )
 
@@ -181,7 +181,7 @@ class ItemRows(InMemoryResponses):
     def of_labels(
         cls, annotations: Annotations, design: Design, curvature: float = CURVATURE_BOUND
     ) -> "ItemRows":
-        """Group the labels by user, in the order of items, so that of rows does not matter."""
+        """Group the labels by user, in the order of items, so the order of rows does not matter."""
         weights = np.zeros(len(annotations)) if annotations.weights is None else annotations.weights
         annotations = annotations[np.lexsort((weights, annotations.item_codes))]
         every = np.arange(len(annotations))

@@ -136,7 +136,7 @@ class Popularity(Ranker):
         if annotations.n_users > 1 and len(self.own_pairs_) == n_items:
             raise ValueError(
                 f"None of the {n_items} items is shared by two people (items are known "
-                f"by their {known_by}), so nobody can be told what others said of it. "
+                f"by their {known_by}), so there are no labels of others to predict from. "
                 "Popularity needs items that several people labelled."
             )
         self.item_counts_ = sums_by(of_row, counts, n_items)

@@ -44,7 +44,7 @@ _RIDGE = 1e-3
 
 @dataclass(eq=False, repr=False)
 class PopularityWithFeatures(Ranker):
-    """One ranking for everybody, by features and by what others said of the same item.
+    """One ranking for all users, by features and by others' labels of the same item.
 
     Labelled items are ranked by features and by the labels of others, beyond the prediction from
     features. New items are ranked by features alone.

@@ -113,7 +113,7 @@ def item(query: Annotated[ItemQuery, Query()], queries: Queries) -> dict[str, An
 def picture(query: Annotated[ItemQuery, Query()], state: State) -> Response:
     """Return the picture of an item, if it has one in the folder of pictures.
 
-    Pictures are no secret: an image on a page shows no key.
+    Pictures are not secret: an image on a page shows no key.
     """
     catalogue = state.current.catalogue
     catalogue.position(query.item)

@@ -167,7 +167,7 @@ def view(user: Name, query: Annotated[ViewQuery, Query()], queries: Queries) -> 
 def facts(
     user: Name, query: Annotated[AttributeQuery, Query()], queries: Queries
 ) -> dict[str, Any]:
-    """Return what a user of the model wants differently, and their best items."""
+    """Return how a user's weights differ from the consensus, and their best items."""
     queries.caller.require(Role.READ)
     scorer = queries.current.scorer(query.attribute)
     if queries.current.position(scorer, user, queries.state.forgotten) is None:
