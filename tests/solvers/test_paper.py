@@ -6,7 +6,15 @@ from crowds import make_crowd
 from likeminds import Annotations, Statistics
 from likeminds.components import Consensus, Group, Personal
 from likeminds.losses import SquaredAUC
-from likeminds.solvers import FastSolver, PaperSolver, objective, optimality_residual, zero_parts
+from likeminds.solvers import (
+    AUTHORS_PROGRAM,
+    SOLVERS,
+    FastSolver,
+    PaperSolver,
+    objective,
+    optimality_residual,
+    zero_parts,
+)
 from likeminds.theory import convergence_certificate
 
 
@@ -46,6 +54,35 @@ def test_paper_ends_at_or_below_the_authors(reference, case):
     solution = PaperSolver().solve(loss, components, tol=0.0, max_iter=3000)
     assert solution.objective <= authors["objective"]
     assert objective(loss, components, solution.parts) == pytest.approx(solution.objective)
+
+
+@pytest.mark.parametrize("case", [1, 2, 3])
+def test_authors_program_step_for_step(reference, case):
+    loss, components, authors = reference_problem(reference, case)
+    solution = SOLVERS["authors"].solve(loss, components, tol=1e-4)
+    trace = reference[f"authors_{case}_objective_trace"]
+    np.testing.assert_allclose(solution.history.objective[:-1], trace, rtol=1e-12)
+    assert solution.converged
+    assert solution.objective == pytest.approx(authors["objective"], rel=1e-12)
+    for part, name in zip(solution.parts, ("theta", "G", "P"), strict=True):
+        np.testing.assert_allclose(part, authors[name].T, atol=1e-11)
+
+
+def test_authors_program_stops_one_step_after_a_small_change(crowd):
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
+    history = AUTHORS_PROGRAM.solve(loss, three_levels(0.1, 0.5, 0.05, 2), tol=1e-3).history
+    change = np.abs(np.diff(history.objective)) / history.objective[:-1]
+    assert (change[:-2] > 1e-3).all()
+    assert change[-2] <= 1e-3
+
+
+def test_momentum_can_increase_the_objective_and_ends_at_a_critical_point(crowd):
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
+    components = three_levels(1.0, 0.5, 0.2, 0)
+    solution = PaperSolver(momentum=True).solve(loss, components, tol=1e-6, max_iter=5000)
+    assert (np.diff(solution.history.objective) > 0).any()
+    assert optimality_residual(loss, components, solution.parts) <= 1.1e-6
+    assert solution.history.squared_steps.shape == (solution.n_iter, 3)
 
 
 @pytest.mark.parametrize("lambdas", [(0.3, 0.2, 0.1, 0.0), (0.01, 1.0, 0.5, 0.2)])
@@ -122,7 +159,9 @@ def test_zero_parts_have_the_shapes_of_the_levels(crowd):
     assert shapes == [(5,), (12, 5), (12, 5)]
 
 
-@pytest.mark.parametrize("bad", [{"rho": 0.0}, {"rho": -1.0}, {"factor": 1.0}])
+@pytest.mark.parametrize(
+    "bad", [{"rho": 0.0}, {"rho": -1.0}, {"factor": 1.0}, {"criterion": "time"}]
+)
 def test_line_search_needs_sensible_constants(bad):
     with pytest.raises(ValueError):
         PaperSolver(**bad)

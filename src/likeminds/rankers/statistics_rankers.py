@@ -125,8 +125,8 @@ class StatisticsRanker(Ranker):
             )
         elif not solution.converged:
             warnings.warn(
-                f"Stopped after {solution.n_iter} iterations with an optimality residual of "
-                f"{solution.residual:.1e}, above tol={self.tol:g}. Increase max_iter or tol.",
+                f"Stopped after {solution.n_iter} iterations, above tol={self.tol:g}, with "
+                f"an optimality residual of {solution.residual:.1e}. Increase max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=7,
             )

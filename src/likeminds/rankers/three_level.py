@@ -98,12 +98,14 @@ class ThreeLevelRanker(StatisticsRanker):
         larger penalties; or a `likeminds.losses.Loss`.
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
-    solver : {"fast", "accelerated", "paper"} or Solver, default="fast"
+    solver : {"fast", "accelerated", "paper", "authors"} or Solver, default="fast"
         "fast" is Newton's method on the reduced problem, "accelerated" the solver for any list
-        of components, "paper" the published algorithm, which takes thousands of iterations.
+        of components. "paper" is the algorithm as printed, which takes thousands of iterations;
+        "authors" is the program that its authors published, with Nesterov momentum.
     tol : float, default=1e-4
         Stop when the optimality residual is below: the length of a subgradient of the
-        objective, over the length of the loss's gradient at zero.
+        objective, over the length of the loss's gradient at zero. With "authors", stop when the
+        relative change of the objective is below.
     max_iter : int, default=1000
         Stop after this many iterations in any case (with a warning).
     unknown : {"error", "consensus"}, default="error"

@@ -1,12 +1,19 @@
 """Solvers: given a quadratic loss and a list of components, find the parts.
 
 `fast` is the default for the three-level model, `accelerated` for any other list of components;
-`paper` is the published algorithm, kept as the reference, and takes any list too. A solver is
-an object with a ``solve`` method (see `Solver`); rankers take one by name or as an object.
+`paper` is the algorithm as printed and `authors` the program that its authors published. Both are
+references, and take any list too. A solver is an object with a ``solve`` method (see `Solver`);
+rankers take one by name or as an object.
 """
 
 from likeminds.solvers.newton_three_level import FastSolver
-from likeminds.solvers.proximal_gradient import AcceleratedSolver, PaperHistory, PaperSolver
+from likeminds.solvers.proximal_gradient import (
+    AUTHORS_PROGRAM,
+    AcceleratedSolver,
+    PaperHistory,
+    PaperSolver,
+    StepHistory,
+)
 from likeminds.solvers.solver import (
     History,
     Solution,
@@ -17,6 +24,7 @@ from likeminds.solvers.solver import (
 )
 
 __all__ = [
+    "AUTHORS_PROGRAM",
     "SOLVERS",
     "AcceleratedSolver",
     "FastSolver",
@@ -25,6 +33,7 @@ __all__ = [
     "PaperSolver",
     "Solution",
     "Solver",
+    "StepHistory",
     "objective",
     "optimality_residual",
     "zero_parts",
@@ -34,4 +43,5 @@ SOLVERS: dict[str, Solver] = {
     "fast": FastSolver(),
     "accelerated": AcceleratedSolver(),
     "paper": PaperSolver(),
+    "authors": AUTHORS_PROGRAM,
 }

@@ -1,4 +1,4 @@
-"""Proximal gradient for any list of components: the published algorithm, and an accelerated one.
+"""Proximal gradient for any list of components: the authors' two algorithms, and our own.
 
 The loss is quadratic, so the gradient at an extrapolated point is the extrapolated gradient, and
 the test of a line search is one inner product without cancellation: a step costs one product of
@@ -8,6 +8,7 @@ all curvatures with all weights, and one prox per component.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -79,38 +80,55 @@ def _take_step(
     return _Step(parts, gradient + change, moves, changes, scaled_moves)
 
 
+def _momentum_after(weight: float) -> float:
+    """Return the next number of Nesterov's sequence."""
+    return (1.0 + float(np.sqrt(1.0 + 4.0 * weight**2))) / 2.0
+
+
+def _extrapolate(now: Sequence[Float], former: Sequence[Float], beta: float) -> list[Float]:
+    return [x + beta * (x - y) for x, y in zip(now, former, strict=True)]
+
+
+def _squared_lengths(now: Sequence[Float], former: Sequence[Float]) -> list[float]:
+    moved = [new - old for new, old in zip(now, former, strict=True)]
+    return [float(np.vdot(move, move)) for move in moved]
+
+
 def _inner(first: Sequence[Float], second: Sequence[Float]) -> float:
     return sum(float(np.vdot(x, y)) for x, y in zip(first, second, strict=True))
 
 
 @dataclass(frozen=True)
-class PaperHistory(History):
+class StepHistory(History):
+    """A history with the length of each step."""
+
+    squared_steps: Float  # by component, shape (n_steps, n_components)
+
+
+@dataclass(frozen=True)
+class PaperHistory(StepHistory):
     """The quantities of Theorem 2, one entry per step.
 
     Attributes
     ----------
-    objective, residual
-        As in `History`.
-    squared_steps : array of shape (n_steps, n_components)
-        Squared length of each step, by component.
+    objective, residual, squared_steps
+        As in `StepHistory`.
     step_constant : array of shape (n_steps,)
         The constant rho that the line search settled on.
     curvature : array of shape (n_steps,)
         The smallest constant that would have passed (eta in the paper's proof).
     """
 
-    squared_steps: Float
     step_constant: Float
     curvature: Float
 
 
 @dataclass(frozen=True)
 class PaperSolver:
-    """The published algorithm: proximal gradient with one step size for all levels.
+    """The authors' algorithms: proximal gradient with one step size for all levels.
 
-    The reference that other solvers are measured against. In the paper's symbols, the reference
-    point is the last iterate. The paper leaves open when it has converged: here, when the
-    subgradient that the step itself provides, grad L(new) - grad L(old) - rho D, is short enough.
+    The defaults are Algorithms 1 and 2 as printed, whose reference point is the last iterate.
+    `AUTHORS_PROGRAM` has the settings of the program that the authors published.
 
     Parameters
     ----------
@@ -118,6 +136,12 @@ class PaperSolver:
         Where the line search begins (rho_0 > 0).
     factor : float
         What the line search multiplies rho by until the step is safe (alpha > 1).
+    momentum : bool
+        Extrapolate each reference point from the last two iterates (Nesterov). The objective can
+        then increase, and Theorem 2 does not apply.
+    criterion : {"residual", "change"}
+        Compare ``tol`` with the optimality residual (the paper leaves the criterion open), or
+        with the relative change of the objective in the step before the last.
 
     Examples
     --------
@@ -135,12 +159,17 @@ class PaperSolver:
 
     rho: float = 1.0
     factor: float = 2.0
+    momentum: bool = False
+    criterion: Literal["residual", "change"] = "residual"
 
     def __post_init__(self) -> None:
         if not self.rho > 0:
             raise ValueError(f"rho must be larger than 0, but is {self.rho}.")
         if not self.factor > 1:
             raise ValueError(f"factor must be larger than 1, but is {self.factor}.")
+        if self.criterion not in ("residual", "change"):
+            message = f'criterion must be "residual" or "change", but is {self.criterion!r}.'
+            raise ValueError(message)
 
     def solve(
         self,
@@ -153,33 +182,55 @@ class PaperSolver:
         callback: Callback | None = None,
     ) -> Solution:
         """Run Algorithm 2, with the line search of Algorithm 1 (see `Solver.solve`)."""
-        parts = zero_parts(loss, components) if start is None else start
-        gradient = loss.gradient(total_weights(parts, loss.shape[0]))
+        parts = former = zero_parts(loss, components) if start is None else start
+        gradient = former_gradient = loss.gradient(total_weights(parts, loss.shape[0]))
         unit = gradient_scale(loss, components)
         objectives = [objective(loss, components, parts, gradient)]
         squares: list[list[float]] = []
         constants: list[float] = []
         curvatures: list[float] = []
         residuals: list[float] = []
-        residual, rho, interrupted = np.inf, self.rho, False
+        measured, rho, interrupted = np.inf, self.rho, False
+        weight = 0.0 if self.momentum else 1.0  # from 0, the first two steps have no momentum
         with one_blas_thread(), suppress(KeyboardInterrupt):
-            while residual > tol and len(residuals) < max_iter and not interrupted:
+            while measured > tol and len(residuals) < max_iter and not interrupted:
                 interrupted = True  # unless the step is completed
-                step = _take_step(loss, components, parts, gradient, [1.0 / rho] * len(parts))
+                following = _momentum_after(weight) if self.momentum else 1.0
+                beta = (weight - 1.0) / following
+                at = _extrapolate(parts, former, beta)
+                (slope,) = _extrapolate([gradient], [former_gradient], beta)
+                step = _take_step(loss, components, at, slope, [1.0 / rho] * len(parts))
                 # A step of length zero is a critical point: no rho would pass the strict test.
                 while step.curvature >= step.bound > 0:
                     rho *= self.factor
-                    step = _take_step(loss, components, parts, gradient, [1.0 / rho] * len(parts))
-                parts, gradient, residual = step.parts, step.gradient, step.subgradient / unit
-                squares.append([float(np.vdot(move, move)) for move in step.moves])
+                    step = _take_step(loss, components, at, slope, [1.0 / rho] * len(parts))
+                former, former_gradient, weight = parts, gradient, following
+                parts, gradient = step.parts, step.gradient
+                squares.append(_squared_lengths(parts, former))
                 constants.append(rho)
-                curvatures.append(step.curvature / (sum(squares[-1]) or 1.0))
-                residuals.append(residual)
+                curvatures.append(step.curvature / (_inner(step.moves, step.moves) or 1.0))
+                residuals.append(step.subgradient / unit)
+                measured = residuals[-1] if self.criterion == "residual" else _change(objectives)
                 objectives.append(objective(loss, components, parts, gradient))
-                interrupted = bool(callback and callback(len(residuals), objectives[-1], residual))
-        recorded = (objectives, residuals, squares, constants, curvatures)
-        history = PaperHistory(*map(np.array, recorded))
-        return Solution(parts, objectives[-1], residual, residual <= tol, history, interrupted)
+                interrupted = bool(
+                    callback and callback(len(residuals), objectives[-1], residuals[-1])
+                )
+        steps = tuple(map(np.array, (objectives, residuals, squares)))
+        theorem = tuple(map(np.array, (constants, curvatures)))
+        history = StepHistory(*steps) if self.momentum else PaperHistory(*steps, *theorem)
+        residual = residuals[-1] if residuals else np.inf
+        return Solution(parts, objectives[-1], residual, measured <= tol, history, interrupted)
+
+
+# The program that the paper's authors published: not monotone, and stopped by the objective.
+AUTHORS_PROGRAM = PaperSolver(momentum=True, criterion="change")
+
+
+def _change(objectives: Sequence[float]) -> float:
+    """Return the relative change of the objective in the last step."""
+    if len(objectives) < 2 or not objectives[-2]:
+        return np.inf
+    return abs(objectives[-1] - objectives[-2]) / abs(objectives[-2])
 
 
 @dataclass(frozen=True)
@@ -242,7 +293,8 @@ class AcceleratedSolver:
                     former, stage = stage, path.next_stage()
                     if stage == former:
                         break
-        history = History(np.array(path.objectives), np.array(path.residuals))
+        recorded = (path.objectives, path.residuals, path.squares)
+        history = StepHistory(*map(np.array, recorded))
         value, residual = path.objectives[-1], path.residual
         return Solution(path.parts, value, residual, residual <= tol, history, path.interrupted)
 
@@ -256,6 +308,7 @@ class _Path:
     parts: Parts
     objectives: list[float] = field(default_factory=list)
     residuals: list[float] = field(default_factory=list)
+    squares: list[list[float]] = field(default_factory=list)
     interrupted: bool = True
     momentum: float = 1.0
 
@@ -289,7 +342,7 @@ class _Path:
 
     def step(self, stage: Sequence[Component]) -> None:
         """Take a step with momentum, or one without where that raises the objective."""
-        following = (1.0 + np.sqrt(1.0 + 4.0 * self.momentum**2)) / 2.0
+        following = _momentum_after(self.momentum)
         step = self._line_search(stage, (self.momentum - 1.0) / following)
         value = objective(self.loss, stage, step.parts, step.gradient)
         if value > self.value * (1.0 + _ROUNDING) and self.momentum > 1.0:
@@ -301,6 +354,7 @@ class _Path:
         self.former, self.former_gradient = self.parts, self.gradient
         self.parts, self.gradient, self.value = step.parts, step.gradient, value
         self._record(stage)
+        self.squares.append(_squared_lengths(self.parts, self.former))
         self.residuals.append(step.subgradient / self.unit)
 
     def _record(self, stage: Sequence[Component]) -> None:
@@ -320,8 +374,8 @@ class _Path:
 
     def _line_search(self, stage: Sequence[Component], beta: float) -> _Step:
         """Step from the point extrapolated by ``beta``; backtrack until the step is safe."""
-        at = [x + beta * (x - y) for x, y in zip(self.parts, self.former, strict=True)]
-        gradient = self.gradient + beta * (self.gradient - self.former_gradient)
+        at = _extrapolate(self.parts, self.former, beta)
+        (gradient,) = _extrapolate([self.gradient], [self.former_gradient], beta)
         while True:
             steps = [1.0 / (self.constant * relative) for relative in self.relative]
             step = _take_step(self.loss, stage, at, gradient, steps)
