@@ -24,7 +24,7 @@ ranker.loss_, ranker.covariance_
 
 # %%
 table = ranker.summary(draws=60)
-table.to_frame()
+table.to_pandas()
 
 # %% [markdown]
 # Nobody likes a rate by time of day, but on the length of the contract households are split: its
@@ -39,7 +39,7 @@ ranker.log_likelihood(draws=100)
 # Minus the ratio of two weights. Its interval is Fieller's, which knows that both are estimated.
 
 # %%
-ranker.wtp("price", draws=60).to_frame()
+ranker.wtp("price", draws=60).to_pandas()
 
 # %% [markdown]
 # ## A market
@@ -52,10 +52,10 @@ market = {
     "local, one year": [9.0, 1, 1, 0, 0, 0],
     "by time of day": [0.0, 0, 0, 1, 1, 0],
 }
-ranker.shares(market).to_frame()
+ranker.shares(market).to_pandas()
 
 # %%
-ranker.elasticities(market, "price").to_frame()
+ranker.elasticities(market, "price").to_pandas()
 
 # %% [markdown]
 # ## Beyond the mean household

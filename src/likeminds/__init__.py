@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 from likeminds._version import __version__
 
 if TYPE_CHECKING:
+    from likeminds.choice_models.summary import LogLikelihood, Summary
+    from likeminds.choice_models.text_tables import Table
     from likeminds.comparing.comparison import Comparison, compare
-    from likeminds.comparing.few_shot import score_shots
+    from likeminds.comparing.few_shot import FewShotScores, FewShotTable, score_shots
     from likeminds.data.annotations import Annotations
+    from likeminds.data.connectors import Export, read_export
     from likeminds.data.fingerprints import fingerprint
     from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
     from likeminds.data.splits import split_within_users
@@ -28,35 +31,65 @@ if TYPE_CHECKING:
     )
     from likeminds.diagnostics import Diagnostics, diagnose
     from likeminds.losses.statistics import Statistics
-    from likeminds.metrics.by_user import auc_by_user, mean_auc, ndcg_at_k, precision_at_k
+    from likeminds.metrics.by_user import (
+        MetricByUser,
+        auc_by_user,
+        mean_auc,
+        ndcg_at_k,
+        precision_at_k,
+    )
     from likeminds.metrics.choices import score_choices
+    from likeminds.metrics.inter_annotator_agreement import Agreement, agreement
+    from likeminds.mixed_model.ordinal_responses import GradePredictions
+    from likeminds.mixed_model.posterior import Posterior
     from likeminds.rankers.decomposed import DecomposedRanker
     from likeminds.rankers.hierarchical import HierarchicalRanker
     from likeminds.rankers.multi_attribute import AttributeModel
+    from likeminds.rankers.newcomers import NewUsers
+    from likeminds.rankers.ranking import Ranking
     from likeminds.rankers.registry import default_rankers
+    from likeminds.rankers.score_decomposition import ScoreDecomposition
     from likeminds.rankers.search import RankerCV
+    from likeminds.rankers.similarity import Similarity
     from likeminds.rankers.three_level import ThreeLevelRanker
     from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
     from likeminds.report import write_report
-    from likeminds.schools import Schools, find_schools
+    from likeminds.schools import School, Schools, SoftLabels, find_schools
     from likeminds.storage.models import FileChangedError, ModelFileError, load, read_card, save
 
 __all__ = [
+    "Agreement",
     "AnnotationFolder",
     "Annotations",
     "AttributeModel",
     "Comparison",
     "DecomposedRanker",
     "Diagnostics",
+    "Export",
+    "FewShotScores",
+    "FewShotTable",
     "FileChangedError",
+    "GradePredictions",
     "HierarchicalRanker",
+    "LogLikelihood",
+    "MetricByUser",
     "ModelFileError",
+    "NewUsers",
+    "Posterior",
     "RankerCV",
+    "Ranking",
+    "School",
     "Schools",
+    "ScoreDecomposition",
+    "Similarity",
+    "SoftLabels",
     "Statistics",
+    "Summary",
+    "Table",
     "ThreeLevelRanker",
     "ThreeLevelRankerCV",
     "__version__",
+    "agreement",
     "auc_by_user",
     "compare",
     "default_rankers",
@@ -74,6 +107,7 @@ __all__ = [
     "ndcg_at_k",
     "precision_at_k",
     "read_card",
+    "read_export",
     "save",
     "score_choices",
     "score_shots",
@@ -85,13 +119,16 @@ __all__ = [
 # Where each public name lives. They are imported when first used: scikit-learn alone takes
 # longer to import than most scripts of a newcomer take to run.
 _HOMES = {
-    "data.annotations": ("Annotations",),
-    "data.out_of_core.annotation_folder": ("AnnotationFolder",),
-    "rankers.multi_attribute": ("AttributeModel",),
+    "choice_models.summary": ("LogLikelihood", "Summary"),
+    "choice_models.text_tables": ("Table",),
     "comparing.comparison": ("Comparison", "compare"),
-    "comparing.few_shot": ("score_shots",),
-    "metrics.choices": ("score_choices",),
-    "rankers.registry": ("default_rankers",),
+    "comparing.few_shot": ("FewShotScores", "FewShotTable", "score_shots"),
+    "data.annotations": ("Annotations",),
+    "data.connectors": ("Export", "read_export"),
+    "data.fingerprints": ("fingerprint",),
+    "data.out_of_core.annotation_folder": ("AnnotationFolder",),
+    "data.splits": ("split_within_users",),
+    "data.wide": ("wide_to_long",),
     "datasets": (
         "load_electricity",
         "load_shoes",
@@ -100,20 +137,27 @@ _HOMES = {
         "make_simulation",
         "make_sketch_shoes",
     ),
-    "rankers.decomposed": ("DecomposedRanker",),
     "diagnostics": ("Diagnostics", "diagnose"),
-    "data.fingerprints": ("fingerprint",),
-    "rankers.hierarchical": ("HierarchicalRanker",),
-    "storage.models": ("FileChangedError", "ModelFileError", "load", "read_card", "save"),
-    "metrics.by_user": ("auc_by_user", "mean_auc", "ndcg_at_k", "precision_at_k"),
-    "rankers.three_level": ("ThreeLevelRanker",),
-    "report": ("write_report",),
-    "schools": ("Schools", "find_schools"),
-    "rankers.search": ("RankerCV",),
-    "data.splits": ("split_within_users",),
-    "data.wide": ("wide_to_long",),
     "losses.statistics": ("Statistics",),
+    "metrics.by_user": ("MetricByUser", "auc_by_user", "mean_auc", "ndcg_at_k", "precision_at_k"),
+    "metrics.choices": ("score_choices",),
+    "metrics.inter_annotator_agreement": ("Agreement", "agreement"),
+    "mixed_model.ordinal_responses": ("GradePredictions",),
+    "mixed_model.posterior": ("Posterior",),
+    "rankers.decomposed": ("DecomposedRanker",),
+    "rankers.hierarchical": ("HierarchicalRanker",),
+    "rankers.multi_attribute": ("AttributeModel",),
+    "rankers.newcomers": ("NewUsers",),
+    "rankers.ranking": ("Ranking",),
+    "rankers.registry": ("default_rankers",),
+    "rankers.score_decomposition": ("ScoreDecomposition",),
+    "rankers.search": ("RankerCV",),
+    "rankers.similarity": ("Similarity",),
+    "rankers.three_level": ("ThreeLevelRanker",),
     "rankers.three_level_cv": ("ThreeLevelRankerCV",),
+    "report": ("write_report",),
+    "schools": ("School", "Schools", "SoftLabels", "find_schools"),
+    "storage.models": ("FileChangedError", "ModelFileError", "load", "read_card", "save"),
 }
 # Folders that people import from: `likeminds.baselines.RMTL` works without an import of its own.
 _PUBLIC = frozenset(

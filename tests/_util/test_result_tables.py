@@ -8,14 +8,28 @@ import pytest
 
 import likeminds
 from likeminds import (
+    Agreement,
     Annotations,
+    Comparison,
+    Diagnostics,
+    FewShotTable,
+    GradePredictions,
     HierarchicalRanker,
+    MetricByUser,
+    Ranking,
+    Schools,
+    ScoreDecomposition,
+    Similarity,
+    SoftLabels,
+    Table,
+    agreement,
+    auc_by_user,
     compare,
     diagnose,
     find_schools,
     score_shots,
 )
-from likeminds._util.result_tables import html_table
+from likeminds._util.result_tables import ResultTable, html_table
 
 
 def columns():
@@ -61,14 +75,51 @@ def test_the_same_kind_comes_back(told):
         compared.paired(),
     ]
     assert [type(table) for table in tables] == [kind] * len(tables)
-    shots = score_shots(ranker, said, shots=[0])
-    results = [schools, schools.soft_labels, found, compared, shots, ranker.rank("p1")]
-    for one in results:
-        assert one.to_pandas().shape == one.to_polars().shape == one.to_arrow().shape
-        assert one.to_arrow().num_rows
-    for shown in (said, ranker, *results):
+    for shown in (said, ranker):
         assert shown._repr_html_().startswith("<div><strong>")
     assert "<Comparison of" in repr(compared)
+
+
+RESULTS = {
+    Agreement: lambda said, _: agreement(said),
+    Comparison: lambda said, _: compare(said, ["Popularity"], repeats=1, progress=False),
+    Diagnostics: lambda said, ranker: diagnose(ranker, said, n_folds=2),
+    FewShotTable: lambda said, ranker: score_shots(ranker, said, shots=[0]),
+    GradePredictions: lambda *_: GradePredictions(np.array([1, 2]), np.eye(2), np.array([1, 2])),
+    MetricByUser: lambda *_: auc_by_user([0, 1, 1], [0.1, 0.2, 0.3], ["ann", "ann", "bob"]),
+    Ranking: lambda _, ranker: ranker.rank("p1"),
+    Schools: lambda _, ranker: find_schools(ranker),
+    ScoreDecomposition: lambda _, ranker: ranker.explain("p1", "i3"),
+    Similarity: lambda _, ranker: ranker.similar_users("p1"),
+    SoftLabels: lambda _, ranker: find_schools(ranker).soft_labels,
+    Table: lambda *_: Table("Prices", [{"item": "tea", "costs": 2.0}], frames="polars"),
+}
+
+
+@pytest.fixture(scope="module")
+def learned():
+    said = Annotations.from_frame(pd.DataFrame(columns()))
+    return said, HierarchicalRanker(n_groups=1, n_item_factors=0).fit(said)
+
+
+def test_each_kind_of_result_is_listed():
+    assert set(ResultTable.__subclasses__()) == set(RESULTS)
+
+
+@pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.__name__)
+def test_results_are_tables_of_each_kind_and_html(kind, learned):
+    result = RESULTS[kind](*learned)
+    assert isinstance(result, kind)
+    frames = {"pyarrow": result.to_arrow(), "pandas": result.to_pandas()}
+    frames["polars"] = result.to_polars()
+    assert isinstance(frames["pyarrow"], pa.Table)
+    assert isinstance(frames["pandas"], pd.DataFrame)
+    assert isinstance(frames["polars"], pl.DataFrame)
+    assert len({frame.shape for frame in frames.values()}) == 1
+    assert frames["pyarrow"].num_rows
+    assert type(result.table()) is type(frames[result.frames])
+    assert result._repr_html_().startswith("<div><strong>")
+    assert "<table>" in result._repr_html_()
 
 
 def test_parts_and_files_know_it_or_forget_it(told, tmp_path):

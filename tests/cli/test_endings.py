@@ -299,7 +299,7 @@ def test_closed_standard_error_is_no_failure(crowd):
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
     done = ended(crowd, f"{RANK} --out - <&- 2>&-")
     assert done.returncode == 0
-    assert done.stdout.startswith("user,rank,item,score\n")
+    assert done.stdout.startswith("user,rank,item,score,")
 
 
 @pytest.mark.slow

@@ -6,12 +6,13 @@ import sys
 import warnings
 
 import pytest
+from typer.main import get_command
 
 import likeminds
 from commands import run
 from likeminds._util.console import program
 from likeminds.cli import app
-from likeminds.cli._output import Output, in_options, sentence
+from likeminds.cli._output import _OPTIONS, Output, in_options, sentence
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +167,13 @@ def test_messages_name_options_instead_of_arguments():
     assert in_options("With memory_limit=, leave out duplicates=.") == (
         "With --memory, leave out --duplicates."
     )
+    assert in_options('Pass duplicates="keep", with_data=True.') == (
+        "Pass --duplicates keep, --keep-data."
+    )
     assert sentence(KeyError("quoted")) == "quoted"
+    commands = get_command(app).commands.values()
+    known = {name for one in commands for option in one.params for name in option.opts}
+    assert set(_OPTIONS.values()) <= known
 
 
 def test_json_has_no_nan(capsys):

@@ -174,7 +174,13 @@ class TestLacking:
             load_shoes(tmp_path / "none")
         with pytest.raises(FileNotFoundError) as told:
             load_sun(tmp_path)
-        for part in ("annotations.csv", "images/", "features.npy", "inception_v3.onnx", "docs/"):
+        for part in (
+            "annotations.csv",
+            "images/",
+            "features.npy",
+            "inception_v3.onnx",
+            "page on features",
+        ):
             assert part in str(told.value)
         write_table(tmp_path, SUN)
         (tmp_path / "images").mkdir()

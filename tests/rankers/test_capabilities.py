@@ -1,5 +1,7 @@
 """A model has a type: a ranker and a model of several attributes answer the same questions."""
 
+from inspect import getmembers
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -105,21 +107,6 @@ def test_the_levels_of_components_are_the_weights():
     np.testing.assert_allclose(ranker.group_.mean(axis=0), 0, atol=1e-12)
 
 
-UNFITTED = {
-    "rank": ("ann",),
-    "explain": ("ann", "cat"),
-    "similar_users": ("ann",),
-    "similar_items": ("cat",),
-    "newcomer": ({"cat": 1},),
-}
-
-
-@pytest.mark.parametrize("ask", UNFITTED)
-def test_models_that_are_not_fitted_say_so(ask):
-    with pytest.raises(NotFittedError):
-        getattr(HierarchicalRanker(), ask)(*UNFITTED[ask])
-
-
 def test_many_distinct_numbers_are_announced_as_grades():
     values = np.linspace(-1.0, 1.0, 60)
     with pytest.warns(UserWarning, match="threshold="):
@@ -138,6 +125,19 @@ METHODS = {
     AttributeModel: ["decision_function", "match", "rank", "newcomer", "scores", "score"],
     ConsensusOnly: ["decision_function", "rank", "explain", "similar_users", "score"],
 }
+
+# These fit, or need no fit; the others are for other modules of the package.
+WITHOUT_FIT = {"fit", "update", "partial_fit", "name_items", "get_params", "get_metadata_routing"}
+INTERNAL = {
+    *("consensus_scores", "fingerprint_of", "item_posteriors", "item_posteriors_of"),
+    *("item_scores", "scorable_ids", "training_items"),
+}
+
+
+def test_every_public_method_is_listed():
+    methods = {name for name, _ in getmembers(HierarchicalRanker, callable)}
+    public = {name for name in methods if not name.startswith(("_", "set_"))}
+    assert public - WITHOUT_FIT - INTERNAL == set(METHODS[HierarchicalRanker])
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_summary_covers_the_truth(table):
 
 def test_summary_is_a_table_in_every_form(table):
     assert [row["feature"] for row in table.rows] == ["price", "size", "speed"]
-    assert list(table.to_frame()["feature"]) == ["price", "size", "speed"]
+    assert list(table.to_pandas()["feature"]) == ["price", "size", "speed"]
     plain = table.to_dict()
     assert plain["people"] == 80
     assert plain["log_likelihood"] < 0

@@ -1,17 +1,23 @@
 """The documentation site: all public names have their place, docstrings are read as meant."""
 
 import importlib.util
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 from tools.badges import badges
 
+import likeminds
+from likeminds import Export, HierarchicalRanker
+from likeminds._util.result_tables import ResultTable
 from tools import films
 
 ROOT = Path(__file__).parents[2]
 DOORS = ("baselines", "components", "datasets", "features", "laplacian", "losses", "metrics")
 DOORS += ("plots", "schools", "theory")
+# Returned by methods that other modules call.
+INTERNAL = {"PredictionRows", "Ranker", "SumTuple"}
 
 
 def listed():
@@ -40,6 +46,32 @@ def test_every_public_name_is_in_the_reference(door):
     public = {name for name in module.__all__ if not name.startswith("_")}
     known = {name.rsplit(".", 1)[1] for name in listed()}
     assert public - known == set(), "give them a line in docs/api.rst"
+
+
+def returned(thing):
+    """Yield the classes that a function, or the methods of a class, say they return."""
+    functions = [thing] if inspect.isfunction(thing) else vars(thing).values()
+    for function in filter(inspect.isfunction, functions):
+        kind = function.__annotations__.get("return")
+        if inspect.isclass(kind) and not function.__name__.startswith("_"):
+            yield kind
+
+
+def test_classes_that_users_get_are_in_the_reference():
+    public = [getattr(likeminds, name) for name in likeminds.__all__]
+    things = [thing for thing in public if inspect.isfunction(thing) or inspect.isclass(thing)]
+    found = {kind for thing in (*things, *HierarchicalRanker.__mro__) for kind in returned(thing)}
+    found |= set(ResultTable.__subclasses__()) | {Export}
+    ours = {kind.__name__ for kind in found if kind.__module__.startswith("likeminds.")}
+    known = {name.rsplit(".", 1)[1] for name in listed()}
+    assert {"Posterior", "Ranking", "Summary"} <= ours
+    assert ours - known - INTERNAL == set(), "give them a line in docs/api.rst"
+
+
+def test_sources_name_no_files_of_pages():
+    sources = (ROOT / "src").rglob("*.py")
+    found = [str(path) for path in sources if re.search(r"docs/[\w/-]+\.md", path.read_text())]
+    assert found == [], "an installed package has no pages: name their subject"
 
 
 def test_every_name_in_the_reference_exists():

@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 from likeminds._util.lazy_imports import nw, pa
-from likeminds._util.text_format import visible
+from likeminds._util.text_format import decimal, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -22,7 +23,7 @@ _MOST_ROWS = 20
 class ResultTable(ABC):
     """A result that is a table: as a data frame of any kind, and as HTML in notebooks."""
 
-    frames: Frames
+    frames: Frames = "pyarrow"
 
     @abstractmethod
     def to_arrow(self) -> "pa.Table":
@@ -48,8 +49,13 @@ class ResultTable(ABC):
         """Return the tables that a notebook shows."""
         return [self.to_arrow().to_pylist()]
 
+    def _html_notes(self) -> Sequence[str]:
+        """Return the sentences below the tables."""
+        return ()
+
     def _repr_html_(self) -> str:
-        return html_page(self._headline(), *map(html_table, self._html_tables()))
+        notes = (f"<p>{escape(note)}</p>" for note in self._html_notes())
+        return html_page(self._headline(), *map(html_table, self._html_tables()), *notes)
 
 
 def kind_of(frame: object) -> Frames:
@@ -118,4 +124,4 @@ def table_html(
 def _cell(value: object) -> str:
     if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
         return "-"
-    return f"{value:.3f}" if isinstance(value, float) else visible(str(value))
+    return decimal(value) if isinstance(value, float) else visible(str(value))

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray
+from likeminds._util.result_tables import Frames
 from likeminds.choice_models.estimates import Estimates
 from likeminds.choice_models.text_tables import Table
 from likeminds.mixed_model.extensions.sign_constraints import logs_of_moments, weights_of_logs
@@ -106,7 +107,9 @@ def fieller(
     return float(middle - half), float(middle + half)
 
 
-def willingness_to_pay(estimates: Estimates, names: IdArray, price: int, level: float) -> Table:
+def willingness_to_pay(
+    estimates: Estimates, names: IdArray, price: int, level: float, frames: Frames
+) -> Table:
     """Return the willingness to pay for one more unit of each feature, with intervals."""
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, but is {level}.")
@@ -144,7 +147,7 @@ def willingness_to_pay(estimates: Estimates, names: IdArray, price: int, level: 
             f"{1 - share:.1%} of the normal distribution of people have a weight of {names[price]} "
             "that is not negative: they are left out of the people's columns."
         )
-    return Table("Willingness to pay", rows, tuple(notes))
+    return Table("Willingness to pay", rows, tuple(notes), frames=frames)
 
 
 def _refuse_no_price(estimates: Estimates, name: str, price: int, quantile: float) -> None:

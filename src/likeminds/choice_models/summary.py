@@ -1,5 +1,6 @@
 """Tables of part-worths with standard errors, simulated log-likelihoods, statistics of fit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log
 
@@ -8,6 +9,7 @@ from scipy.special import ndtr
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.checks import listing
+from likeminds._util.result_tables import Frames, Rows
 from likeminds._util.text_format import counted
 from likeminds.choice_models.estimates import Estimates
 from likeminds.choice_models.importance_sampling import ImportanceSampler, SimulationProblem
@@ -214,13 +216,12 @@ class Summary(Table):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        more = self.correlated()._repr_html_() if self.correlations else ""
-        return super()._repr_html_() + more
+    def _html_tables(self) -> Sequence[Rows]:
+        return [self.rows, self.correlations]
 
     def correlated(self) -> Table:
         """Return the table of correlations."""
-        return Table("Correlations between people", self.correlations)
+        return Table("Correlations between people", self.correlations, frames=self.frames)
 
 
 def summarise(
@@ -232,6 +233,7 @@ def summarise(
     kind: str,
     is_maximum: bool,
     unidentified: Bool,
+    frames: Frames,
 ) -> Summary:
     """Return the table of estimates; ``kind`` is the structure of Omega."""
     worth, labels = estimates.part_worths, [str(name) for name in names]
@@ -265,6 +267,7 @@ def summarise(
             *_unidentified_note(labels, unidentified),
             *_flat_note(estimates, labels),
         ),
+        frames=frames,
         estimates=estimates,
         log_likelihood=likelihood,
         fit=fit,

@@ -1,20 +1,19 @@
 """Small result tables, as text, HTML, data frames and plain values."""
 
-from dataclasses import dataclass
-from html import escape
-from importlib.util import find_spec
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from likeminds._util.result_tables import Frames, as_kind, table_html
+from likeminds._util.result_tables import Frames, ResultTable, Rows
 from likeminds._util.text_format import decimal, visible
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class Table(ResultTable):
     """Rows with the same columns, a title, and notes.
 
     Attributes
@@ -25,6 +24,8 @@ class Table:
         The rows; missing numbers are None.
     notes : tuple of str
         Sentences below the table.
+    frames : str
+        The kind of data frame that ``table()`` returns: that of the labels.
 
     Examples
     --------
@@ -41,22 +42,19 @@ class Table:
     title: str
     rows: list[Row]
     notes: tuple[str, ...] = ()
+    frames: Frames = field(default="pyarrow", kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return title, rows and notes as plain values, for JSON."""
         return {"title": self.title, "rows": self.rows, "notes": list(self.notes)}
 
-    def to_frame(self) -> Any:
-        """Return the rows as a data frame of pandas or, if that is not installed, of polars."""
-        kinds: tuple[Frames, ...] = ("pandas", "polars")
-        for kind in kinds:
-            if find_spec(kind) is not None:
-                return as_kind(pa.Table.from_pylist(self.rows), kind)
-        raise ImportError("to_frame needs pandas or polars: install one, or use to_dict.")
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as a table of pyarrow."""
+        return pa.Table.from_pylist(self.rows)
 
     def __str__(self) -> str:
-        names, rows = self._cells()
-        cells = [names, *rows]
+        names = list(self.rows[0]) if self.rows else []
+        cells = [names, *([_cell(row[name]) for name in names] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         numbers = [not isinstance(self.rows[0][name], str) for name in names]
         lines = [
@@ -70,14 +68,14 @@ class Table:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        names, rows = self._cells()
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return table_html(names, rows, self.title) + notes
+    def _headline(self) -> str:
+        return self.title
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        names = list(self.rows[0]) if self.rows else []
-        return names, [[_cell(row[name]) for name in names] for row in self.rows]
+    def _html_tables(self) -> Sequence[Rows]:
+        return [self.rows]
+
+    def _html_notes(self) -> Sequence[str]:
+        return self.notes
 
 
 def _cell(value: object) -> str:

@@ -43,10 +43,25 @@ _IDS = ("user", "item", "attribute")
 _ROLES = (
     "user|item|label|attribute|weight|choice_set|alternative|availability|winner|loser|tie|strength"
 )
-_ARGUMENTS = re.compile(
-    rf"\b(?:({_ROLES})|user_features|positive|threshold|grades|features|loss|repeats|duplicates|"
-    r"scratch|n_features)=(?=[\s,.:;)]|$)"
+_ARGUMENTS = re.compile(r"\b([a-z_]+)=(?:True\b|(['\"]?)([\w.-]*\w)?\2(?=[\s,.:;)]|$))")
+_SAME = (
+    "user_features|positive|threshold|grades|features|loss|repeats|duplicates|scratch|n_features|"
+    "base|unseen"
 )
+_OPTIONS = {
+    **{role: f"--{role.replace('_', '-')}-column" for role in _ROLES.split("|")},
+    **{name: f"--{name.replace('_', '-')}" for name in _SAME.split("|")},
+    "attributes": "--attribute",
+    "item_column": "--item-column",
+    "items": "--features",
+    "memory_limit": "--memory",
+    "n_folds": "--folds",
+    "n_schools": "--schools",
+    "test_size": "--holdout",
+    "with_data": "--keep-data",
+}
+# Arguments without an option, in messages that commands print.
+_PYTHON_ONLY = frozenset({"draws", "item_effects", "wide"})
 _NO_COLUMN = re.compile(rf"^(?:({_ROLES})): no such column")
 _OTHERWISE = {
     "Load one that save wrote; read a table of labels with Annotations.from_csv": (
@@ -56,12 +71,8 @@ _OTHERWISE = {
     "grades=True": "--grades (1,2,3,4,5, say)",
     "user_features:": "--user-features:",
     "user_features must": "--user-features must",
-    "item_column=": "--item-column",
-    "attributes=": "--attribute",
-    "test_size=": "--holdout ",
-    "n_folds=": "--folds",
-    "memory_limit=": "--memory",
-    "n_schools=": "--schools",
+    "save(..., with_data=True)": "fit --keep-data",
+    "save it with_data=True": "fit with --keep-data",
 }
 
 
@@ -154,14 +165,18 @@ class Output:
     def _warnings_as_notes(self) -> Iterator[None]:
         """Show warnings, and messages about how data was read, as notes."""
         logger, handler = logging.getLogger("likeminds.data"), logging.Handler()
-        handler.emit = lambda record: self.note(record.getMessage())  # type: ignore[method-assign]
+
+        def note(message: object) -> None:
+            self.note(in_options(str(message)))
+
+        handler.emit = lambda record: note(record.getMessage())  # type: ignore[method-assign]
         logger.addHandler(handler)
         level = logger.level
         logger.setLevel(logging.INFO)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("default", UserWarning)
-                warnings.showwarning = lambda message, *_, **__: self.note(str(message))
+                warnings.showwarning = lambda message, *_, **__: note(message)
                 yield
         finally:
             logger.removeHandler(handler)
@@ -207,16 +222,20 @@ def in_options(text: str) -> str:
     --------
     >>> in_options("Pass positive= to say which of two answers is the positive one.")
     'Pass --positive to say which of two answers is the positive one.'
+    >>> in_options('Save it with_data=True, or set loss="logistic" or draws=500.')
+    'Save it --keep-data, or set --loss logistic or draws=500 in Python.'
     """
     for python, option in _OTHERWISE.items():
         text = text.replace(python, option)
-    text = _NO_COLUMN.sub(lambda found: f"{_option(found)}: no such column", text)
+    text = _NO_COLUMN.sub(lambda found: f"{_OPTIONS[found[1]]}: no such column", text)
     return _ARGUMENTS.sub(_option, text)
 
 
 def _option(found: re.Match[str]) -> str:
-    name = found.group(1)
-    return f"--{name or found.group()}{'-column' if name else ''}".replace("_", "-").rstrip("=")
+    name, _, value = found.groups()
+    if name in _PYTHON_ONLY:
+        return f"{found[0]} in Python"
+    return f"{_OPTIONS[name]} {value or ''}".rstrip() if name in _OPTIONS else found[0]
 
 
 def rich_table(

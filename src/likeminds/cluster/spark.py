@@ -1,7 +1,7 @@
 """Rows in Spark (extra ``spark``): executors reduce them to statistics, which are merged here.
 
 `statistics_of_batches` suits ``DataFrame.mapInArrow``, and ``ray.data``'s ``map_batches``: see
-docs/cluster.md.
+the page on clusters.
 """
 
 import json

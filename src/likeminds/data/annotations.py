@@ -56,7 +56,7 @@ class Annotations(ChoiceConstructors):
         (about this attribute, if there are several).
     grades : sequence or True, optional
         The grades from worst to best; True where labels are grades though there are two of them
-        or fewer. Numbers are rounded to six decimals. See docs/grades.md.
+        or fewer. Numbers are rounded to six decimals. See the page on grades.
     item_ids : sequence of ids, optional
         The item that each row of ``features`` describes; by default, its number.
     feature_names : sequence of str, optional

@@ -33,7 +33,7 @@ IMAGES = "images"
 ENOUGH_LABELS = 8
 _ROLES = ("attribute", "person", "image", "label")
 _CACHE = ".features"
-_DOCS = "docs/features.md says what goes where."
+_DOCS = "The documentation's page on features lists the files."
 
 MakeExtractors = Callable[[Path, dict[str, Any]], "list[ImageExtractor]"]
 

@@ -71,7 +71,7 @@ def load_shoes(
     - ``annotations.csv`` (or ``.parquet``) with columns ``attribute``, ``person``, ``image``
       and ``label`` (1 and 0, or 1 and -1);
     - ``images/`` with the pictures; or ``features.npy``, ``.mat``, ``.parquet`` or ``.csv``
-      with features computed before: docs/features.md has the details.
+      with features computed before: the page on features has the details.
 
     Of pictures, GIST (512 values) and a histogram of colours (Lab, 10 bins per channel) are
     computed. Users with fewer than 8 labels of either kind about an attribute are removed
@@ -124,7 +124,7 @@ def load_sun(
     The folder is laid out as for `likeminds.load_shoes`: ``annotations.csv``, and
     ``images/`` or features computed before. Of pictures, the 2,048 values of Inception-V3's
     second-last layer are computed, by the network in ``inception_v3.onnx`` in the folder
-    (docs/features.md has the three lines that make it; needs ``likeminds[onnx]``). Users
+    (the page on features has the three lines that make it; needs ``likeminds[onnx]``). Users
     with fewer than 8 labels of either kind are removed, and principal components keep 90 %
     of the variance, for each attribute by itself: see `ImageCrowd.split`.
 

@@ -81,7 +81,7 @@ def model_file(path: str | os.PathLike[str]) -> Path:
     if not file.is_file():
         raise FileNotFoundError(
             f"There is no network at {file}. likeminds downloads nothing: export the network "
-            "to an ONNX file first (docs/features.md has the three lines)."
+            "to an ONNX file first (three lines, on the documentation's page on features)."
         )
     return file
 

@@ -20,7 +20,7 @@ class DeepFeatures(ImageExtractor):
 
     The file's input is a batch of RGB pictures, channels first or last; its output is one
     row of values per picture, or maps of values, which are averaged over the picture.
-    Needs ``likeminds[onnx]``. Nothing is downloaded; docs/features.md shows how to export.
+    Needs ``likeminds[onnx]``. Nothing is downloaded; the page on features shows how to export.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class DeepFeatures(ImageExtractor):
                 raise ValueError(
                     f"{self.model} returns {rows.shape[1]:,} values per picture instead of "
                     f"{self.n_values:,}: it seems to end in another layer. Export it without its "
-                    "classifier (docs/features.md has the three lines), or pass output=."
+                    "classifier (see the documentation's page on features), or pass output=."
                 )
             return rows
 
@@ -106,7 +106,7 @@ def inception_v3(model: str | os.PathLike[str], **options: Any) -> DeepFeatures:
     Parameters
     ----------
     model : path
-        Inception-V3 without its last layer as an ONNX file; docs/features.md has the three
+        Inception-V3 without its last layer as an ONNX file; the page on features has the three
         lines that make it.
     **options
         Further parameters of `DeepFeatures`.

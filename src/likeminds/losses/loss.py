@@ -32,7 +32,7 @@ from likeminds.losses.statistics import ClassMoments, Statistics
 class Loss(ABC):
     """A loss of labels that is quadratic in each user's weights.
 
-    A subclass has a name and the methods below; docs/losses.md writes one.
+    A subclass has a name and the methods below; the page on losses shows one.
 
     Attributes
     ----------

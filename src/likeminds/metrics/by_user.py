@@ -14,8 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.checks import as_vector, as_weights, listing, same_length
+from likeminds._util.lazy_imports import pa
 from likeminds._util.map_reduce import ThreadExecutor
 from likeminds._util.per_user_arrays import order_by
+from likeminds._util.result_tables import ResultTable
+from likeminds._util.text_format import counted
+from likeminds.data.column_roles import as_arrow
 from likeminds.data.identifiers import encode
 
 __all__ = ["MetricByUser", "auc_by_user", "mean_auc", "ndcg_at_k", "precision_at_k"]
@@ -26,7 +30,7 @@ _BLOCK_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class MetricByUser:
+class MetricByUser(ResultTable):
     """A metric by user, with its mean and standard error.
 
     Attributes
@@ -69,6 +73,14 @@ class MetricByUser:
     def undefined(self) -> IdArray:
         """The users for whom it is not defined."""
         return self.users[np.isnan(self.values)]
+
+    def to_arrow(self) -> "pa.Table":
+        """Return a table of pyarrow: user, and value (missing where it is undefined)."""
+        values = pa.array(self.values, from_pandas=True)
+        return pa.table({"user": as_arrow(self.users.tolist()), "value": values})
+
+    def _headline(self) -> str:
+        return f"Mean {self.mean:.3f} over {counted(self.n_defined, 'user')}"
 
     @property
     def _defined(self) -> Float:

@@ -31,7 +31,7 @@ from likeminds.mixed_model.responses import AucResponses, LabelResponses, Respon
 
 
 class PriorLoss(ABC):
-    """A loss of labels, for a ranker with a learned prior; docs/losses.md writes one.
+    """A loss of labels, for a ranker with a learned prior; the page on losses shows one.
 
     Attributes
     ----------

@@ -6,8 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
+from likeminds._util.lazy_imports import pa
 from likeminds._util.map_reduce import one_blas_thread
 from likeminds._util.per_user_arrays import CollectedRows, drawn
+from likeminds._util.result_tables import ResultTable
+from likeminds._util.text_format import counted
 from likeminds.data.label_parsing import LabelReading
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
 from likeminds.mixed_model.item_posteriors import PointwiseLoss
@@ -19,7 +22,7 @@ from likeminds.mixed_model.responses import LabelResponses, ResponseBlock, Respo
 
 
 @dataclass(frozen=True)
-class GradePredictions:
+class GradePredictions(ResultTable):
     """Distributions of grades.
 
     Attributes
@@ -42,6 +45,14 @@ class GradePredictions:
         if self.grades.dtype != object:
             return self.expected
         return np.asarray(self.grades[np.rint(self.expected).astype(np.intp)])
+
+    def to_arrow(self) -> "pa.Table":
+        """Return a table of pyarrow: the expected grade, and the probability of each."""
+        columns = zip(self.grades.tolist(), self.probabilities.T, strict=True)
+        return pa.table({"expected": self.typical} | {str(grade): p for grade, p in columns})
+
+    def _headline(self) -> str:
+        return f"Grades of {counted(len(self.expected), 'row')}"
 
 
 @dataclass(frozen=True)

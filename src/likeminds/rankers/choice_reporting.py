@@ -23,6 +23,7 @@ from likeminds.choice_models.summary import (
 from likeminds.choice_models.text_tables import Table
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
+from likeminds.rankers.item_table import frames_of
 
 if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
@@ -110,7 +111,7 @@ def summary(
     Returns
     -------
     Summary
-        A table with ``to_frame`` and ``to_dict``.
+        A table with `to_pandas`, `to_polars`, `to_arrow` and `to_dict`.
     """
     problem, annotations = _simulated(self, annotations)
     prior, coordinates = self.prior_.simulated, self.prior_.design
@@ -124,6 +125,7 @@ def summary(
         kind=kind,
         is_maximum=not self._specification().is_plain,
         unidentified=unidentified(problem.responses, problem.likelihood, coordinates),
+        frames=frames_of(self),
     )
 
 
@@ -156,7 +158,7 @@ def wtp(
     """
     place = _feature(self, price, "price")
     estimates = _estimates(self, _simulated(self, annotations)[0], draws)
-    return willingness_to_pay(estimates, self.feature_names_, place, level)
+    return willingness_to_pay(estimates, self.feature_names_, place, level, frames_of(self))
 
 
 def shares(
@@ -201,7 +203,7 @@ def shares(
         rows.append(row | {g: float(chances[who, j].mean()) for g, who in groups.items()})
     counted = "".join(f"; {g}: {who.sum():,}" for g, who in groups.items())
     note = f"Over {len(chances):,} people{counted}. The error is over people."
-    return Table("Shares", rows, (note,))
+    return Table("Shares", rows, (note,), frames=frames_of(self))
 
 
 def elasticities(
@@ -242,7 +244,8 @@ def elasticities(
             known = zip(names, found[j], strict=True)
             numbers = {k: float(v) if np.isfinite(v) else None for k, v in known}
             rows.append({"among": group, "item": name} | numbers)
-    return Table(f"Elasticities of shares by {self.feature_names_[place]}", rows)
+    title = f"Elasticities of shares by {self.feature_names_[place]}"
+    return Table(title, rows, frames=frames_of(self))
 
 
 def _market(

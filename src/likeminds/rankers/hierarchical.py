@@ -93,7 +93,7 @@ class HierarchicalRanker(PriorRanker):
         Advanced: whether to learn in the space of rows, without matrices of features x features;
         Omega then has a few leading directions. "auto": with more than 256 features and as many
         items. Models that need such matrices keep 256 leading directions of the items. See
-        `docs/wide.md`.
+        the page on wide features.
     standardize : bool, default=True
         Advanced: whether to scale features to unit variance first (undone in the coefficients).
     covariance_rank : int, default=16

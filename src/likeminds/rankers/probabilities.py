@@ -50,7 +50,7 @@ def predict_proba(
     Scores m of the logistic loss are log-odds with posterior variance s^2 of user and item. The
     probability is sigma(m / sqrt(1 + pi c s^2 / 8)). The scale c (``variance_scale_``) maximises
     the leave-one-out likelihood of training labels, and is 1 for new users and items. See
-    docs/probabilities.md for its calibration. For grades, it is the probability of a grade above
+    the page on probabilities on calibration. For grades, it is the probability of a grade above
     the threshold (`predict_grades` has that of each grade). For choices, it is the probability of
     being chosen among the rows of the same choice set.
 
