@@ -1,4 +1,4 @@
-"""How well effects of items are found that have few labels: a table of docs/shared-items.md.
+"""Accuracy of item effects with few labels: a table of docs/development/item-effects.md.
 
 ``python -m benchmarks.item_spread --draws 8`` prints it. Simulated people say yes to items they
 share, without factors: the log-odds are a_i + b_j, with ``--features N`` also x_j'theta. Spreads of

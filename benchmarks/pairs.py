@@ -228,7 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for seed in asked.seeds:  # so that a run that is interrupted has whole draws
         rows += measure(asked.data / "jokes.npz", seed, asked.users)
         write_whole(asked.out / "pairs.json", json.dumps({"rows": rows}, indent=1).encode())
-        _write(asked.out / "comparisons.md", tables(rows))
+        _write(asked.out / "how-to" / "comparisons.md", tables(rows))
 
 
 def _write(page: Path, measured: str) -> None:

@@ -6,8 +6,8 @@ texts. FOLDER holds ``NAME.npz`` with ``user``, ``item`` and one of ``label`` (0
 ``text`` describe items, ``polis_group`` is Polis's group of each person. What is absent is left
 out. Every result is kept in ``--cache`` as soon as it is there, so that a run that was interrupted
 continues; ``--again METHOD`` measures a method anew. Writes ``shared-items.json`` and, between two
-marks, the tables of ``shared-items.md``; with ``--only``, results are kept and nothing is written:
-``--redraw`` does that.
+marks, the tables of ``shared-items-measured.md``; with ``--only``, results are kept and
+nothing is written: ``--redraw`` does that.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The measured part of ``docs/shared-items.md``, from what `benchmarks.shared_items` kept."""
+"""The measured part of ``docs/shared-items-measured.md``, from what `benchmarks.shared_items` kept."""
 
 import platform
 from collections.abc import Iterable
@@ -147,7 +147,7 @@ def _mean(values: Float) -> Float:
 
 def write_page(summary: dict[str, Any], out: Path) -> None:
     """Put the tables between the marks of the page, or into a page of their own."""
-    page = out / "shared-items.md"
+    page = out / "shared-items-measured.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else f"{BEGIN}\n{END}\n"
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]

@@ -73,7 +73,8 @@ def test_people_and_pairs_are_kept_apart(folder):
 @pytest.mark.slow
 def test_the_page_gets_its_tables(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(low_rank_reward, "RANKS", (2,))
-    page = tmp_path / "comparisons.md"
+    page = tmp_path / "how-to" / "comparisons.md"
+    page.parent.mkdir()
     page.write_text(f"Before\n{pairs.BEGIN}\nearlier\n{pairs.END}\nAfter\n")
     pairs.main(["--data", str(folder), "--seeds", "1", "--out", str(tmp_path)])
     text = page.read_text()

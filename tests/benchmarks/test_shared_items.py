@@ -114,13 +114,15 @@ def test_everything_on_tiny_crowds(tmp_path, capsys):
     assert {"HierarchicalRanker", "Popularity"} <= summary["within"]["camps"]["methods"].keys()
     assert summary["new items"]["camps"]["methods"]["Popularity"]["auc"] == 0.5
     assert summary["within"]["alone"]["difference"][0] == 0.0
-    page = (tmp_path / "shared-items.md").read_text()
+    page = (tmp_path / "shared-items-measured.md").read_text()
     assert page.startswith(BEGIN)
     assert (tmp_path / "shared-items-measured.png").stat().st_size > 5_000
     assert all(f"\n| {name} | " in page for name in ("camps", "alone"))
     capsys.readouterr()
     # What is kept is not measured again, and what stands around the marks stays.
-    (tmp_path / "shared-items.md").write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    (tmp_path / "shared-items-measured.md").write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     main(options)
     assert "--10--" not in capsys.readouterr().out
-    assert (tmp_path / "shared-items.md").read_text() == f"before\n{page.rstrip()}\nafter\n"
+    assert (
+        tmp_path / "shared-items-measured.md"
+    ).read_text() == f"before\n{page.rstrip()}\nafter\n"
