@@ -3,8 +3,8 @@
     python -m benchmarks.cluster_growth --users 100000 1000000 --workers 2 4 8 16
 
 prints the two tables of docs/development/cluster.md: what travels, with how far weights are from
-those of the first number of workers, and what a worker has in memory. Nothing is timed: more workers than cores
-only share them.
+those of the first number of workers, and what a worker has in memory. Nothing is timed: more
+workers than cores only share them.
 """
 
 import argparse

@@ -3,7 +3,7 @@
     python -m benchmarks.cluster_shuffle
 
 prints the table of docs/development/cluster.md, for crowds with a million labels each. Nothing is
-timed. Where features are columns of the rows, workers that get rows have a table of all items beside them.
+timed. Where features are columns of the rows, workers that get rows have a table of all items, too.
 """
 
 import argparse

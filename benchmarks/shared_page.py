@@ -1,4 +1,4 @@
-"""The measured part of ``docs/shared-items-measured.md``, from what `benchmarks.shared_items` kept."""
+"""Write the tables of ``docs/shared-items-measured.md`` from the results of `shared_items`."""
 
 import platform
 from collections.abc import Iterable
@@ -192,14 +192,14 @@ def _parts(summary: dict[str, Any]) -> list[str]:
     parts.append(summary["note"])
     if summary["within"]:
         parts += [
-            "### Known items: 30 % of everybody's labels held out",
+            "## Known items: 30 % of everybody's labels held out",
             _aucs(summary["within"], _COLUMNS),
             f"![Differences from the best rival, with intervals, by data set]({PICTURE})",
             _verdict(summary["within"]),
         ]
     if summary["new items"]:
         parts += [
-            "### New items: 30 % of the items held out, with their texts",
+            "## New items: 30 % of the items held out, with their texts",
             "Statements and comments are described as `--texts` does by default: up to 300 "
             f"components of words and their pieces. `{RIDGE}` is a tuned ridge regression of the "
             "log-odds of a yes to each item on its features: what can be done with texts and "
@@ -213,9 +213,9 @@ def _parts(summary: dict[str, Any]) -> list[str]:
             "what fits some by chance fails on the others.",
         ]
     if summary["groups"]:
-        parts += ["### Schools beside Polis's groups", _groups(summary["groups"])]
+        parts += ["## Schools beside Polis's groups", _groups(summary["groups"])]
     if summary["bridging"]:
-        parts += ["### Statements that bridge", _bridging(summary["bridging"])]
+        parts += ["## Statements that bridge", _bridging(summary["bridging"])]
     return parts
 
 
