@@ -170,6 +170,7 @@ _PUBLIC = frozenset(
         "laplacian",
         "losses",
         "metrics",
+        "paper",
         "plots",
         "theory",
     }

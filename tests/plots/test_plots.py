@@ -18,9 +18,11 @@ from likeminds import (
     diagnose,
     find_schools,
     make_schools,
+    make_simulation,
     plots,
 )
 from likeminds.features.images import picture_of, thumbnail
+from likeminds.paper import PersonalPath, cocluster_recovery
 from likeminds.plots.figures import COLOURS, INK, PAPER, darken, new_axes, set_title
 from likeminds.rankers.baselines import Popularity, RidgeToConsensus
 
@@ -296,3 +298,23 @@ def test_shares_of_items_are_drawn_in_order(schools):
     soft = schools.soft_labels
     np.testing.assert_allclose(drawn, np.sort(100.0 * soft.share))
     assert f"{(soft.share > 0.5).sum()} of {len(soft.share)} items" in axes.get_title(loc="left")
+
+
+def test_true_and_learned_weights_share_a_colour_scale():
+    drawn = make_simulation(20, 50, 16, n_positive=5, random_state=0)
+    figure = plots.cocluster_recovery(cocluster_recovery(drawn, 100 * drawn.coef))
+    limits = [image.get_clim() for axes in figure.axes for image in axes.images]
+    assert len(limits) == 4
+    assert limits[0] == limits[1]
+    assert limits[2] == limits[3]
+    assert "people 1.00" in figure.get_suptitle()
+
+
+def test_the_path_counts_true_and_false_personal_parts():
+    lengths = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 1, 0]])
+    path = PersonalPath(np.array([3.0, 2.0, 1.0]), np.arange(4), lengths, np.zeros(3))
+    axes = plots.personal_path(path, [True, False, False, False])
+    assert [list(line.get_ydata()) for line in axes.lines[:2]] == [[0, 1, 1], [0, 0, 2]]
+    assert "1 users have a personal part, 1 of them rightly" in axes.get_title(loc="left")
+    (line,) = plots.personal_path(path).lines
+    assert list(line.get_ydata()) == [0, 1, 3]

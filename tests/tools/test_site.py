@@ -15,7 +15,7 @@ from tools import films
 
 ROOT = Path(__file__).parents[2]
 DOORS = ("baselines", "components", "datasets", "features", "laplacian", "losses", "metrics")
-DOORS += ("plots", "schools", "theory")
+DOORS += ("paper", "plots", "schools", "theory")
 # Returned by methods that other modules call.
 INTERNAL = {"PredictionRows", "Ranker", "SumTuple"}
 

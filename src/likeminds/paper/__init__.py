@@ -1,1 +1,16 @@
-"""The paper: its theorems as functions, and its experiments, rebuilt."""
+"""The paper: its experiments, rebuilt, and the structure that its simulation hides.
+
+Theorems are in `likeminds.theory`, Proposition 1 in `likeminds.laplacian`.
+"""
+
+from likeminds.datasets.recovery import CoClusterRecovery, cocluster_recovery
+from likeminds.paper.experiments.command import reproduce
+from likeminds.rankers.personal_path import PersonalPath, personal_path
+
+__all__ = [
+    "CoClusterRecovery",
+    "PersonalPath",
+    "cocluster_recovery",
+    "personal_path",
+    "reproduce",
+]
