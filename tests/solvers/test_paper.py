@@ -3,7 +3,7 @@ import pytest
 
 import naive
 from crowds import make_crowd
-from likeminds import Annotations, Statistics
+from likeminds import Annotations, Statistics, ThreeLevelRanker
 from likeminds.components import Consensus, Group, Personal
 from likeminds.losses import SquaredAUC
 from likeminds.solvers import (
@@ -122,16 +122,46 @@ def test_theorem_2_holds_on_the_way(crowd):
     assert solution.history.squared_steps.shape == (500, 3)
     assert (np.diff(solution.history.step_constant) >= 0).all()
     certificate = convergence_certificate(solution.history)
-    assert certificate.decreases
-    assert certificate.steps_vanish
+    assert certificate.claims == (True,) * 5
     assert certificate.holds
+    lengths = np.sqrt(solution.history.squared_steps)
+    np.testing.assert_allclose(certificate.last_steps, lengths[-1] / lengths.max(axis=0))
+    assert certificate.residual == solution.residual
+    reached = [np.linalg.norm(part) for part in solution.parts]
+    np.testing.assert_allclose(solution.history.norms[-1], reached)
+    assert (certificate.largest_norms >= reached).all()
+    assert not convergence_certificate(solution.history, tol=1e-12).critical
 
 
-def test_certificate_notices_an_increase(crowd):
+@pytest.mark.parametrize(
+    ("claim", "quantity", "entry", "value"),
+    [
+        (0, "objective", 3, 100.0),
+        (1, "squared_steps", -1, 100.0),
+        (2, "norms", -1, 100.0),
+        (3, "residual", -1, 1.0),
+        (4, "squared_steps", slice(None), 100.0),
+    ],
+)
+def test_certificate_notices_what_fails(crowd, claim, quantity, entry, value):
     loss = SquaredAUC().of(Statistics.from_annotations(crowd))
-    history = PaperSolver().solve(loss, three_levels(0.1, 0.5, 0.05, 2), max_iter=5).history
-    history.objective[3] += 1.0
-    assert not convergence_certificate(history).holds
+    levels = three_levels(0.1, 0.5, 0.05, 2)
+    history = PaperSolver().solve(loss, levels, tol=0.0, max_iter=300).history
+    assert convergence_certificate(history).claims[claim]
+    getattr(history, quantity)[entry] = value
+    assert not convergence_certificate(history).claims[claim]
+
+
+@pytest.mark.parametrize("solver", ["fast", "authors", "accelerated"])
+def test_certificate_needs_the_history_of_the_printed_algorithm(crowd, solver):
+    with pytest.warns(UserWarning, match="one class"):
+        ranker = ThreeLevelRanker(solver=solver, tol=0.1).fit(crowd)
+    for run in (ranker, ranker.solution_.history):
+        with pytest.raises(TypeError, match='solver="paper"'):
+            convergence_certificate(run)
+    ranker.solution_ = None  # as read from a file
+    with pytest.raises(ValueError, match="file"):
+        convergence_certificate(ranker)
 
 
 def test_starting_at_the_solution_stays_there(crowd):

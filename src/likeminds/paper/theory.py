@@ -6,13 +6,14 @@ from typing import Literal
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float
 from likeminds.data.annotations import Annotations
 from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.solvers import PaperHistory
+from likeminds.solvers import History, PaperHistory
 
 
 def lipschitz_bound(statistics: Statistics, scale: Float | None = None) -> float:
@@ -75,15 +76,31 @@ def lipschitz_constant(loss: QuadraticLoss) -> float:
 
 @dataclass(frozen=True)
 class ConvergenceCertificate:
-    """What Theorem 2 claims of a run of the paper's solver, checked on its history.
+    """The five claims of Theorem 2, checked on the history of a run.
+
+    Claims 2 to 4 are about limits: a run provides evidence, not a proof.
 
     Attributes
     ----------
     decreases : bool
         Claim 1: each step lowers the objective by at least (rho - eta)/2 times its squared
         length, to rounding.
+    steps_vanish : bool
+        Claim 2: the last step of each level is at most ``tol`` times its longest.
+    bounded : bool
+        Claim 3: the norm of no level grows more in the second half of the steps than in the first.
+    critical : bool
+        Claim 4: the optimality residual of the last iterate is at most ``tol``.
+    rate_holds : bool
+        Claim 5: the shortest squared step of each level is at most C_T / T.
     largest_shortfall : float
-        By how much the worst step fell short of that, relative to the first objective.
+        By how much the worst step fell short of claim 1, relative to the first objective.
+    last_steps : array of shape (n_components,)
+        The last step of each level over its longest.
+    largest_norms : array of shape (n_components,)
+        The largest norm of each level.
+    residual : float
+        The optimality residual of the last iterate.
     best_squared_steps : array of shape (n_components,)
         The shortest squared step of each level.
     rate_constant : float
@@ -93,43 +110,103 @@ class ConvergenceCertificate:
     """
 
     decreases: bool
+    steps_vanish: bool
+    bounded: bool
+    critical: bool
+    rate_holds: bool
     largest_shortfall: float
+    last_steps: Float
+    largest_norms: Float
+    residual: float
     best_squared_steps: Float
     rate_constant: float
     n_steps: int
 
     @property
-    def steps_vanish(self) -> bool:
-        """Claim 5: the best squared step of each level is at most C_T / T."""
-        return bool((self.best_squared_steps <= self.rate_constant / self.n_steps).all())
+    def claims(self) -> tuple[bool, bool, bool, bool, bool]:
+        """Whether each claim holds, in the order of the theorem."""
+        return self.decreases, self.steps_vanish, self.bounded, self.critical, self.rate_holds
 
     @property
     def holds(self) -> bool:
-        """Whether both claims hold."""
-        return self.decreases and self.steps_vanish
+        """Whether all five claims hold."""
+        return all(self.claims)
 
 
-def convergence_certificate(history: PaperHistory) -> ConvergenceCertificate:
-    """Check Theorem 2 on the history of a run of the paper's solver.
+def convergence_certificate(
+    run: ThreeLevelRanker | History, tol: float = 0.01
+) -> ConvergenceCertificate:
+    """Check Theorem 2 on a run of the paper's algorithm as printed.
 
     Parameters
     ----------
-    history : PaperHistory
-        ``ranker.solution_.history`` of a ranker with ``solver="paper"``.
+    run : ThreeLevelRanker or PaperHistory
+        A ranker fitted with ``solver="paper"``, or its ``solution_.history``.
+    tol : float, default=0.01
+        What the last steps (claim 2) and the residual (claim 4) are compared with.
+
+    Examples
+    --------
+    >>> from likeminds import make_simulation
+    >>> labels = make_simulation(10, 100, 8, n_positive=10, random_state=0).annotations
+    >>> ranker = ThreeLevelRanker(solver="paper", tol=1e-3, max_iter=5000).fit(labels)
+    >>> convergence_certificate(ranker).claims
+    (True, True, True, True, True)
     """
+    history = _paper_history(run)
     squared = history.squared_steps.sum(axis=1)
     margin = (history.step_constant - history.curvature) / 2
     shortfall = margin * squared - -np.diff(history.objective)
     first = float(history.objective[0])
-    worst = float(shortfall.max(initial=-np.inf)) / first
+    worst = float(shortfall.max()) / first
     moving = margin[squared > 0]
+    constant = first / float(moving.min()) if moving.size else np.inf
+    lengths = np.sqrt(history.squared_steps)
+    last = lengths[-1] / np.where(lengths.any(axis=0), lengths.max(axis=0), 1.0)
+    reached = np.maximum.accumulate(history.norms)
+    half = len(reached) // 2
+    early, late = reached[half] - reached[0], reached[-1] - reached[half]
+    best = history.squared_steps.min(axis=0)
+    residual = float(history.residual[-1])
     return ConvergenceCertificate(
         decreases=worst <= 1e-12,
+        steps_vanish=bool((last <= tol).all()),
+        bounded=bool((late <= early + 1e-9 * reached[-1]).all()),
+        critical=residual <= tol,
+        rate_holds=bool((best <= constant / len(squared)).all()),
         largest_shortfall=max(worst, 0.0),
-        best_squared_steps=history.squared_steps.min(axis=0),
-        rate_constant=first / float(moving.min()) if moving.size else np.inf,
+        last_steps=last,
+        largest_norms=reached[-1],
+        residual=residual,
+        best_squared_steps=best,
+        rate_constant=constant,
         n_steps=len(squared),
     )
+
+
+def _paper_history(run: ThreeLevelRanker | History) -> PaperHistory:
+    """Return the history with the quantities of the theorem, or raise an error."""
+    fix = 'Fit ThreeLevelRanker(solver="paper"), and pass the ranker or its solution_.history.'
+    history: object = run
+    if isinstance(run, ThreeLevelRanker):
+        check_is_fitted(run)
+        if run.solution_ is None:
+            raise ValueError(f"This ranker has no history: it was read from a file. {fix}")
+        history = run.solution_.history
+    if not isinstance(history, PaperHistory):
+        raise TypeError(
+            f"Theorem 2 is about the algorithm as printed, but this is {_name_of(run)}: its "
+            f"history has no step constants. {fix}"
+        )
+    if not len(history.residual):
+        raise ValueError(f"This run has no steps: it was interrupted before the first. {fix}")
+    return history
+
+
+def _name_of(run: object) -> str:
+    if isinstance(run, ThreeLevelRanker):
+        return f"a ranker with solver={run.solver!r}"
+    return f"a {type(run).__name__}"
 
 
 @dataclass(frozen=True)

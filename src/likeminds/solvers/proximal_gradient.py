@@ -94,6 +94,10 @@ def _squared_lengths(now: Sequence[Float], former: Sequence[Float]) -> list[floa
     return [float(np.vdot(move, move)) for move in moved]
 
 
+def _norms(parts: Sequence[Float]) -> list[float]:
+    return [float(np.linalg.norm(part)) for part in parts]
+
+
 def _inner(first: Sequence[Float], second: Sequence[Float]) -> float:
     return sum(float(np.vdot(x, y)) for x, y in zip(first, second, strict=True))
 
@@ -113,12 +117,15 @@ class PaperHistory(StepHistory):
     ----------
     objective, residual, squared_steps
         As in `StepHistory`.
+    norms : array of shape (n_steps + 1, n_components)
+        The norm of each part, the start included.
     step_constant : array of shape (n_steps,)
         The constant rho that the line search settled on.
     curvature : array of shape (n_steps,)
         The smallest constant that would have passed (eta in the paper's proof).
     """
 
+    norms: Float
     step_constant: Float
     curvature: Float
 
@@ -186,6 +193,7 @@ class PaperSolver:
         gradient = former_gradient = loss.gradient(total_weights(parts, loss.shape[0]))
         unit = gradient_scale(loss, components)
         objectives = [objective(loss, components, parts, gradient)]
+        norms = [_norms(parts)]
         squares: list[list[float]] = []
         constants: list[float] = []
         curvatures: list[float] = []
@@ -206,6 +214,7 @@ class PaperSolver:
                     step = _take_step(loss, components, at, slope, [1.0 / rho] * len(parts))
                 former, former_gradient, weight = parts, gradient, following
                 parts, gradient = step.parts, step.gradient
+                norms.append(_norms(parts))
                 squares.append(_squared_lengths(parts, former))
                 constants.append(rho)
                 curvatures.append(step.curvature / (_inner(step.moves, step.moves) or 1.0))
@@ -216,7 +225,7 @@ class PaperSolver:
                     callback and callback(len(residuals), objectives[-1], residuals[-1])
                 )
         steps = tuple(map(np.array, (objectives, residuals, squares)))
-        theorem = tuple(map(np.array, (constants, curvatures)))
+        theorem = tuple(map(np.array, (norms, constants, curvatures)))
         history = StepHistory(*steps) if self.momentum else PaperHistory(*steps, *theorem)
         residual = residuals[-1] if residuals else np.inf
         return Solution(parts, objectives[-1], residual, measured <= tol, history, interrupted)
