@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from commands import run, told
-from likeminds import Annotations, HierarchicalRanker, diagnose, make_schools, save
+from likeminds import Annotations, HierarchicalRanker, diagnose, load, make_schools, save
 from likeminds.diagnostics import UNUSUAL
 from likeminds.metrics import agreement
 
@@ -82,7 +82,49 @@ def test_diagnose_shows_verdicts_and_writes_all_annotators(crowd):
     assert "thresholds differ" in severity
     (found,) = told(folder, "diagnose", "kept.likeminds")["diagnostics"]
     assert found["counts"] == expected.counts
+    assert found["agreement"] == expected.agreement.to_arrow().to_pylist()
+    assert "alpha (nominal)" in done.out
+    assert expected.disagreement()[:30] in done.out
     done = run(folder, "export", "kept.likeminds", "--annotators", "again.csv")
     assert done.code == 0, done.err
     assert (folder / "again.csv").read_text() == (folder / "annotators.csv").read_text()
     assert run(folder, "export", "kept.likeminds").code == 2
+
+
+def test_seconds_come_from_a_table(crowd):
+    folder, _, annotations = crowd
+    users = annotations.user_ids.tolist()
+    rows = [f"{user},{2 + place}" for place, user in enumerate(users)]
+    (folder / "times.csv").write_text("\n".join(["user,lead_time", *rows, f"{users[0]},9"]))
+    (found,) = told(folder, "diagnose", "kept.likeminds", "--seconds", "times.csv")["diagnostics"]
+    assert [row["seconds"] for row in found["annotators"]] == [5.5, *range(3, 2 + len(users))]
+    (folder / "wrong.csv").write_text("user,age\na,1\n")
+    done = run(folder, "diagnose", "kept.likeminds", "--seconds", "wrong.csv")
+    assert done.code == 2
+    assert "lead_time" in done.err
+
+
+@pytest.mark.seconds
+def test_without_leaves_annotators_out_of_fit_and_export(crowd):
+    folder, ranker, annotations = crowd
+    out = diagnose(ranker, annotations).of("reversed").tolist()
+    assert out
+    frame = pd.DataFrame(
+        {"user": annotations.users, "item": annotations.items, "label": annotations.labels}
+    )
+    frame.to_csv(folder / "labels.csv", index=False)
+    asked = ("fit", "--annotations", "labels.csv", "--out", "less.likeminds")
+    done = run(folder, *asked, "--without", "reversed,random")
+    assert done.code == 0, done.err
+    assert "Left out as reversed" in done.out
+    less = load(folder / "less.likeminds")
+    assert not set(map(str, out)) & set(map(str, less.users_))
+    done = run(folder, "export", "kept.likeminds", "--without", "reversed", "--out", "soft.csv")
+    assert done.code == 0, done.err
+    votes = pd.read_csv(folder / "soft.csv").set_index("item")["votes"]
+    kept = annotations[~np.isin(annotations.users, out)]
+    items, counts = np.unique(kept.items, return_counts=True)
+    assert votes.loc[items].tolist() == counts.tolist()
+    done = run(folder, *asked, "--without", "lazy")
+    assert done.code == 2
+    assert "constant, random" in done.err

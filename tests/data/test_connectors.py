@@ -434,3 +434,11 @@ def test_argilla_flat_records_say_who_discarded_what(tmp_path):
     )
     assert told[0]["fields"] == {"text": "hello"}
     assert told[0]["suggestions"]["mood"]["value"] == "rude"
+
+
+def test_label_studio_has_median_response_times(tmp_path):
+    tasks = [
+        {"id": n, "annotations": [annotation(1, chose("glad"), lead_time=seconds)]}
+        for n, seconds in enumerate([2.0, 9.0, 4, 0, None, "soon"])
+    ]
+    assert label_studio(tmp_path, *tasks).seconds == {1: 4.0}

@@ -1,10 +1,13 @@
+from itertools import combinations
+
 import krippendorff
 import numpy as np
 import pytest
+from scipy.stats import f_oneway
 from sklearn.metrics import cohen_kappa_score
 
 from likeminds import Annotations
-from likeminds.metrics import agreement
+from likeminds.metrics import agreement, inter_annotator_agreement
 
 
 def ratings(seed, n_users=6, n_items=30, n_values=4, missing=0.3):
@@ -67,6 +70,34 @@ def test_fleiss_kappa_and_icc_by_their_definitions():
     within = table.var(axis=0, ddof=1).mean()
     icc = (between - within) / (between + (n_users - 1) * within)
     assert found["ICC(1)"].value == pytest.approx(icc)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_icc_and_fleiss_kappa_with_missing_labels(seed):
+    table = ratings(seed)
+    table = table[:, np.isfinite(table).sum(axis=0) > 1]
+    found = agreement(annotated(table, shuffle=seed), n_bootstrap=0)
+    columns = [column[np.isfinite(column)] for column in table.T]
+    sizes = np.array([len(column) for column in columns])
+    # Donner's ICC of unequal groups, from the F of a one-way analysis of variance.
+    typical = (sizes.sum() - (sizes**2).sum() / sizes.sum()) / (len(sizes) - 1)
+    f = f_oneway(*columns).statistic
+    assert found["ICC(1)"].value == pytest.approx((f - 1) / (f - 1 + typical))
+    agreeing = [np.mean([a == b for a, b in combinations(column, 2)]) for column in columns]
+    _, counts = np.unique(np.concatenate(columns), return_counts=True)
+    chance = ((counts / counts.sum()) ** 2).sum()
+    kappa = (np.mean(agreeing) - chance) / (1 - chance)
+    assert found["Fleiss' kappa"].value == pytest.approx(kappa)
+
+
+def test_blocks_of_draws_and_of_users_change_nothing(monkeypatch):
+    crowd = annotated(ratings(3))
+    whole = agreement(crowd, n_bootstrap=60)
+    monkeypatch.setattr(inter_annotator_agreement, "_MOST_WEIGHTS", 200)
+    blocks = agreement(crowd, n_bootstrap=60)
+    assert blocks.coefficients == whole.coefficients
+    monkeypatch.setattr(inter_annotator_agreement, "_MOST_USERS", 4)
+    np.testing.assert_allclose(agreement(crowd).kappa_by_user, whole.kappa_by_user)
 
 
 def test_intervals_hold_the_value_and_shrink_with_more_items():

@@ -180,7 +180,7 @@ def test_held_out_labels_and_a_tuned_ranker(tmp_path, crowd):
     grid = {"alpha_group": [0.3, 1.0], "n_groups": [1, 2]}
     tuned = ThreeLevelRankerCV(grid, n_folds=2).fit(train)
     found = outline(write_report(tuned, tmp_path / "page.html", train, held_out=test))
-    assert any(words.startswith("Labels that the model had not seen.") for words in found.said)
+    assert any(words.startswith("Labels that the model was not fitted to.") for words in found.said)
     assert "Cross-validated scores over the parameters searched" in found.alts
     assert any(words.startswith("alpha_group (chosen)") for words in found.said)
 

@@ -41,6 +41,14 @@ Like = Annotated[list[str] | None, option("An attribute the items should have; m
 NotLike = Annotated[
     list[str] | None, option("An attribute the items should not have; may be repeated.", "--not")
 ]
+Without = Annotated[
+    str | None,
+    option(
+        "Leave out annotators by verdict, as diagnose finds it: constant,random. This takes six "
+        "more fits for each attribute.",
+        metavar="VERDICTS",
+    ),
+]
 NSchools = Annotated[int | None, option("The number of schools; by default estimated.", min=1)]
 Seed = Annotated[int, option("Makes random draws reproducible.", panel=SETTINGS)]
 Jobs = Annotated[

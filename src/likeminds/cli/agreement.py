@@ -1,5 +1,6 @@
 """``likeminds agreement`` and ``diagnose``: how far annotators agree, and which ones to check."""
 
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ from likeminds.cli._output import Output, write_rows
 from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
+    from likeminds._util.array_types import IdArray
     from likeminds.data.annotations import Annotations
     from likeminds.diagnostics import Diagnostics
     from likeminds.rankers.multi_attribute import AttributeModel
@@ -81,27 +83,42 @@ def diagnose(
     model: Model,
     data: LabelOptions,
     pairs: ComparisonOptions,
+    seconds: Annotated[
+        str | None,
+        option(
+            "Response times: a table with a user and seconds (lead_time, response_time) in each "
+            "row. Fast annotators are called constant on less evidence. Exports of Label Studio "
+            "(--from) have them already."
+        ),
+    ] = None,
     out: Table = None,
 ) -> None:
     """Tell annotators who answer at random from those who follow a ranking of their own.
 
     Each annotator gets a verdict, by labels that five more fits for each attribute hold out.
-    --out has a row per annotator, with AUCs, intervals and p-values. The labels are those of the
-    model, or --annotations where it was saved without them.
+    Coefficients of agreement follow, and whether disagreement is predictable. --out has a row per
+    annotator, with AUCs, intervals, p-values and mean kappa. The labels are those of the model, or
+    --annotations where it was saved without them. To leave annotators out: fit --without.
     """
     from likeminds.cli._models import about, joined
+    from likeminds.data.connectors import read_export
     from likeminds.diagnostics import MEANINGS, UNUSUAL
     from likeminds.storage.models import load
 
     output.refuse_two_results(out)
     loaded = load(model)
-    found = diagnose_annotators(loaded, _labels_by_attribute(output, loaded, data, pairs))
+    times = None if seconds is None else read_seconds(seconds, loaded.users_)
+    if times is None and pairs.export is not None:
+        times = read_export(*pairs.export).seconds
+    labels = _labels_by_attribute(output, loaded, data, pairs)
+    found = diagnose_annotators(loaded, labels, times)
     tables = {name: one.to_arrow().to_pylist() for name, one in found.items()}
     results = [
         about(name)
         | {
             "counts": one.counts,
             "severity": None if one.severity is None else one.severity.to_dict(),
+            "agreement": None if one.agreement is None else one.agreement.to_arrow().to_pylist(),
             "annotators": tables[name],
         }
         for name, one in found.items()
@@ -127,17 +144,79 @@ def diagnose(
             output.show(f"... and {len(unusual) - _MOST_SHOWN:,} more: --out FILE has all.")
         if one.severity is not None:
             output.show(f"Severity: {one.severity}.")
+        if one.agreement is not None:
+            title = f"{head}{one.agreement._headline()}"
+            output.table(title, one.agreement.to_arrow().to_pylist())
+            output.show(f"{one.agreement.reading()} {one.disagreement()}")
     if out is not None:
         output.hint(f"Written: {out}")
 
 
 def diagnose_annotators(
-    model: "Ranker | AttributeModel", labels: "dict[str, Annotations]"
+    model: "Ranker | AttributeModel",
+    labels: "dict[str, Annotations]",
+    seconds: "Mapping[Hashable, float] | None" = None,
 ) -> "dict[str, Diagnostics]":
     """Return the diagnostics of annotators by attribute."""
     from likeminds.diagnostics import diagnose as diagnostics_of
 
-    return {name: diagnostics_of(model._ranker_of(name), part) for name, part in labels.items()}
+    return {
+        name: diagnostics_of(model._ranker_of(name), part, seconds=seconds)
+        for name, part in labels.items()
+    }
+
+
+def without_verdicts(
+    output: Output,
+    verdicts: list[str],
+    model: "Ranker | AttributeModel",
+    labels: "dict[str, Annotations]",
+) -> "dict[str, Annotations]":
+    """Return labels by attribute without annotators who have one of the verdicts; print these."""
+    from likeminds._util.checks import listing
+
+    found = diagnose_annotators(model, labels)
+    for name, one in found.items():
+        for verdict in verdicts:
+            users = listing(one.of(verdict)) if one.counts[verdict] else "nobody"
+            head = f"{name}, left" if name else "Left"
+            output.show(f"{head} out as {verdict}: {users}")
+    return {name: found[name].leave_out(verdicts, part) for name, part in labels.items()}
+
+
+def read_seconds(source: str, users: "IdArray") -> "dict[Hashable, float]":
+    """Return the median response time of each user, from a table with a row per label or user."""
+    import numpy as np
+
+    from likeminds.data.column_roles import find_column, id_texts
+    from likeminds.data.id_coercion import coerce_ids
+    from likeminds.data.sources import read_table
+
+    table = read_table(source, id_texts({"user": None}))
+    names = {role: find_column(role, table.column_names) for role in ("user", "seconds")}
+    missing = [role for role, name in names.items() if name is None]
+    if missing:
+        raise ValueError(
+            f"--seconds needs columns user and seconds (or lead_time, response_time), but {source} "
+            f"has {', '.join(table.column_names)}."
+        )
+    times: dict[Hashable, list[float]] = {}
+    for user, seconds in zip(*(table[name].to_pylist() for name in names.values()), strict=True):
+        if user is not None and seconds is not None:
+            times.setdefault(user, []).append(float(seconds))
+    written = coerce_ids(list(times), users, "user").tolist()
+    return {u: float(np.median(t)) for u, t in zip(written, times.values(), strict=True)}
+
+
+def parse_verdicts(verdicts: str) -> list[str]:
+    """Return the verdicts of an option; unknown ones raise ValueError."""
+    from likeminds.diagnostics import VERDICTS
+
+    chosen = [one.strip() for one in verdicts.split(",")]
+    unknown = [one for one in chosen if one not in VERDICTS]
+    if unknown:
+        raise ValueError(f"--without takes {', '.join(VERDICTS)}, not {unknown[0]!r}.")
+    return chosen
 
 
 def _labels_by_attribute(

@@ -16,6 +16,7 @@ from likeminds.cli._options import (
     LargeFitOptions,
     Seed,
     Texts,
+    Without,
     option,
 )
 from likeminds.cli._output import Output
@@ -60,6 +61,7 @@ def fit(
             "model's card; the model then learns from all."
         ),
     ] = None,
+    without: Without = None,
     keep_data: Annotated[
         bool,
         option(
@@ -91,9 +93,11 @@ def fit(
     A table with a column of attributes becomes a model of all of them, fitted at the same time.
     """
     from likeminds.cli._labels import read_labels
+    from likeminds.cli.agreement import parse_verdicts
     from likeminds.schools.find import keep_schools
     from likeminds.storage.models import save, writable
 
+    verdicts = [] if without is None else parse_verdicts(without)
     target = out if large.people_apart else writable(out)
     if large.requested:
         from likeminds.cli._large_fit import LargeFit
@@ -101,7 +105,7 @@ def fit(
         started = time.perf_counter()
         new = _new_ranker(ranker, loss, folds, seed)
         unsupported: dict[str, object] = {"--holdout": holdout, "--comparisons": pairs.comparisons}
-        unsupported |= {"--texts": texts, "--images": data.images}
+        unsupported |= {"--texts": texts, "--images": data.images, "--without": without}
         path = LargeFit(output, large, data, new, target, verb, learn_watched).run(unsupported)
         _show_result(output, path, {}, time.perf_counter() - started)
         _show_next(output, path, data)
@@ -115,6 +119,8 @@ def fit(
     _show_items_unshared(output, new, annotations)
     started = time.perf_counter()
     scores: dict[str, Any] = {}
+    if verdicts:
+        annotations = _without(output, new, annotations, verdicts, jobs)
     if holdout is not None:
         scores = _held_out(output, new, annotations, holdout, jobs, seed)
         if read.words_only:
@@ -144,6 +150,24 @@ def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
     if parameter not in parameters:
         raise ValueError(f"{called} has no choice of loss: leave out --loss.")
     return ranker.set_params(**{parameter: loss})
+
+
+def _without(
+    output: Output, ranker: "Ranker", annotations: "Annotations", verdicts: list[str], jobs: int
+) -> "Annotations":
+    """Return the labels without those of annotators with the verdicts, by a first fit."""
+    import numpy as np
+
+    from likeminds.cli._models import by_attribute
+    from likeminds.cli.agreement import without_verdicts
+
+    first = _learn(output, ranker, annotations, jobs)
+    kept = without_verdicts(output, verdicts, first, by_attribute(annotations))
+    about = annotations.attributes
+    if about is None:
+        return kept[""]
+    rows = [np.isin(annotations.users, p.users) & (about.astype(str) == a) for a, p in kept.items()]
+    return annotations[np.any(rows, axis=0)]
 
 
 def _show_items_unshared(output: Output, ranker: "Ranker", annotations: "Annotations") -> None:

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from likeminds.cli._options import Attribute, LabelOptions, Model, NSchools, Texts, option
+from likeminds.cli._options import Attribute, LabelOptions, Model, NSchools, Texts, Without, option
 from likeminds.cli._output import Output, write_rows
 from likeminds.cli.main import DATA, FIT, command
 
@@ -115,6 +115,7 @@ def export(
             "five more fits for each attribute."
         ),
     ] = None,
+    without: Without = None,
     attribute: Attribute = None,
 ) -> None:
     """Write soft labels: the share of people who would say yes to each item.
@@ -124,12 +125,13 @@ def export(
     """
     from likeminds._util.atomic_files import place_for
     from likeminds.cli._models import joined, rankers_of, training_labels
-    from likeminds.cli.agreement import diagnose_annotators
+    from likeminds.cli.agreement import diagnose_annotators, parse_verdicts, without_verdicts
     from likeminds.data.sources import as_written
     from likeminds.storage.models import load
 
     if out is None and (annotators is None or back_to is not None):
         raise ValueError("Give --out for soft labels, --annotators for annotators, or both.")
+    verdicts = [] if without is None else parse_verdicts(without)
     if out is not None:
         place_for(out, "soft labels")
         if back_to is None:
@@ -139,10 +141,15 @@ def export(
     loaded = load(model)
     rankers = rankers_of(loaded, attribute)
     found: dict[str, Any] = {"model": str(model)}
+    if verdicts:
+        from likeminds.diagnostics.annotators import refittable
+
+        kept = without_verdicts(output, verdicts, loaded, training_labels(rankers))
+        rankers = {name: refittable(rankers[name]).fit(part) for name, part in kept.items()}
     if out is not None:
         found |= {"file": str(out), "items": _write_soft_labels(rankers, out, back_to)}
     if annotators is not None:
-        diagnosed = diagnose_annotators(loaded, training_labels(rankers))
+        diagnosed = diagnose_annotators(loaded, training_labels(rankers_of(loaded, attribute)))
         users = joined({name: one.to_arrow().to_pylist() for name, one in diagnosed.items()})
         write_rows(users, annotators)
         found |= {"annotators": annotators, "people": len(users)}

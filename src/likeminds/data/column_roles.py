@@ -43,6 +43,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "loser": ("loser", "rejected", "loser_id", "rejected_id"),
     "tie": ("tie", "ties", "tied", "draw"),
     "strength": ("strength", "weight"),
+    "seconds": ("seconds", "lead_time", "response_time"),
 }
 # Names that mean something else, too: taken only where no column has one of the usual names.
 _LESS_USUAL: Mapping[str, tuple[str, ...]] = {
@@ -52,7 +53,7 @@ _LESS_USUAL: Mapping[str, tuple[str, ...]] = {
 # Numbers that identify or date rows: features only where they are named.
 _NO_FEATURES = (
     *("timestamp", "date", "datetime", "created", "created_at", "updated_at"),
-    *("index", "level_0", "row", "row_id", "unnamed: 0"),
+    *("lead_time", "response_time", "index", "level_0", "row", "row_id", "unnamed: 0"),
 )
 
 # The verbs of labels, and of columns of labels, with these names; others have "rate high".

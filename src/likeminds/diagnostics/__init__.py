@@ -1,6 +1,7 @@
 """Diagnostics of annotators: agreeing, different, reversed, constant or random labels."""
 
-from likeminds.diagnostics.annotators import MEANINGS, UNUSUAL, VERDICTS, Diagnostics, diagnose
+from likeminds.diagnostics.annotators import diagnose
+from likeminds.diagnostics.result import MEANINGS, UNUSUAL, VERDICTS, Diagnostics
 from likeminds.diagnostics.strata import auc_interval
 
 __all__ = ["MEANINGS", "UNUSUAL", "VERDICTS", "Diagnostics", "auc_interval", "diagnose"]

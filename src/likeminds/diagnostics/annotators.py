@@ -1,45 +1,43 @@
 """Verdicts about annotators: agreeing, different, reversed, constant or random."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 from sklearn.base import clone
 
-from likeminds._util.array_types import Bool, Float, IdArray, Index
-from likeminds._util.result_tables import Frames, ResultTable, Rows
-from likeminds._util.text_format import counted
+from likeminds._util.array_types import Bool, Float, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
 from likeminds.data.splits import folds_within_users
-from likeminds.diagnostics.answer_models import fit_attentive, p_few_runs, p_same_answer
+from likeminds.diagnostics.answer_models import (
+    fit_attentive,
+    p_few_runs,
+    p_same_answer,
+    speed_weights,
+)
+from likeminds.diagnostics.result import (
+    AGREES,
+    CONSTANT,
+    DIFFERENT,
+    RANDOM,
+    REVERSED,
+    UNCLEAR,
+    Diagnostics,
+)
 from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
+from likeminds.metrics.inter_annotator_agreement import agreement
 from likeminds.metrics.paired import discoveries
-from likeminds.metrics.severity import Severity, are_chosen, calibrate
+from likeminds.metrics.severity import are_chosen, calibrate
+from likeminds.mixed_model.item_effects.item_responses import labelled_by
 from likeminds.mixed_model.user_posteriors import new_item_posteriors
 from likeminds.rankers.capabilities import with_consensus
 from likeminds.rankers.prior_ranker import PriorRanker
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.validation import user_positions
-
-AGREES, DIFFERENT, REVERSED, CONSTANT, RANDOM, UNCLEAR = VERDICTS = (
-    *("agrees", "different", "reversed", "constant", "random", "unclear"),
-)
-# Verdicts worth a second look, and the meaning of all.
-UNUSUAL = (REVERSED, CONSTANT, RANDOM, DIFFERENT)
-MEANINGS = {
-    AGREES: "the consensus predicts their labels",
-    DIFFERENT: "their own ranking predicts their labels better than the consensus does",
-    REVERSED: "the consensus predicts the opposite of their labels: yes and no may be exchanged",
-    CONSTANT: "nearly always the same answer, or long runs of one answer, whatever the item",
-    RANDOM: "nothing predicts their labels better than chance, though there are enough labels",
-    UNCLEAR: "too few labels, or labels of one kind, to tell",
-}
 
 # Folds share training labels, which correlates their AUCs. For a function learned from a user's
 # labels alone, the variance of the mean is up to twice that of independent folds.
@@ -51,105 +49,10 @@ _CLEAR = 3.0
 _FEWEST_USERS = 10
 # From so many users and labels, folds share the learned prior.
 _MANY_USERS, _MANY_LABELS = 200, 20_000
+# Bootstrap draws for the intervals of agreement.
+_DRAWS = 200
 # Parameters whose chosen value is a fitted attribute, with an underscore.
 _CHOSEN = ("n_groups", "n_item_factors", "loss", "covariance")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Diagnostics(ResultTable):
-    """How well each user's labels are predicted, and a verdict; a table with a row per user.
-
-    Attributes
-    ----------
-    users : array of shape (n_users,)
-        The users.
-    verdict : array of shape (n_users,)
-        "agrees": the consensus predicts their labels. "different": their own function predicts
-        them, and better than the consensus does. "reversed": the consensus predicts the opposite
-        of their labels, and hardly worse than their own function predicts these. "constant": the
-        answers do not depend on the item: nearly all are the same, where a rater with the median
-        threshold would vary, or they come in long runs. "random": nothing predicts them better
-        than chance, though there are enough labels. "unclear": too few labels.
-    consensus_auc, own_auc : arrays of shape (n_users,)
-        AUC of the consensus and of the user's own function on held-out labels; NaN for users
-        without a pair to compare.
-    low, high : arrays of shape (n_users,)
-        A 95 % interval of ``own_auc``.
-    n_labels, positive_share : arrays of shape (n_users,)
-        The number of labels, and the share of positive ones.
-    readiness : array of shape (n_users,)
-        The log-odds of a yes above the mean, given the consensus score of the item, shrunk to
-        zero for users with few labels. Below zero is strict. NaN for choices.
-    p_chance : array of shape (n_users,)
-        The p-value of ranking as well as the better of both functions by chance.
-    p_attentive : array of shape (n_users,)
-        The p-value of an attentive user's AUC being as low; NaN where labels or users are too few.
-    held_out : bool
-        Whether the labels were held out already, rather than by cross-fitting.
-    """
-
-    users: IdArray
-    verdict: NDArray[np.str_]
-    consensus_auc: Float
-    own_auc: Float
-    low: Float
-    high: Float
-    n_labels: Index
-    positive_share: Float
-    p_chance: Float
-    p_attentive: Float
-    held_out: bool
-    readiness: Float
-    frames: Frames = "pyarrow"
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of users with each verdict."""
-        return {verdict: int((self.verdict == verdict).sum()) for verdict in VERDICTS}
-
-    def of(self, verdict: str) -> IdArray:
-        """Return the users with a verdict."""
-        if verdict not in VERDICTS:
-            raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, not {verdict!r}.")
-        chosen: IdArray = self.users[self.verdict == verdict]
-        return chosen
-
-    def to_arrow(self) -> pa.Table:
-        """Return a table of pyarrow with a row per user."""
-        columns: dict[str, Any] = {
-            "user": self.users.tolist(),
-            "verdict": self.verdict.tolist(),
-            "labels": self.n_labels,
-        }
-        names = ("positive_share", "readiness", "consensus_auc", "own_auc", "low", "high")
-        columns |= {name: getattr(self, name) for name in (*names, "p_chance", "p_attentive")}
-        return pa.table(columns)
-
-    @property
-    def severity(self) -> Severity | None:
-        """The shares of yes by user; None for choices."""
-        if not np.isfinite(self.readiness).any():
-            return None
-        return Severity(self.users, self.positive_share, self.n_labels)
-
-    @property
-    def yes_where_divided(self) -> Float:
-        """The share of a user's yes to items that divide users evenly."""
-        return np.asarray(expit(self.readiness))
-
-    def __repr__(self) -> str:
-        return f"<{self._headline()}>"
-
-    def _html_tables(self) -> Sequence[Rows]:
-        unusual = self.to_arrow().filter(np.isin(self.verdict, UNUSUAL))
-        counts = [{"verdict": verdict, "people": n} for verdict, n in self.counts.items()]
-        return counts, unusual.to_pylist()
-
-    def _headline(self) -> str:
-        counts = ", ".join(f"{n} {verdict}" for verdict, n in self.counts.items())
-        severity = self.severity
-        words = "" if severity is None else f"; {severity}"
-        return f"{counted(len(self.users), 'person', 'people')}: {counts}{words}"
 
 
 def diagnose(
@@ -159,6 +62,7 @@ def diagnose(
     n_folds: int | None = 5,
     level: float = 0.05,
     random_state: int = 0,
+    seconds: Mapping[Hashable, float] | None = None,
 ) -> Diagnostics:
     """Find annotators who agree, differ, are reversed, constant or random.
 
@@ -181,6 +85,9 @@ def diagnose(
         those called different, and among those called random.
     random_state : int, default=0
         Which labels fall into which fold.
+    seconds : mapping from user to float, optional
+        Median response times. The faster a user is than others, the less evidence the verdict
+        "constant" needs, by weights of p-values (Genovese, Roeder and Wasserman, 2006).
 
     Returns
     -------
@@ -214,7 +121,15 @@ def diagnose(
                 scores[:, fold == k] = _scores_without(ranker, train, held_out)
             else:
                 scores[:, fold == k] = _both_scores(_fit_again(ranker, train), held_out)
-    return _judge(annotations, _strata(annotations, fold), scores, level, n_folds is None)
+    times = np.full(annotations.n_users, np.nan)
+    if seconds is not None:
+        times[:] = [seconds.get(user, np.nan) for user in annotations.user_ids.tolist()]
+    strata = _strata(annotations, fold)
+    found = _judge(annotations, strata, scores, level, times, held_out=n_folds is None)
+    shared = annotations.has_items and bool((labelled_by(annotations) > 1).any())
+    if are_chosen(annotations) or not shared:
+        return found
+    return replace(found, agreement=agreement(annotations, n_bootstrap=_DRAWS))
 
 
 def refittable(ranker: Ranker) -> Ranker:
@@ -276,7 +191,13 @@ def _strata(annotations: Annotations, fold: Index) -> Strata:
 
 
 def _judge(
-    annotations: Annotations, strata: Strata, scores: Float, level: float, held_out: bool
+    annotations: Annotations,
+    strata: Strata,
+    scores: Float,
+    level: float,
+    seconds: Float,
+    *,
+    held_out: bool,
 ) -> Diagnostics:
     consensus, own = strata.auc(scores[0]), strata.auc(scores[1])
     chance = strata.chance_variance()
@@ -293,6 +214,7 @@ def _judge(
     verdict = _verdicts(p_consensus, p_chance, p_better, p_attentive, level)
     readiness, p_constant = _thresholds(annotations, scores[0])
     constant = np.isin(verdict, (RANDOM, UNCLEAR)) & ~(p_chance <= level)
+    p_constant = np.minimum(p_constant / speed_weights(seconds), 1.0)
     verdict[constant & discoveries(p_constant, level)] = CONSTANT
     # Only users below chance are tested, so p-values count twice.
     p_opposite = np.where(consensus < 0.5, 2.0 * _above(0.5 - consensus, chance), np.nan)
@@ -313,6 +235,7 @@ def _judge(
         p_attentive=p_attentive,
         held_out=held_out,
         readiness=readiness,
+        seconds=seconds,
         frames=annotations.frames,
     )
 
@@ -330,7 +253,10 @@ def _thresholds(annotations: Annotations, consensus: Float) -> tuple[Float, Floa
         weight[:] = annotations.weights
     factor, intercepts = calibrate(consensus, labels, users, n, weight)
     typical = expit(factor * consensus + np.median(intercepts))
-    p_same, p_runs = p_same_answer(labels, typical, users, n), p_few_runs(labels, users, n)
+    # Grades on one side of the threshold may still differ.
+    _, answers = np.unique(annotations.outcomes, return_inverse=True)
+    p_same = p_same_answer(labels, typical, users, n, answers)
+    p_runs = p_few_runs(answers, users, n)
     return intercepts - intercepts.mean(), np.minimum(2.0 * np.fmin(p_same, p_runs), 1.0)
 
 

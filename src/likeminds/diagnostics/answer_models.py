@@ -10,6 +10,8 @@ from likeminds._util.per_user_arrays import order_by
 
 # A user whose rarer answer has at most this share gives nearly always the same answer.
 _RARE = 0.05
+# Added to the p-value of a response time, so weights of p-values lie between 0.3 and 7.
+_LEAST_SPEED = 0.05
 # Rows are not in the order of answering if so many users have few runs, as in a sorted file.
 _SORTED, _LEVEL = 0.2, 0.05
 _STEPS = 500
@@ -17,11 +19,14 @@ _STEPS = 500
 _LEAST_MEAN = 0.55
 
 
-def p_same_answer(yes: Bool, chance: Float, users: Index, n_users: int) -> Float:
+def p_same_answer(
+    yes: Bool, chance: Float, users: Index, n_users: int, answers: Index | None = None
+) -> Float:
     """Return p-values of giving the rarer answer as seldom as each user, shape (n_users,).
 
-    Rows have an answer, the probability of a yes by a rater with the median threshold, and a
-    user. The rarer answer has a Poisson binomial distribution; 1 where it is not rare.
+    Rows have a yes or no, the probability of a yes by a rater with the median threshold, a user,
+    and the code of the answer (of a grade, say). The rarer of yes and no has a Poisson binomial
+    distribution; 1 where it is not rare, or answers other than the most frequent are not.
 
     Examples
     --------
@@ -35,6 +40,8 @@ def p_same_answer(yes: Bool, chance: Float, users: Index, n_users: int) -> Float
         rows = order[offsets[user] : offsets[user + 1]]
         n_yes = int(yes[rows].sum())
         rarer = min(n_yes, len(rows) - n_yes)
+        if answers is not None and len(rows):
+            rarer = max(rarer, len(rows) - int(np.bincount(answers[rows]).max()))
         if not len(rows) or rarer > _RARE * len(rows):
             continue
         rare_chance = chance[rows] if n_yes == rarer else 1.0 - chance[rows]
@@ -47,11 +54,12 @@ def p_same_answer(yes: Bool, chance: Float, users: Index, n_users: int) -> Float
     return found
 
 
-def p_few_runs(yes: Bool, users: Index, n_users: int) -> Float:
-    """Return p-values of few runs of answers (Wald and Wolfowitz, 1940; normal approximation).
+def p_few_runs(answers: Index | Bool, users: Index, n_users: int) -> Float:
+    """Return p-values of few runs of equal answers, which may be of several kinds.
 
-    If many users have few runs, rows are sorted rather than in the order of answering, and all
-    are NaN. So are users who always give the same answer.
+    The test of Wald and Wolfowitz (1940), for more than two kinds that of Barton and David (1957),
+    in normal approximation. If many users have few runs, rows are sorted rather than in the order
+    of answering, and all are NaN. So are users who always give the same answer.
 
     Examples
     --------
@@ -60,20 +68,49 @@ def p_few_runs(yes: Bool, users: Index, n_users: int) -> Float:
     True
     """
     order, _ = order_by(users, n_users)
-    owner, answers = users[order], yes[order]
+    owner, answers = users[order], answers[order].astype(np.intp)
     begins = np.ones(len(answers), dtype=np.bool_)
     begins[1:] = (owner[1:] != owner[:-1]) | (answers[1:] != answers[:-1])
     runs, n = np.bincount(owner[begins], minlength=n_users), np.bincount(owner, minlength=n_users)
-    n_yes = np.bincount(owner, answers, minlength=n_users)
-    pairs = 2.0 * n_yes * (n - n_yes)
+    kinds = np.zeros((n_users, int(answers.max(initial=0)) + 1))
+    np.add.at(kinds, (owner, answers), 1.0)
+    both = (kinds.max(axis=1) < n) & (n > 2)
     found = np.full(n_users, np.nan)
-    both = (pairs > 0) & (n > 2)
-    mean = 1.0 + pairs[both] / n[both]
-    variance = pairs[both] * (pairs[both] - n[both]) / (n[both] ** 2 * (n[both] - 1.0))
+    total, squares, cubes = n[both].astype(float), *((kinds[both] ** k).sum(axis=1) for k in (2, 3))
+    mean = total + 1.0 - squares / total
+    variance = squares * (squares + total * (total + 1.0)) - 2.0 * total * cubes - total**3
+    variance /= total**2 * (total - 1.0)
     found[both] = ndtr((runs[both] + 0.5 - mean) / np.sqrt(np.maximum(variance, 1e-12)))
     if both.any() and (found[both] <= _LEVEL).mean() > _SORTED:
         found[:] = np.nan
     return found
+
+
+def speed_weights(seconds: Float) -> Float:
+    """Return weights of users for p-values of constant answers, with mean 1; fast ones weigh more.
+
+    The p-value of a response time is that of a log-normal distribution with the median and the
+    median absolute deviation of all. Users without a time get weight 1.
+
+    Examples
+    --------
+    >>> speed_weights(np.array([1.0, 8.0, 10.0, 12.0, np.nan])).round(1)
+    array([3.2, 0.4, 0.2, 0.2, 1. ])
+    """
+    weights, timed = np.ones(len(seconds)), np.isfinite(seconds)
+    if (seconds[timed] <= 0).any():
+        raise ValueError(
+            f"Response times must be positive, but one is {seconds[timed].min():g} seconds. Leave "
+            "out times that were not measured."
+        )
+    logs = np.log(seconds[timed])
+    if not len(logs) or np.ptp(logs) == 0:
+        return weights
+    deviation = np.abs(logs - np.median(logs))
+    spread = max(1.4826 * float(np.median(deviation)), 1e-6)
+    likely = 1.0 / (ndtr((logs - np.median(logs)) / spread) + _LEAST_SPEED)
+    weights[timed] = likely / likely.mean()
+    return weights
 
 
 class AttentiveAuc(NamedTuple):

@@ -5,9 +5,9 @@ cannot tell them apart. A ranking per user that predicts held-out labels better 
 for all shows that the disagreement is predictable.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +27,8 @@ LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
 _LEAST = 1e-12
 # Pairs of users are many: their interval has fewer draws, and none in larger teams.
 _MOST_DRAWS, _MOST_USERS = 200, 200
+# Weights of items that are drawn at a time.
+_MOST_WEIGHTS = 2_000_000
 # Krippendorff's bounds of alpha for reliable labels and for tentative conclusions.
 _RELIABLE, _TENTATIVE = 0.8, 0.667
 
@@ -154,23 +156,35 @@ def agreement(
     table = _LabelTable.of(annotations)
     rng = np.random.default_rng(random_state)
     n_items = len(table.counts)
-    draws = rng.multinomial(n_items, np.full(n_items, 1.0 / n_items), size=n_bootstrap)
-    weights = np.vstack([np.ones((1, n_items)), draws])
-    values = {f"alpha ({level})": _alpha(table, level, weights) for level in levels}
-    values["Fleiss' kappa"] = _fleiss(table, weights)
-    values["ICC(1)"] = _icc(table, weights)
-    kappa, common = _pairwise_kappa(table, weights[0])
-    drawn = weights[1 : 1 + _MOST_DRAWS] if table.n_users <= _MOST_USERS else weights[:0]
-    resampled = [_weighted(*_pairwise_kappa(table, row)) for row in drawn]
-    values["Cohen's kappa, mean of pairs"] = np.array([_weighted(kappa, common), *resampled])
+    parts: dict[str, list[Float]] = {}
+    kappa: Float | None = None
+    n_kappas = 1 + (_MOST_DRAWS if table.n_users <= _MOST_USERS else 0)
+    for block in _resampled(n_items, n_bootstrap, rng):
+        found = {f"alpha ({level})": _alpha(table, level, block) for level in levels}
+        found |= {"Fleiss' kappa": _fleiss(table, block), "ICC(1)": _icc(table, block)}
+        sums = [_kappa_sums(table, row) for row in block[:n_kappas]]
+        n_kappas -= len(sums)
+        kappa = sums[0] if kappa is None else kappa
+        found["Cohen's kappa, mean of pairs"] = np.array([ratio(*s.sum(axis=1)) for s in sums])
+        for name, values in found.items():
+            parts.setdefault(name, []).append(values)
     return Agreement(
-        tuple(_coefficient(name, found) for name, found in values.items()),
+        tuple(_coefficient(name, np.concatenate(values)) for name, values in parts.items()),
         annotations.user_ids,
-        np.array([_weighted(k, n) for k, n in zip(kappa, common, strict=True)]),
+        np.full(table.n_users, np.nan) if kappa is None else ratio(*kappa),
         n_items,
         int(table.counts.sum()),
         annotations.frames,
     )
+
+
+def _resampled(n_items: int, n_draws: int, rng: np.random.Generator) -> Iterator[Float]:
+    """Yield blocks of rows of item weights: all items once, then bootstrap samples of them."""
+    yield np.ones((1, n_items))
+    size = max(1, _MOST_WEIGHTS // n_items)
+    for start in range(0, n_draws, size):
+        n = min(size, n_draws - start)
+        yield rng.multinomial(n_items, np.full(n_items, 1 / n_items), size=n).astype(np.float64)
 
 
 def _coefficient(name: str, values: Float) -> Coefficient:
@@ -179,11 +193,6 @@ def _coefficient(name: str, values: Float) -> Coefficient:
     if len(drawn):
         low, high = np.quantile(drawn, [0.025, 0.975])
     return Coefficient(name, float(values[0]), float(low), float(high))
-
-
-def _weighted(values: Float, weights: Float) -> float:
-    known = np.isfinite(values) & (weights > 0)
-    return float(np.average(values[known], weights=weights[known])) if known.any() else np.nan
 
 
 @dataclass(frozen=True)
@@ -227,21 +236,17 @@ def _alpha(table: _LabelTable, level: Level, weights: Float) -> Float:
     counts, sizes = table.counts, table.sizes
     totals = weights @ counts
     n = totals.sum(axis=1)
-    if level == "interval":
-        first, second = counts @ table.levels, counts @ table.levels**2
-        observed = weights @ (2 * (sizes * second - first**2) / (sizes - 1))
-        expected = 2 * (n * (weights @ second) - (weights @ first) ** 2)
-    elif level == "nominal":
+    if level == "nominal":
         observed = weights @ ((sizes**2 - (counts**2).sum(axis=1)) / (sizes - 1))
         expected = n**2 - (totals**2).sum(axis=1)
     else:
-        # Ordinal distances depend on how often values between two occur.
-        below = np.cumsum(totals, axis=1) - totals / 2
-        distance = (below[:, :, None] - below[:, None, :]) ** 2
-        pairs = np.einsum("jc,jk->jck", counts / (sizes - 1)[:, None], counts)
-        coincidences = np.tensordot(weights, pairs, axes=1)
-        observed = np.einsum("bck,bck->b", coincidences, distance)
-        expected = np.einsum("bc,bk,bck->b", totals, totals, distance)
+        # Ordinal values are mid-ranks among the labels drawn, so each draw has its own.
+        ranks = np.cumsum(totals, axis=1) - totals / 2
+        values = ranks if level == "ordinal" else np.broadcast_to(table.levels, totals.shape)
+        values = values - (totals * values).sum(axis=1, keepdims=True) / n[:, None]
+        spread = sizes[:, None] * (counts @ values.T**2) - (counts @ values.T) ** 2
+        observed = 2 * ((weights / (sizes - 1)) * spread.T).sum(axis=1)
+        expected = 2 * n * (totals * values**2).sum(axis=1)
     return _one_minus((n - 1) * observed, expected)
 
 
@@ -268,8 +273,11 @@ def _icc(table: _LabelTable, weights: Float) -> Float:
     return ratio(mean_between - mean_within, mean_between + (typical - 1) * mean_within, _LEAST)
 
 
-def _pairwise_kappa(table: _LabelTable, weights: Float) -> tuple[Float, Float]:
-    """Return Cohen's kappa of all pairs of users, and their common items, by weights of items."""
+def _kappa_sums(table: _LabelTable, weights: Float) -> Float:
+    """Return sums of Cohen's kappa with the others, weighted by common items, and of weights.
+
+    The weights are those of items. Users come in blocks, so memory does not grow with all pairs.
+    """
     shape = (table.n_users, len(table.counts))
     by_value = [
         sparse.csr_matrix(
@@ -279,18 +287,25 @@ def _pairwise_kappa(table: _LabelTable, weights: Float) -> tuple[Float, Float]:
     ]
     weighing = sparse.diags_array(weights)
     labelled = sum(by_value[1:], start=by_value[0])
-    common = np.asarray((labelled @ weighing @ labelled.T).todense(), dtype=np.float64)
-    same, chance = np.zeros_like(common), np.zeros_like(common)
-    for one in by_value:
-        same += (one @ weighing @ one.T).todense()
-        given = np.asarray((one @ weighing @ labelled.T).todense())
-        chance += given * given.T
-    number = np.maximum(common, 1.0)
-    kappa = _one_minus(1 - same / number, 1 - chance / number**2)
-    kappa[common == 0] = np.nan
-    np.fill_diagonal(kappa, np.nan)
-    np.fill_diagonal(common, 0.0)
-    return kappa, common
+    found = np.zeros((2, table.n_users))
+    for start in range(0, table.n_users, _MOST_USERS):
+        some = slice(start, start + _MOST_USERS)
+
+        def common_items(one: Any, other: Any, rows: slice = some) -> Float:
+            return np.asarray((one[rows] @ weighing @ other.T).todense(), dtype=np.float64)
+
+        common = common_items(labelled, labelled)
+        same, chance = np.zeros_like(common), np.zeros_like(common)
+        for one in by_value:
+            same += common_items(one, one)
+            chance += common_items(one, labelled) * common_items(labelled, one)
+        number = np.maximum(common, 1.0)
+        kappa = _one_minus(1 - same / number, 1 - chance / number**2)
+        rows = np.arange(len(common))
+        common[rows, start + rows] = 0.0
+        common[~np.isfinite(kappa)] = 0.0
+        found[:, some] = np.where(common > 0, common * kappa, 0.0).sum(axis=1), common.sum(axis=1)
+    return found
 
 
 def _one_minus(numerator: Float, denominator: Float) -> Float:

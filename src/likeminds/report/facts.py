@@ -12,7 +12,7 @@ from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.diagnostics import Diagnostics, diagnose
 from likeminds.metrics.by_user import MetricByUser
-from likeminds.metrics.paired import PairedDifference, over_users
+from likeminds.metrics.paired import PairedDifference
 from likeminds.plots.thumbnails import Images
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.ranker import Ranker
@@ -109,4 +109,4 @@ class ReportFacts:
         if found is None or not np.isfinite(found.own_auc).any():
             return None
         own, shared = (MetricByUser(found.users, a) for a in (found.own_auc, found.consensus_auc))
-        return own, shared, over_users(found.own_auc - found.consensus_auc)
+        return own, shared, found.gain

@@ -14,6 +14,7 @@ from likeminds._util.text_format import counted, signed
 from likeminds._version import __version__
 from likeminds.diagnostics import MEANINGS, UNUSUAL, Diagnostics
 from likeminds.features.images import SUFFIXES, picture_of, png_bytes, thumbnail
+from likeminds.metrics.inter_annotator_agreement import Agreement
 from likeminds.plots.figures import COLOURS, new_axes
 from likeminds.plots.user_cards import describe
 from likeminds.report.facts import ReportFacts
@@ -293,6 +294,9 @@ def people_section(facts: ReportFacts) -> Section | None:
         return None
     counts = [[verdict, f"{n:,}", MEANINGS[verdict]] for verdict, n in found.counts.items()]
     parts: list[Block] = [ReportTable(["verdict", "people", "meaning"], counts)]
+    if found.agreement is not None:
+        parts.append(_agreement_table(found.agreement))
+        parts.append(f"{found.agreement.reading()} {found.disagreement()}")
     if found.severity is not None:
         parts.append(
             f"Severity: {found.severity}. The column of yes where others are divided compares "
@@ -313,9 +317,17 @@ def people_section(facts: ReportFacts) -> Section | None:
     return Section("Annotators", parts)
 
 
+def _agreement_table(found: Agreement) -> ReportTable:
+    ranges = [_finite(one.low, f"{{:.2f}} to {one.high:.2f}") for one in found.coefficients]
+    values = [[one.name, _finite(one.value)] for one in found.coefficients]
+    rows = [[*value, ends] for value, ends in zip(values, ranges, strict=True)]
+    return ReportTable.filled(["coefficient", "value", "95 % interval"], rows, found._headline())
+
+
 def _people_table(found: Diagnostics, rows: Index, caption: str | None) -> ReportTable:
     header = ["user", "verdict", "labels", "positive", "yes where others are divided"]
-    header += ["AUC, own", "interval", "AUC, consensus"]
+    header += ["AUC, own", "interval", "AUC, consensus", "mean kappa"]
+    kappa = None if found.agreement is None else found.agreement.kappa_by_user
     cells = [
         [
             found.users[i],
@@ -326,6 +338,7 @@ def _people_table(found: Diagnostics, rows: Index, caption: str | None) -> Repor
             _finite(found.own_auc[i]),
             _finite(found.low[i], f"{{:.2f}} to {found.high[i]:.2f}"),
             _finite(found.consensus_auc[i]),
+            "" if kappa is None else _finite(kappa[i]),
         ]
         for i in rows
     ]

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from os import PathLike, fspath
+from statistics import median
 from typing import Any
 
 from likeminds._util.atomic_files import readable
@@ -52,12 +53,15 @@ class Export:
         What items say, by their ids.
     left_out : tuple of LeftOut
         What was not taken, why and where.
+    seconds : dict
+        The median response time of each user, where the export has response times.
     """
 
     labels: list[tuple[Hashable, Hashable, str, Any]]
     comparisons: list[tuple[Hashable, Hashable, Hashable]]
     texts: dict[Hashable, str]
     left_out: tuple[LeftOut, ...]
+    seconds: dict[Hashable, float] = field(default_factory=dict)
 
     def to_table(self, attribute: str | None = None) -> "pa.Table":
         """Return the labels as a pyarrow.Table with columns user, item, label (and attribute).
@@ -126,6 +130,7 @@ class Collector:
     texts: dict[Hashable, str] = field(default_factory=dict)
     ticks: dict[str, list[tuple[Hashable, Hashable, list[str], str]]] = field(default_factory=dict)
     reasons: dict[str, list[str]] = field(default_factory=dict)
+    times: dict[Hashable, list[float]] = field(default_factory=dict)
 
     def add(
         self, user: Hashable, item: Hashable, attribute: str, label: object, where: str
@@ -199,6 +204,11 @@ class Collector:
         if text is not None and _is_plain(item):
             self.texts[item] = text
 
+    def add_time(self, user: Hashable, seconds: object) -> None:
+        """Note how long an answer took, if that is known."""
+        if isinstance(seconds, int | float) and seconds > 0:
+            self.times.setdefault(user, []).append(float(seconds))
+
     def leave_out(self, reason: str, where: str) -> None:
         """Count a record that is not taken."""
         self.reasons.setdefault(reason, []).append(where)
@@ -214,6 +224,7 @@ class Collector:
                 LeftOut(reason, len(places), tuple(places[:_N_PLACES]))
                 for reason, places in self.reasons.items()
             ),
+            {user: median(times) for user, times in self.times.items()},
         )
 
     def _add_ticks(self) -> None:

@@ -54,6 +54,7 @@ def _results(
         elif not annotation.get("result"):
             collector.leave_out("since it is empty", where)
         else:
+            collector.add_time(user, annotation.get("lead_time"))
             found = collector.objects(annotation["result"], where, "result")
             yield from ((user, result, where) for _, result in found)
 
