@@ -24,9 +24,10 @@ def p_same_answer(
 ) -> Float:
     """Return p-values of giving the rarer answer as seldom as each user, shape (n_users,).
 
-    Rows have a yes or no, the probability of a yes by a rater with the median threshold, a user,
-    and the code of the answer (of a grade, say). The rarer of yes and no has a Poisson binomial
-    distribution; 1 where it is not rare, or answers other than the most frequent are not.
+    Rows have a yes or no, a user, and the code of the answer (of a grade, say). ``chance`` is the
+    probability of a yes by a rater with the median threshold. The rarer of yes and no has a
+    Poisson binomial distribution. The p-value is 1 where more than 5 % of answers are not the
+    user's most frequent one.
 
     Examples
     --------
