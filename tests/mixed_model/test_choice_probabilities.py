@@ -5,7 +5,8 @@ import pytest
 from scipy.special import softmax
 
 from likeminds import Annotations, HierarchicalRanker, load_electricity
-from likeminds.mixed_model.choice_probabilities import chances_of_sets
+from likeminds.mixed_model.choice_probabilities import calibrate_choices, chances_of_sets
+from likeminds.mixed_model.likelihoods import VARIANCE_SCALES
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +50,38 @@ def test_regressions_have_none(ranker):
     homes = load_electricity()[:80]
     simple = HierarchicalRanker(n_groups=1, loss="auc").fit(load_electricity()[:800])
     assert chances_of_sets(simple._posterior(), homes, homes.X[:, 0], homes.user_codes) is None
+
+
+def test_scale_maximises_the_likelihood_of_held_out_choices(ranker):
+    homes = load_electricity().of_users(ranker.users_[8:14])
+    likely = np.zeros(len(VARIANCE_SCALES))
+    number = 0
+    held_out = {}
+    for user in homes.user_ids:
+        for one in np.unique(homes.choice_set_codes[homes.users == user]):
+            held_out.setdefault((user, number % 5), []).append(one)
+            number += 1
+    for (user, _), sets in held_out.items():
+        out = np.isin(homes.choice_set_codes, sets)
+        posterior = ranker.newcomer(homes[~out & (homes.users == user)])
+        covariance = posterior.covariance(0)
+        for one in sets:
+            test = homes[homes.choice_set_codes == one]
+            rows = posterior.prediction_rows(test.X).rows
+            apart = rows[None] - rows[:, None]
+            variance = np.einsum("abp,pq,abq->ab", apart, covariance, apart)
+            for k, scale in enumerate(VARIANCE_SCALES):
+                damped = apart @ posterior.points[0] / np.sqrt(1 + np.pi / 8 * scale * variance)
+                chances = 1.0 / np.exp(damped).sum(axis=1)
+                likely[k] += np.log(chances[test.labels][0] / chances.sum())
+    best = VARIANCE_SCALES[np.argmax(likely)]
+    shuffled = homes[np.random.default_rng(0).permutation(len(homes))]
+    assert calibrate_choices(ranker.newcomer, shuffled) == pytest.approx(best)
+    assert 0.0 < best < 1.0
+
+
+def test_scale_is_one_if_users_have_one_choice_each(ranker):
+    homes = load_electricity().of_users(ranker.users_[:12])
+    _, first = np.unique(homes.user_codes, return_index=True)
+    once = homes[np.isin(homes.choice_set_codes, homes.choice_set_codes[first])]
+    assert calibrate_choices(ranker.newcomer, once) == 1.0

@@ -1,5 +1,6 @@
 """The probability that an item is chosen in its choice set, under the posterior."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,8 +8,12 @@ import numpy as np
 from likeminds._util.array_types import Float, Index
 from likeminds._util.per_user_arrays import order_by
 from likeminds.data.annotations import Annotations
+from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.likelihoods import SAFE_EXPONENT, VARIANCE_SCALES, damping
 from likeminds.mixed_model.posterior import Posterior
+
+# Folds of choices from which the scale of variances is learned.
+_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -46,11 +51,12 @@ class SetDifferences:
         spread = posterior.deviation(targets.take(row), users[row], less=targets.take(other))
         return cls(row, other, scores[other] - scores[row], spread**2)
 
-    def chances(self, scale: Float | float, n_rows: int) -> Float:
-        """Return the probability of each row, before those of a set are made to sum to one."""
+    def chances(self, scale: Float | float, sets: Index) -> Float:
+        """Return the probability of each row; those of a set sum to one."""
         differences = self.mean / damping(scale * self.variance)
         terms = np.exp(np.minimum(differences, SAFE_EXPONENT))
-        return np.asarray(1.0 / (1.0 + np.bincount(self.row, weights=terms, minlength=n_rows)))
+        chance = 1.0 / (1.0 + np.bincount(self.row, weights=terms, minlength=len(sets)))
+        return np.asarray(chance / np.bincount(sets, weights=chance)[sets])
 
 
 def chances_of_sets(
@@ -72,38 +78,46 @@ def chances_of_sets(
         annotations.X, annotations.items if annotations.has_items else None
     ).is_known(posterior.items)
     in_training &= users >= 0
-    chance = differences.chances(
+    return differences.chances(
         np.where(in_training[differences.row] & in_training[differences.other], scale, 1.0),
-        len(annotations),
+        annotations.choice_set_codes,
     )
-    total = np.bincount(annotations.choice_set_codes, weights=chance)
-    return np.asarray(chance / total[annotations.choice_set_codes])
 
 
 def calibrate_choices(
-    posterior: Posterior, annotations: Annotations, scores: Float, users: Index
+    posteriors: Callable[[Annotations], Posterior], annotations: Annotations
 ) -> float:
-    """Return the scale of variances that maximises the leave-one-out likelihood of choices.
+    """Return the scale of variances that maximises the likelihood of held-out choices.
 
-    A choice is left out by taking its information, that of a logistic regression for each
-    difference, out of the posterior of the differences.
+    ``posteriors`` are those of users, given their labels. Each fold of choices is predicted from
+    the posteriors given the others. Leaving out single choices by one Newton step is not enough:
+    where users are nearly sure, it overstates how well their choices are predicted.
     """
-    differences = SetDifferences.of(posterior, annotations, scores, users)
-    chosen = annotations.chosen[differences.row]
-    row, other = differences.row[chosen], differences.other[chosen]
-    mean, variance = differences.mean[chosen], differences.variance[chosen]
-    terms = np.bincount(
-        row, weights=np.exp(np.minimum(mean, SAFE_EXPONENT)), minlength=len(annotations)
-    )
-    first = 1.0 / (1.0 + terms[row])
-    second = first * np.exp(np.minimum(mean, SAFE_EXPONENT))
-    # A choice contributes at most 90 % of the information about its difference.
-    own_share = np.minimum(first * second / (first + second) * variance, 0.9)
-    variance = variance / (1.0 - own_share)
-    left = SetDifferences(row, other, mean + variance * second, variance)
-    weights = None if annotations.weights is None else annotations.weights[annotations.chosen]
-    likely = [
-        np.average(np.log(left.chances(c, len(annotations))[annotations.chosen]), weights=weights)
-        for c in VARIANCE_SCALES
-    ]
-    return float(VARIANCE_SCALES[int(np.argmax(likely))])
+    sets = annotations.choice_set_codes
+    if sets is None:  # choices among all of a user's labels
+        return 1.0
+    _, first, size = np.unique(sets, return_index=True, return_counts=True)
+    order = np.argsort(annotations.user_codes[first], kind="stable")
+    fold = np.empty(len(first), dtype=np.intp)
+    fold[order] = np.arange(len(first)) % _FOLDS
+    fold = np.where(size > 1, fold, -1)[sets]  # single rows are labels
+    likely = np.zeros(len(VARIANCE_SCALES))
+    for out in (fold == each for each in range(_FOLDS)):
+        if not out.any() or out.all():
+            continue
+        posterior, test = posteriors(annotations[~out]), annotations[out]
+        users = lookup(test.users, posterior.users, "users")
+        known = users >= 0
+        if not known.any():
+            continue
+        test, users = test[known], users[known]
+        rows = posterior.prediction_rows(test.X, test.items if test.has_items else None)
+        scores, _ = posterior.linear_predictor(rows, users)
+        differences = SetDifferences.of(posterior, test, scores, users)
+        weights = 1.0 if test.weights is None else test.weights[test.chosen]
+        assert test.choice_set_codes is not None
+        for k, scale in enumerate(VARIANCE_SCALES):
+            chances = differences.chances(scale, test.choice_set_codes)
+            likely[k] += (weights * np.log(chances[test.chosen])).sum()
+    # Without held-out choices of users whose others are known, the scale is 1.
+    return float(VARIANCE_SCALES[int(np.argmax(likely))]) if likely.any() else 1.0

@@ -18,7 +18,7 @@ from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import GradePredictions
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.training_data import ScoredLabels, TrainingData
-from likeminds.rankers.validation import find_users, is_graded, rows_and_users
+from likeminds.rankers.validation import is_graded, rows_and_users
 
 if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
@@ -49,10 +49,10 @@ def predict_proba(
 
     Scores m of the logistic loss are log-odds with posterior variance s^2 of user and item. The
     probability is sigma(m / sqrt(1 + pi c s^2 / 8)). The scale c (``variance_scale_``) maximises
-    the leave-one-out likelihood of training labels, and is 1 for new users and items. See
-    the page on probabilities on calibration. For grades, it is the probability of a grade above
-    the threshold (`predict_grades` has that of each grade). For choices, it is the probability of
-    being chosen among the rows of the same choice set.
+    the leave-one-out likelihood of training labels (for choices, that of five held-out folds), and
+    is 1 for new users and items. See the page on probabilities on calibration. For grades, it is
+    the probability of a grade above the threshold (`predict_grades` has that of each grade). For
+    choices, it is the probability of being chosen among the rows of the same choice set.
 
     Parameters
     ----------
@@ -218,13 +218,7 @@ def _calibrate_choices(ranker: "PriorRanker", data: TrainingData) -> float:
     n_users, n_rows = len(data.counts.user_ids), data.counts.n_labels
     most = int(np.ceil(n_users * min(1.0, _MOST_ROWS / n_rows)))
     annotations = data.rows_of(np.unique(np.linspace(0, n_users - 1, most).astype(np.intp)))
-    sets = annotations.choice_set_codes
-    in_sets = np.zeros(len(annotations), np.bool_) if sets is None else np.bincount(sets)[sets] > 1
-    if not in_sets.any():  # choices among all of a user's labels
-        return 1.0
-    annotations = annotations[in_sets]
-    posterior, users = ranker._posterior_of(find_users(ranker, annotations.users))
-    return calibrate_choices(posterior, annotations, ranker.decision_function(annotations), users)
+    return calibrate_choices(ranker.newcomer, annotations)
 
 
 def _of_labels(
