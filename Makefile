@@ -70,7 +70,7 @@ types: $(READY)  ## mypy, strict, on the package
 imports: $(READY)  ## Which module may import which
 	$(BIN)/lint-imports
 
-bench: $(READY)  ## Measure everything and write docs/benchmarks.md (about a quarter of an hour)
+bench: $(READY)  ## Measure everything and write docs/benchmarks.md (about an hour)
 	$(PIP) --group bench
 	$(BIN)/python -m benchmarks
 

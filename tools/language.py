@@ -39,7 +39,7 @@ def main(paths: Sequence[Path], *, show: bool) -> Counter[str]:
             for name, found in _breaks(text):
                 counts[name] += 1
                 if show:
-                    print(f"{path.relative_to(ROOT)}:{line}: {name}: {found}")
+                    print(f"{path.resolve().relative_to(ROOT)}:{line}: {name}: {found}")
     for name in (*PATTERNS, _TOO_LONG):
         print(f"{counts[name]:6,}  {name}")
     return counts
