@@ -16,7 +16,13 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
-from likeminds.mixed_model.laplace import EStepParams, Moments, WarmStarts, sum_losses, sum_moments
+from likeminds.mixed_model.laplace import (
+    EStepParams,
+    Moments,
+    WarmStarts,
+    losses_by_user,
+    sum_moments,
+)
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, Likelihood
 from likeminds.mixed_model.numerics import LEAST_KNOWN
 from likeminds.mixed_model.responses import Responses
@@ -114,11 +120,10 @@ class MarginalLikelihood:
         moments = sum_moments(self.tasks, self.e_step_params(model), self.warm_starts)
         return moments if self.user_weight == 1.0 else moments.times(self.user_weight)
 
-    def cost(self, model: PriorModel) -> float:
-        """Return minus the log marginal likelihood alone."""
-        return self.user_weight * sum_losses(
-            self.tasks, self.e_step_params(model), self.warm_starts
-        )
+    def losses(self, model: PriorModel) -> Float:
+        """Return minus the log marginal likelihood alone, by user."""
+        params = self.e_step_params(model)
+        return self.user_weight * losses_by_user(self.tasks, params, self.warm_starts)
 
     def e_step_params(self, model: PriorModel) -> EStepParams:
         """Return the parameters of an E step."""
