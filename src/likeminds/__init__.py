@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from likeminds.mixed_model.posterior import Posterior
     from likeminds.rankers.decomposed import DecomposedRanker
     from likeminds.rankers.hierarchical import HierarchicalRanker
+    from likeminds.rankers.latent_class import LatentClassRanker
     from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.newcomers import NewUsers
     from likeminds.rankers.ranking import Ranking
@@ -71,6 +72,7 @@ __all__ = [
     "FileChangedError",
     "GradePredictions",
     "HierarchicalRanker",
+    "LatentClassRanker",
     "LogLikelihood",
     "MetricByUser",
     "ModelFileError",
@@ -146,6 +148,7 @@ _HOMES = {
     "mixed_model.posterior": ("Posterior",),
     "rankers.decomposed": ("DecomposedRanker",),
     "rankers.hierarchical": ("HierarchicalRanker",),
+    "rankers.latent_class": ("LatentClassRanker",),
     "rankers.multi_attribute": ("AttributeModel",),
     "rankers.newcomers": ("NewUsers",),
     "rankers.ranking": ("Ranking",),

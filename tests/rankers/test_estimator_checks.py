@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from likeminds import (
     DecomposedRanker,
     HierarchicalRanker,
+    LatentClassRanker,
     RankerCV,
     ThreeLevelRanker,
     ThreeLevelRankerCV,
@@ -28,6 +29,7 @@ REPRESENTATIVES = [
 # Each has a fit of its own.
 OTHERS = [
     HierarchicalRanker(1, "auc"),
+    LatentClassRanker(),
     DecomposedRanker([Consensus(0.1), Personal(0.2)]),
     baselines.CMTL(),
     baselines.LogisticPerUser(),

@@ -3,6 +3,7 @@
 import pytest
 from fastapi.testclient import TestClient
 
+from likeminds import LatentClassRanker, save
 from likeminds.service.app import make_app
 from likeminds.service.refit_job import refresh_file
 from likeminds.service.settings import Settings
@@ -10,6 +11,19 @@ from likeminds.storage.models import load
 from service.crowds_served import TITLES, model_of
 
 pytestmark = pytest.mark.seconds
+
+
+def test_a_latent_class_model_is_served(said, tmp_path):
+    model = save(LatentClassRanker(2).fit(said), tmp_path / "m.likeminds", with_data=True)
+    settings = Settings(str(model), str(tmp_path), f"sqlite:///{tmp_path / 'service.db'}", rate=0.0)
+    with TestClient(make_app(settings, watching=False), base_url="http://127.0.0.1") as client:
+        client.post("/v1/newcomers", json={"user": "zoe"})
+        before = client.get("/v1/users/zoe/ranking").json()["items"]
+        liked = [one["item"] for one in before[-3:]]
+        assert tell(client, "zoe", **dict.fromkeys(liked, 1)).status_code == 200
+        after = client.get("/v1/users/zoe/ranking").json()["items"]
+        assert [one["score"] for one in after] != [one["score"] for one in before]
+        assert client.get("/v1/users/person-03/profile").status_code == 200
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,8 @@ def fit(
     ranker: Annotated[
         str,
         option(
-            "hierarchical (nothing to tune), three-level (the paper's, tuned), or a baseline: "
+            "hierarchical (nothing to tune), three-level (the paper's, tuned), latent-class (a "
+            "few classes of users, their number chosen by BIC), or a baseline: "
             "RMTL, rMTFL, Lasso, JFL, CMTL, COMT, RAMU, RidgeToConsensus, OnePerUser, "
             "ConsensusOnly, ..."
         ),

@@ -40,7 +40,7 @@ _INSTEAD = {
 # Fitted arrays with a row for each user, besides ``users_``.
 _OF_USERS = (
     *("coef_", "group_", "personal_", "raw_group_", "raw_personal_"),
-    *("intercept_", "information_", "factor_weights_", "points_"),
+    *("intercept_", "information_", "factor_weights_", "points_", "membership_"),
 )
 # The largest number of users that are read from files at once.
 MOST_AT_ONCE = 20_000

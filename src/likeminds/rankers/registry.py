@@ -28,6 +28,7 @@ from likeminds.rankers.baselines.multitask import PaperBaseline
 from likeminds.rankers.baselines.popularity import has_shared_items
 from likeminds.rankers.decomposed import DecomposedRanker
 from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.latent_class import LatentClassRanker
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
@@ -49,6 +50,7 @@ _READY: tuple[type[Any], ...] = (
     ThreeLevelRankerCV,
     ThreeLevelRanker,
     HierarchicalRanker,
+    LatentClassRanker,
     *PAPER_BASELINES.values(),
     RidgeToConsensus,
     OnePerUser,
@@ -63,17 +65,18 @@ _READY: tuple[type[Any], ...] = (
 RANKERS: dict[str, Any] = {kind.__name__: kind for kind in (*_READY, RankerCV, DecomposedRanker)}
 
 # Those with a sensible choice of every parameter: compared as they are.
-AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, Popularity)
+AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, LatentClassRanker, Popularity)
 
 # Those whose searches take minutes where labels are many.
 _LONG_SEARCHES = {
-    *("ThreeLevelRankerCV", "LogisticPerUser"),
+    *("ThreeLevelRankerCV", "LatentClassRanker", "LogisticPerUser"),
     *(kind.__name__ for kind in PAPER_BASELINES.values() if kind is not RMTL),
 }
 
 # Short names.
 _SHORT = {
     "hierarchical": "HierarchicalRanker",
+    "latentclass": "LatentClassRanker",
     "threelevel": "ThreeLevelRankerCV",
     "lasso": "LassoMTL",
     "consensus": "ConsensusOnly",
@@ -139,7 +142,7 @@ def ranker_called(name: str, n_folds: int = 5, random_state: int = 0) -> tuple[s
     names = {_bare(kind.__name__): kind.__name__ for kind in _READY}
     called = _SHORT.get(_bare(name)) or names.get(_bare(name))
     if called is None:
-        listed = ", ".join(["hierarchical", "three-level", *names.values()])
+        listed = ", ".join(["hierarchical", "three-level", "latent-class", *names.values()])
         hint = did_you_mean(name, names.values())
         raise ValueError(f"There is no ranker called {name!r}; there are {listed}.{hint}")
     return called, _make(RANKERS[called], n_folds, random_state)
