@@ -1,5 +1,6 @@
 """How the documentation site is built: `make docs`. Nothing is fetched, warnings are errors."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,9 @@ nb_execution_mode = "off"
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
-# The reference: signatures as they are written, methods on the page of their class.
+# The reference: signatures as they are written, methods on the page of their class, and links from
+# names in backticks.
+default_role = "py:obj"
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
@@ -83,6 +86,14 @@ def skip_inherited(_app: Sphinx, _what: str, _name: str, member: Any, skip: bool
     return skip or str(getattr(member, "__module__", "")).startswith("sklearn.")
 
 
+def link_scripts(_app: Sphinx, _name: str, source: list[str]) -> None:
+    """Link examples to their pages; in the repository, the same links lead to their scripts."""
+    text = re.sub(
+        r"\]\((?:\.\./)+examples/notebooks/(\w+)\.py\)", r"](/notebooks/\1.ipynb)", source[0]
+    )
+    source[0] = re.sub(r"\]\((?:\.\./)+examples/(\w+)\.py\)", r"](/gallery/\1.rst)", text)
+
+
 def end_code(_app: Sphinx, page: nodes.document) -> None:
     """Leave out the empty lines with which pages end their code, so that pytest can run it."""
     for block in page.findall(nodes.literal_block):
@@ -93,5 +104,6 @@ def end_code(_app: Sphinx, page: nodes.document) -> None:
 
 def setup(app: Sphinx) -> None:
     """Register the above."""
+    app.connect("source-read", link_scripts)
     app.connect("doctree-read", end_code)
     app.connect("autodoc-skip-member", skip_inherited)

@@ -1,8 +1,10 @@
-"""Run every command of docs/command-line.md, or of other pages, and write down what it printed.
+"""Run the commands of the pages' console blocks, and write down what they print.
 
 python -m tools.command_line_page [PAGE ...]
 
-The screenshot needs chromium; without it, it is left as it is.
+Blocks of ``console`` are run, in order, in a folder of their page. Blocks of ``sh`` and ``text``
+are not: they install, start services, differ by machine, or name files of the reader. The
+screenshot of docs/command-line.md needs chromium; without it, it is left as it is.
 """
 
 import os
@@ -10,40 +12,53 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+from tools.quoted_numbers import pages
 from tools.screenshots import take
-
-from likeminds.cli.main import broken
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGE = DOCS / "command-line.md"
-_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _WIDTH = 100
 
 
-def main(pages: list[Path]) -> None:
+def main(names: list[Path]) -> None:
     """Write the pages anew, each in a folder of its own."""
-    for page in pages:
+    for page in names:
         with tempfile.TemporaryDirectory() as folder:
-            _rewrite(page, Path(folder))
+            page.write_text(answered(page.read_text(), Path(folder)))
             if page == PAGE:
                 take(Path(folder) / "shoes.html", DOCS / "command-line-report.png", 1000, 2100)
 
 
-def _rewrite(page: Path, folder: Path) -> None:
-    page.write_text(_BLOCK.sub(lambda block: _answered(block.group(1), folder), page.read_text()))
+def answered(text: str, folder: Path) -> str:
+    """Return a page with what its commands print in a folder."""
+    return BLOCK.sub(lambda block: _block(block[1], folder), text)
 
 
-def _answered(block: str, folder: Path) -> str:
-    """Return a block of commands, each with what it prints."""
-    joined = re.sub(r" \\\n *", " ", block)
-    commands = [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
+def _block(block: str, folder: Path) -> str:
     lines = ["```console"]
-    for command in commands:
-        lines += [broken(f"$ {command}", 90), *_run(command, folder)]
+    for command in _commands(block.splitlines()):
+        lines += [f"$ {command}", *_run(command, folder)]
     return "\n".join([*lines, "```"])
+
+
+def _commands(lines: list[str]) -> Iterator[str]:
+    """Yield the commands of a block, each with the lines that its shell reads on."""
+    for first, line in enumerate(lines):
+        if line.startswith("$ "):
+            last = first + 1
+            while lines[last - 1].endswith("\\") or not _is_whole("\n".join(lines[first:last])[2:]):
+                last += 1
+            yield "\n".join(lines[first:last])[2:]
+
+
+def _is_whole(command: str) -> bool:
+    read = subprocess.run(["bash", "-n", "-c", command], capture_output=True, check=False)
+    return read.returncode == 0
 
 
 def _run(command: str, folder: Path) -> list[str]:
@@ -51,11 +66,16 @@ def _run(command: str, folder: Path) -> list[str]:
     beside = Path(sys.executable).parent
     environment = os.environ | {
         "PATH": f"{beside}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
         "COLUMNS": str(_WIDTH),
     }
     done = subprocess.run(
-        command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=True
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     # Empty lines around tables say nothing on a page.
@@ -63,4 +83,5 @@ def _run(command: str, folder: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    main([Path(page) for page in sys.argv[1:]] or [PAGE])
+    given = [Path(page).resolve() for page in sys.argv[1:]]
+    main(given or [page for page in pages() if BLOCK.search(page.read_text())])

@@ -74,6 +74,21 @@ def test_sources_name_no_files_of_pages():
     assert found == [], "an installed package has no pages: name their subject"
 
 
+SEARCHED = """
+inter-annotator agreement, Krippendorff's alpha, collaborative filtering, cold start, matrix
+factorisation, conjoint, part-worths, willingness to pay, mixed logit, mixed-effects model,
+multilevel, random effects, empirical Bayes, credible interval, active learning, hyperparameters,
+soft labels, perspectivism, learning with disagreement, Bradley-Terry, reward model, preference
+data, item response theory, bridging, privacy, citation, troubleshooting, glossary
+"""
+
+
+def test_terms_that_people_search_for_are_in_the_glossary():
+    text = (ROOT / "docs" / "glossary.md").read_text().lower()
+    terms = " ".join(SEARCHED.lower().split()).split(", ")
+    assert [term for term in terms if term not in text] == []
+
+
 def test_every_name_in_the_reference_exists():
     for name in listed():
         module, last = name.rsplit(".", 1)

@@ -1,0 +1,20 @@
+"""Console blocks of pages show what their commands print."""
+
+import pytest
+from tools.command_line_page import BLOCK, answered
+from tools.quoted_numbers import ROOT, pages
+
+PAGES = [page for page in pages() if BLOCK.search(page.read_text())]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_show_what_commands_print(page, tmp_path):
+    text = page.read_text()
+    assert answered(text, tmp_path) == text, "python -m tools.command_line_page"
+
+
+def test_commands_of_several_lines_are_run_as_one(tmp_path):
+    block = "```console\n$ for n in 1 2; do\n    echo $n; done\nold\n$ echo a \\\n    b\n```"
+    shown = "```console\n$ for n in 1 2; do\n    echo $n; done\n1\n2\n$ echo a \\\n    b\na b\n```"
+    assert answered(block, tmp_path) == shown
