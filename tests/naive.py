@@ -64,6 +64,15 @@ def choice_cost(rows, labels, w, weights):
     return total
 
 
+def davidson_cost(won, lost, tied, nu):
+    """Minus the log-probability of each pair of scores: the first wins, or the two are tied."""
+    total = 0.0
+    for a, b, tie in zip(won, lost, tied, strict=True):
+        terms = {False: np.exp(a), True: nu * np.exp((a + b) / 2)}
+        total -= np.log(terms[bool(tie)] / (np.exp(b) + sum(terms.values())))
+    return total
+
+
 def auc_cost(rows, labels, w, weights, precision=2.0):
     """Minus the log-density of as many normal observations as the pairs are worth."""
     positive, negative = weights[labels].sum(), weights[~labels].sum()

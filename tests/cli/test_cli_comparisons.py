@@ -50,6 +50,21 @@ def test_the_model_is_that_of_python(folder):
     np.testing.assert_allclose(model.factor_weights_, expected.factor_weights_, atol=1e-8)
 
 
+def test_ties_have_a_learned_probability_or_are_half_wins(tmp_path):
+    write_pairs(tmp_path / "pairs.csv", [f"u{k}" for k in range(12)], seed=3)
+    rows = (tmp_path / "pairs.csv").read_text().splitlines()
+    tied = [f"{row},{int(k % 4 == 0)}" for k, row in enumerate(rows[1:])]
+    (tmp_path / "pairs.csv").write_text("\n".join([f"{rows[0]},tie", *tied]))
+    for model in ("davidson", "half"):
+        words = ["fit", "--comparisons", "pairs.csv", "--ties", model, "--out", "m.likeminds"]
+        assert run(tmp_path, *words).code == 0
+        said = Annotations.from_preferences(tmp_path / "pairs.csv", tie_model=model)
+        expected, found = HierarchicalRanker().fit(said), load(tmp_path / "m.likeminds")
+        assert found.prior_.likelihood == expected.prior_.likelihood
+        np.testing.assert_allclose(found.item_effect_, expected.item_effect_, atol=1e-8)
+        assert (model == "davidson") == (getattr(found.prior_.likelihood, "tie_share", 0.0) == 0.25)
+
+
 def test_items_without_features_are_told_apart(folder):
     done = told(folder, "explain", "m.likeminds", "--items", "agreed")["explained"][0]
     assert {one["item"] for one in done["items"]} == set(ITEMS)

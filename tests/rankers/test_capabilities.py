@@ -118,7 +118,8 @@ METHODS = {
     HierarchicalRanker: [
         *("decision_function", "standard_error", "predict", "predict_proba", "predict_grades"),
         *("rank_interval", "next_items", "new_items", "user_posterior", "rank", "rank_all"),
-        *("probability_above", "probability_preferred", "explain", "similar_users", "newcomer"),
+        *("probability_above", "probability_preferred", "probability_tied", "explain"),
+        *("similar_users", "newcomer"),
         *("similar_items", "log_likelihood", "summary", "wtp", "shares", "elasticities", "score"),
     ],
     ThreeLevelRanker: ["decision_function", "rank", "rank_all", "explain", "newcomer", "score"],
@@ -155,6 +156,7 @@ def test_every_method_of_an_unfitted_model_raises_not_fitted_error(kind, name):
         "summary": (crowd,),
         "probability_above": (crowd.X, crowd.X),
         "probability_preferred": (crowd.X, crowd.X),
+        "probability_tied": (crowd.X, crowd.X),
         "explain": (0, 1),
         "similar_users": (0,),
         "similar_items": (0,),

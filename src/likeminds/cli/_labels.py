@@ -142,7 +142,7 @@ def _read_comparisons(pairs: ComparisonOptions, column: str | None, user: str | 
             f"The comparisons are about several attributes (column {about!r}), and are learned "
             "from one at a time: give a table of each."
         )
-    return _as_sides(_with_user(table, column, user), names)
+    return _as_sides(_with_user(table, column, user), names, pairs.tie_model)
 
 
 def _read_export(
@@ -192,13 +192,13 @@ def _find_item_and_label(output: Output, table: "pa.Table", columns: Columns) ->
     return columns
 
 
-def _as_sides(table: "pa.Table", names: Columns) -> "pa.Table":
+def _as_sides(table: "pa.Table", names: Columns, tie_model: str = "davidson") -> "pa.Table":
     """Return comparisons as labels: a row for each side of each pair, which is a choice set."""
     import numpy as np
     import pyarrow as pa
 
-    from likeminds.data.choice_sets import comparison_arguments
     from likeminds.data.column_roles import ID_ROLES, as_arrow, as_frame, find_columns, read_values
+    from likeminds.data.comparisons import comparison_arguments
 
     frame = as_frame(table)
     values = {
@@ -208,8 +208,8 @@ def _as_sides(table: "pa.Table", names: Columns) -> "pa.Table":
     }
     pairs = {"users": values["user"], "winners": values["winner"], "losers": values["loser"]}
     extra = {"ties": values.get("tie"), "strength": values.get("strength")}
-    columns = comparison_arguments(pairs | extra, {})
-    weight = columns["weights"]
+    columns = comparison_arguments(pairs | extra | {"tie_model": tie_model}, {})
+    weight, tied = columns["weights"], columns["tied"]
     return pa.table(
         {
             "user": as_arrow(columns["users"].tolist()),
@@ -217,6 +217,7 @@ def _as_sides(table: "pa.Table", names: Columns) -> "pa.Table":
             "label": columns["labels"],
             "choice_set": columns["choice_sets"],
             "weight": np.ones(len(columns["labels"])) if weight is None else weight,
+            "tied": np.zeros(len(columns["labels"]), np.bool_) if tied is None else tied,
         }
     )
 
@@ -240,6 +241,9 @@ class _Reader:
         from likeminds.data.annotations import Annotations
 
         data, model = self.data, self.model
+        tied = None
+        if columns is _SIDES:
+            tied, table = table["tied"].to_numpy(), table.drop_columns("tied")
         options: dict[str, Any] = {**columns, "user_features": data.user_features}
         if columns is not _SIDES:
             options |= data.label_reading(model)
@@ -254,7 +258,7 @@ class _Reader:
             options["features"], names = self._with_texts(table, column, features)
         annotations = Annotations.from_frame(table, **options)
         if columns is _SIDES:  # numbers of pairs are not ids that another table could share
-            annotations = annotations.without_choice_set_names()
+            annotations = annotations._with(choice_set_ids=None, tied=tied)
         return ReadLabels(annotations, reduction, names, words_only)
 
     def _with_features(

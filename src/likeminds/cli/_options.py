@@ -6,7 +6,7 @@ Options without a panel come first in the help: they are those that most calls n
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -265,6 +265,13 @@ class ComparisonOptions:
     strength: Annotated[str | None, _pair("How much a comparison counts.", "--strength-column")] = (
         None
     )
+    tie_model: Annotated[
+        Literal["davidson", "half"],
+        _pair(
+            "How ties count: with a learned probability (Davidson), or as half a win of each.",
+            "--ties",
+        ),
+    ] = "davidson"
 
 
 NO_COMPARISONS = ComparisonOptions()

@@ -182,5 +182,5 @@ def _count(shard: Annotations | Statistics | None, labels: LabelTable) -> LabelC
     if shard.grades is not None:
         yes = labels.are_positive(shard.grades)
         weight = np.array([weight[~yes].sum(), weight[yes].sum()])
-    rest = (0, 0, weight, nothing, nothing.astype(np.intp), frozenset({LogisticLoss.name}), None)
-    return LabelCounts(shard.user_ids, shard.has_pairs, *rest)
+    labelled = (nothing, nothing.astype(np.intp), frozenset({LogisticLoss.name}), np.zeros(3))
+    return LabelCounts(shard.user_ids, shard.has_pairs, 0, 0, weight, *labelled, None)

@@ -105,6 +105,8 @@ class Annotations(ChoiceConstructors):
         Covariates of users.
     picks_worst : array of bool, or None
         Rows of choice sets in which the worst was chosen, whose label is negative.
+    tied : array of bool, or None
+        Rows of tied pairs, each of which is half a win of either item: see `from_comparisons`.
     verb : str or None
         The verb for a positive label; None is "choose" for choices, else "rate high".
 

@@ -9,14 +9,13 @@ from numpy.typing import ArrayLike
 from likeminds.data.choice_sets import (
     ChoiceOptions,
     choice_sets,
-    comparison_arguments,
     difference_arguments,
     graded_sets,
     only_available,
-    preference_arguments,
     ranking_sets,
 )
 from likeminds.data.coded_labels import CodedLabels
+from likeminds.data.comparisons import TieModel, comparison_arguments, preference_arguments
 from likeminds.data.identifiers import as_id_array
 
 
@@ -37,6 +36,7 @@ class ChoiceConstructors(CodedLabels):
         strength: ArrayLike | None = None,
         features: object = None,
         *,
+        tie_model: TieModel = "davidson",
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Sequence[str] | None = None,
         user_features: object = None,
@@ -52,7 +52,11 @@ class ChoiceConstructors(CodedLabels):
         users, winners, losers : sequences of ids
             The user, the preferred item and the other item of each pair.
         ties : sequence of bool, optional
-            Pairs without a preference, which count as half a win of each.
+            Pairs without a preference.
+        tie_model : {"davidson", "half"}, default="davidson"
+            "davidson": a tie has a probability of its own, in proportion to nu times the geometric
+            mean of exp(score) of both items; `HierarchicalRanker` learns nu (Davidson 1970), if
+            all choice sets are pairs. "half": a tie is half a win of each.
         strength : sequence of float, optional
             Non-negative weights of the pairs.
         features : mapping by item, array, data frame, path or Annotations, optional
@@ -71,6 +75,7 @@ class ChoiceConstructors(CodedLabels):
         Annotations: 3 choices among 2 by 2 people on 3 items, 0 features
         """
         columns = {"users": users, "winners": winners, "losers": losers, "ties": ties}
+        columns["tie_model"] = tie_model
         options = ChoiceOptions(
             features=features,
             item_ids=item_ids,
@@ -89,6 +94,7 @@ class ChoiceConstructors(CodedLabels):
         user: str | None = None,
         ties: str | None = None,
         strength: str | None = None,
+        tie_model: TieModel = "davidson",
         **options: Unpack[ChoiceOptions],
     ) -> Self:
         """Read a table of comparisons with one row per pair: a chosen and a rejected item.
@@ -101,7 +107,7 @@ class ChoiceConstructors(CodedLabels):
             The names of the columns; without them, columns with usual names are taken (chosen or
             winner, rejected or loser, user, tie, strength). Only the first three must exist.
             Columns of vectors (embeddings of two answers) are the features of the two.
-        features, item_ids, user_features : optional
+        tie_model, features, item_ids, user_features : optional
             As in `from_comparisons`.
 
         Examples
@@ -115,7 +121,7 @@ class ChoiceConstructors(CodedLabels):
         """
         names = {"user": user, "winner": chosen, "loser": rejected}
         names |= {"tie": ties, "strength": strength}
-        return cls._of_sets(preference_arguments(frame, names, options))
+        return cls._of_sets(preference_arguments(frame, names, tie_model, options))
 
     @classmethod
     def from_rankings(
@@ -229,8 +235,8 @@ class ChoiceConstructors(CodedLabels):
     @classmethod
     def _of_sets(cls, arguments: dict[str, Any]) -> Self:
         """Make annotations of choice sets without names, which meet none that come later."""
-        worst = arguments.pop("picks_worst", None)
-        return cls(**arguments)._with(choice_set_ids=None, picks_worst=worst)
+        marks = {name: arguments.pop(name, None) for name in ("picks_worst", "tied")}
+        return cls(**arguments)._with(choice_set_ids=None, **marks)
 
     def choices(self, most: int = 8, random_state: int = 0) -> Self:
         """Return grades as choices: each item is chosen among those the user graded lower.

@@ -49,6 +49,7 @@ class CodedLabels:
     user_features: Covariates | None = field(default=None, metadata={"stored": "people"})
     grades: FloatArray | None = None
     picks_worst: Bool | None = None
+    tied: Bool | None = None
     verb: str | None = None
     # Which kind of tables the caller works with; files have nothing to do with that.
     frames: Frames = field(default="pyarrow", metadata={"stored": False})
@@ -121,7 +122,7 @@ class CodedLabels:
             raise ValueError(f"None of the {len(self)} rows is chosen. Choose at least one.")
         user_codes, users = compact(self.user_codes[chosen], self.n_users)
         changes: dict[str, Any] = {"user_codes": user_codes, "user_ids": self.user_ids[users]}
-        for name in ("labels", "item_codes", "weights", "grades", "picks_worst"):
+        for name in ("labels", "item_codes", "weights", "grades", "picks_worst", "tied"):
             values = getattr(self, name)
             changes[name] = None if values is None else values[chosen]
         by_row = self.features_per == "row"

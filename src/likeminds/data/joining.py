@@ -1,10 +1,11 @@
 """Rows of annotations joined: `Annotations.concat`, and duplicates of one label."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from likeminds._util.array_types import Float, FloatArray, IdArray, Index
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.checks import both_or_neither, listing
 from likeminds._util.text_format import counted
 from likeminds.data.coded_labels import CodedLabels
@@ -32,8 +33,7 @@ def joined_columns(first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
             columns |= zip(names, join_codes(ours, theirs), strict=True)
     if _have_choice_sets(first, second):
         columns |= _join_choice_sets(columns["user_codes"], first, second)
-    if first.picks_worst is not None or second.picks_worst is not None:
-        columns["picks_worst"] = np.concatenate([part.labels ^ part.chosen for part in both])
+    columns |= {name: joined_marks(both, name) for name in ("picks_worst", "tied")}
     if first.weights is not None or second.weights is not None:
         weights = [np.ones(len(a)) if a.weights is None else a.weights for a in both]
         columns["weights"] = np.concatenate(weights)
@@ -45,6 +45,16 @@ def joined_columns(first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
         columns["user_features"] = users.join(more)
     columns["verb"] = first.verb or second.verb
     return columns
+
+
+def joined_marks(parts: Sequence[CodedLabels], name: str) -> Bool | None:
+    """Join a column of marks of rows; None where no part has it."""
+    marks = [getattr(part, name) for part in parts]
+    if all(one is None for one in marks):
+        return None
+    none = [np.zeros(len(part), dtype=np.bool_) for part in parts]
+    pairs = zip(none, marks, strict=True)
+    return np.concatenate([empty if own is None else own for empty, own in pairs])
 
 
 def _linked(annotations: CodedLabels) -> LinkedFeatures:

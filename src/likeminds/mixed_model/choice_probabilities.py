@@ -101,6 +101,8 @@ def calibrate_choices(
     fold = np.empty(len(first), dtype=np.intp)
     fold[order] = np.arange(len(first)) % _FOLDS
     fold = np.where(size > 1, fold, -1)[sets]  # single rows are labels
+    if annotations.tied is not None:  # probabilities are those of pairs that are not tied
+        fold = np.where(annotations.tied, -1, fold)
     likely = np.zeros(len(VARIANCE_SCALES))
     for out in (fold == each for each in range(_FOLDS)):
         if not out.any() or out.all():

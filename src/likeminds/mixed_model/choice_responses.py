@@ -35,6 +35,24 @@ def are_mixed(annotations: Annotations) -> bool:
     return bool(single.any() and not single.all() and (single | are_sets).all())
 
 
+def tie_weights(annotations: Annotations) -> Float:
+    """Return the weights of tied pairs, of all pairs, and of larger choice sets.
+
+    Examples
+    --------
+    >>> pairs = Annotations.from_comparisons(
+    ...     ["ann"] * 3, list("aab"), list("bcc"), ties=[False, True, False])
+    >>> tie_weights(pairs)
+    array([1., 3., 0.])
+    """
+    sets, tied = annotations.choice_set_codes, annotations.tied
+    if sets is None or tied is None:
+        return np.zeros(3)
+    weight = np.ones(len(sets)) if annotations.weights is None else annotations.weights
+    weight, is_pair = weight * annotations.chosen, np.bincount(sets)[sets] == 2
+    return np.array([weight[tied].sum(), weight[is_pair].sum(), weight[~is_pair].sum()])
+
+
 def refuse_no_choices(annotations: Annotations) -> None:
     """Raise ValueError unless each choice set has one positive label among some negatives."""
     if are_choices(annotations):

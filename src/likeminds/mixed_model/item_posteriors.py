@@ -274,6 +274,7 @@ class PointwiseChoiceLoss(PointwiseLoss):
     chosen: Bool
     sets: Index
     sign: Float
+    nu: float = 0.0  # of ties of pairs: see `ties`
 
     def at(self, scores: Float) -> tuple[Float, Float]:
         """Return minus the slope, and the curvature."""
@@ -283,8 +284,12 @@ class PointwiseChoiceLoss(PointwiseLoss):
         np.maximum.at(highest, self.sets, signed)
         terms = np.exp(signed - highest[self.sets])
         total = np.bincount(self.sets, weights=terms) + (size == 1) * np.exp(-highest)
-        chance = terms / total[self.sets]
-        return self.sign * (self.chosen - chance), chance * (1.0 - chance)
+        mean = np.bincount(self.sets, weights=signed - highest[self.sets]) / 2.0
+        tie = (size == 2) * self.nu * np.exp(mean)
+        chance = (terms + 0.5 * tie[self.sets]) / (total + tie)[self.sets]
+        # In a pair with ties, the variance of an item's wins lacks a quarter of a tie's chance.
+        tied = (tie / (total + tie))[self.sets]
+        return self.sign * (self.chosen - chance), chance * (1.0 - chance) - 0.25 * tied
 
 
 def fold_in(

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from likeminds._util.array_types import FloatArray
+from likeminds._util.array_types import Float, FloatArray
 from likeminds.data.annotations import Annotations
 from likeminds.data.coded_labels import are_choices
 from likeminds.data.label_parsing import block_medians
-from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed
+from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed, tie_weights
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_effects.item_responses import (
@@ -28,6 +28,7 @@ from likeminds.mixed_model.likelihoods import (
 )
 from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts, Graded, StandardNormal
 from likeminds.mixed_model.responses import AucResponses, LabelResponses, Responses
+from likeminds.mixed_model.ties import DavidsonLikelihood
 
 
 class PriorLoss(ABC):
@@ -62,6 +63,10 @@ class PriorLoss(ABC):
 
     def first_likelihood(self, annotations: Annotations) -> Likelihood:  # noqa: ARG002
         """Return the likelihood that learning starts from."""
+        return self.likelihood
+
+    def first_of_ties(self, ties: Float) -> Likelihood:  # noqa: ARG002
+        """Return the same, by the weights of `choice_responses.tie_weights`."""
         return self.likelihood
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:  # noqa: ARG002
@@ -203,6 +208,15 @@ class ChoiceLoss(PriorLoss):
     one_class_informs = False
     takes_items = True
     rows_are_items = True
+
+    def first_likelihood(self, annotations: Annotations) -> Likelihood:
+        """Return the likelihood that learning starts from."""
+        return self.first_of_ties(tie_weights(annotations))
+
+    def first_of_ties(self, ties: Float) -> Likelihood:
+        """Return the likelihood of choices; with ties, if there are some and all sets are pairs."""
+        tied, pairs, others = ties
+        return DavidsonLikelihood.of_share(tied / pairs) if tied and not others else self.likelihood
 
     def tasks(self, annotations: Annotations, design: Design, *, items: bool = False) -> Responses:
         """Return one set of rows per positive label."""

@@ -25,6 +25,7 @@ from likeminds.mixed_model.item_posteriors import (
 from likeminds.mixed_model.likelihoods import Likelihood, label_probability
 from likeminds.mixed_model.ordinal import StandardNormal
 from likeminds.mixed_model.ordinal_responses import GradePredictions, ResponseStyle
+from likeminds.mixed_model.ties import DavidsonLikelihood
 
 Items = ArrayLike | Annotations
 Users = Iterable[Hashable] | None
@@ -142,6 +143,10 @@ class Posterior:
         """Return the probability that, of items a and b of each row, a gets the better label."""
         return self.chance_preferred(*self._pairs(a, b, users))
 
+    def probability_tied(self, a: Items, b: Items, users: Users = None) -> Float:
+        """Return the probability that items a and b of each row are tied."""
+        return self.chance_tied(*self._pairs(a, b, users))
+
     def predict_grades(self, X: Items, users: Users = None) -> GradePredictions:
         """Return the grades that users would give: their probabilities, and the expected one."""
         rows, positions = self._rows(X, users)
@@ -226,6 +231,13 @@ class Posterior:
             )
         deviation = self.deviation(a, users, less=b)
         return label_probability(self._score_difference(a, b, users), deviation)
+
+    def chance_tied(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
+        """Return the probability that the items of a and b are tied."""
+        if not isinstance(self.likelihood, DavidsonLikelihood):
+            raise TypeError("This model has no ties: fit from_comparisons(..., ties=).")
+        variance = self.deviation(a, users, less=b) ** 2
+        return self.likelihood.tie_chance(self._score_difference(a, b, users), variance)
 
     def grades(self, targets: PredictionRows, users: Index) -> GradePredictions:
         """Return predicted grades (-1: of a new user)."""

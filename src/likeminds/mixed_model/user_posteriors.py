@@ -39,6 +39,7 @@ from likeminds.mixed_model.numerics import EXACT
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.primal_dual import Dual, Primal, system_of
 from likeminds.mixed_model.responses import PaddedRows, ResponseBlock, Responses, users_of
+from likeminds.mixed_model.ties import DavidsonLikelihood
 
 Single = NDArray[np.float32]
 
@@ -324,4 +325,6 @@ def _pointwise(
     worst = annotations.picks_worst
     sign = np.ones(len(annotations)) if worst is None else np.where(worst, -1.0, 1.0)
     differences = rows - (total[sets] - rows) / others
-    return PointwiseChoiceLoss(annotations.chosen, sets, sign), differences
+    likelihood = posterior.likelihood
+    nu = likelihood.nu if isinstance(likelihood, DavidsonLikelihood) else 0.0
+    return PointwiseChoiceLoss(annotations.chosen, sets, sign, nu), differences

@@ -31,6 +31,7 @@ from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.ordinal import Graded
 from likeminds.mixed_model.ordinal_responses import refine_likelihood
 from likeminds.mixed_model.responses import Responses
+from likeminds.mixed_model.ties import DavidsonLikelihood, refine_ties
 from likeminds.mixed_model.user_posteriors import posterior_of
 from likeminds.mixed_model.wide.wide_fit import learn_in_rows
 from likeminds.rankers.loss_selection import choose_grade_loss, users_weigh_features
@@ -42,7 +43,7 @@ from likeminds.rankers.training_data import TrainingData
 
 logger = logging.getLogger(__name__)
 
-# Rounds of refining the likelihood of grades, and the tolerance of their fits.
+# Rounds of refining the likelihood of grades and ties, and the tolerance of their fits.
 _ROUNDS, _ROUGH = 2, 1e-3
 
 
@@ -87,6 +88,9 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
                 max_iter=ranker.max_iter,
                 callback=callback,
             )
+    elif isinstance(likelihood, DavidsonLikelihood) and not learned.interrupted:
+        refined = refine_ties(responses, learned, data.counts.n_labels, _shifts(effects, data))
+        learned = replace(learned, model=replace(learned.model, likelihood=refined))
     ranker._interrupted = learned.interrupted
     _warn_if_unfinished(ranker, learned)
     # Finalise: the steps after the optimum.
@@ -170,15 +174,16 @@ def _choose_loss(ranker: PriorRanker, data: TrainingData, chosen: str | None) ->
 def _likelihood(
     ranker: PriorRanker, loss: PriorLoss, data: TrainingData, design: Design
 ) -> Likelihood:
-    """Return the likelihood; for grades, refine it by the scores of rough fits."""
+    """Return the likelihood; for grades and ties, refine it by the scores of rough fits."""
     likelihood = data.first_likelihood(loss)
-    for _ in range(_ROUNDS if isinstance(likelihood, Graded) else 0):
+    is_refined = isinstance(likelihood, Graded | DavidsonLikelihood)
+    for _ in range(_ROUNDS if is_refined else 0):
         responses = _responses(ranker, loss, data, likelihood, design)
         learned, effects = _optimise(ranker, responses, likelihood, data, design, rough=True)
         if learned.interrupted:
             raise KeyboardInterrupt
-        shifts = _shifts(effects, data)
-        likelihood = refine_likelihood(responses, learned, data.counts.n_labels, shifts)
+        refined = refine_ties if isinstance(likelihood, DavidsonLikelihood) else refine_likelihood
+        likelihood = refined(responses, learned, data.counts.n_labels, _shifts(effects, data))
     return likelihood
 
 

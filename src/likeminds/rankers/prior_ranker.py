@@ -20,7 +20,7 @@ from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
 from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import NewUserPosteriors
-from likeminds.rankers import choice_reporting, newcomers, probabilities
+from likeminds.rankers import choice_reporting, newcomers, pair_probabilities, probabilities
 from likeminds.rankers.capabilities import with_consensus
 from likeminds.rankers.item_table import find_user
 from likeminds.rankers.ranker import Ranker
@@ -84,8 +84,9 @@ class PriorRanker(Ranker):
     predict = probabilities.predict
     predict_grades = probabilities.predict_grades
     predict_proba = probabilities.predict_proba
-    probability_above = probabilities.probability_above
-    probability_preferred = probabilities.probability_preferred
+    probability_above = pair_probabilities.probability_above
+    probability_preferred = pair_probabilities.probability_preferred
+    probability_tied = pair_probabilities.probability_tied
     log_likelihood = choice_reporting.log_likelihood
     summary = choice_reporting.summary
     wtp = choice_reporting.wtp

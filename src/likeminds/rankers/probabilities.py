@@ -134,63 +134,6 @@ def predict(
     return np.asarray(self.classes_[(self.predict_proba(X, users, items)[:, 1] > 0.5).astype(int)])
 
 
-def probability_above(
-    self: "PriorRanker",
-    a: ArrayLike | Annotations,
-    b: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None = None,
-) -> Float:
-    """Return the probability that item ``a`` of each row ranks above item ``b``.
-
-    It compares scores, not labels: see `probability_preferred`.
-
-    Parameters
-    ----------
-    a, b : arrays of shape (n_rows, n_features), or Annotations
-        The items.
-    users : array of shape (n_rows,), optional
-        The user of each row, as in `decision_function`.
-
-    Returns
-    -------
-    array of shape (n_rows,)
-
-    Examples
-    --------
-    >>> from likeminds import HierarchicalRanker, load_electricity
-    >>> ranker = HierarchicalRanker(n_groups=1).fit(load_electricity())
-    >>> cheap, dear = [[7.0, 1, 1, 0, 0, 0]], [[9.0, 1, 1, 0, 0, 0]]
-    >>> bool(ranker.probability_above(cheap, dear, ["household-001"])[0] > 0.5)
-    True
-    """
-    posterior, one, other, positions = _pairs(self, a, b, users)
-    return posterior.chance_above(one, other, positions)
-
-
-def probability_preferred(
-    self: "PriorRanker",
-    a: ArrayLike | Annotations,
-    b: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None = None,
-) -> Float:
-    """Return the probability that item ``a`` of each row gets the better label of the two.
-
-    That is the probability that ``a`` is chosen, or gets the positive label if one of the two
-    does. Labels are noisy even if scores are known exactly; `probability_above` is about scores.
-
-    Parameters
-    ----------
-    a, b, users
-        As in `probability_above`.
-
-    Returns
-    -------
-    array of shape (n_rows,)
-    """
-    posterior, one, other, positions = _pairs(self, a, b, users)
-    return posterior.chance_preferred(one, other, positions)
-
-
 def calibrate_variance_scale(ranker: "PriorRanker", data: TrainingData) -> float:
     """Return the scale of the predictive variance that maximises the leave-one-out likelihood.
 
@@ -234,24 +177,6 @@ def _of_labels(
         in_training = (positions >= 0) & rows.is_known(posterior.items)
         variance = variance * np.where(in_training, scale, 1.0)
     return label_probability(eta, np.sqrt(variance))
-
-
-def _pairs(
-    ranker: "PriorRanker",
-    a: ArrayLike | Annotations,
-    b: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None,
-) -> tuple[Posterior, PredictionRows, PredictionRows, Index]:
-    first, positions = rows_and_users(ranker, a, users)
-    second, _ = rows_and_users(ranker, b, users)
-    if first.shape != second.shape:
-        raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-    posterior, positions = ranker._posterior_of(positions)
-    one, other = (
-        posterior.prediction_rows(rows, ranker._item_ids(X, None, rows))
-        for rows, X in ((first, a), (second, b))
-    )
-    return posterior, one, other, positions
 
 
 def _of_grades(

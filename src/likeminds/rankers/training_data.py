@@ -18,9 +18,10 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.coded_labels import are_choices
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import encode, lookup
+from likeminds.data.joining import joined_marks
 from likeminds.data.label_parsing import LabelReading
 from likeminds.losses.rows import class_weight_of, has_both_classes
-from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed
+from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed, tie_weights
 from likeminds.mixed_model.design import Design, labels_of_rows
 from likeminds.mixed_model.item_effects.feature_regression import features_of_items
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows, labelled_by
@@ -61,6 +62,7 @@ class LabelCounts:
     row_weight: Float  # of the labels of each row of the table of features
     labelled_by: Index  # how many users labelled each item, two standing for more
     kinds: frozenset[str]  # of choice sets, or that of the loss of single labels
+    ties: Float  # (3,): see `choice_responses.tie_weights`
     grades: GradeCounts | None
     places: Sequence[Index] = ()  # of each part's users among all users
 
@@ -77,6 +79,7 @@ class LabelCounts:
             labels_of_rows(annotations),
             labelled_by(annotations),
             frozenset({_kind(annotations)}),
+            tie_weights(annotations),
             None if grades is None else GradeCounts.of(grades, annotations.user_codes),
         )
 
@@ -97,6 +100,7 @@ class LabelCounts:
             np.sum([one.row_weight for one in parts], axis=0),
             np.sum([one.labelled_by for one in parts], axis=0),
             frozenset().union(*(one.kinds for one in parts)),
+            np.sum([one.ties for one in parts], axis=0),
             GradeCounts.joined(grades, places) if grades else None,
             places,
         )
@@ -179,6 +183,7 @@ class SharedTable:
             for name in ("item_codes", "feature_rows", "labels", "weights", "grades"):
                 if getattr(first, name) is not None:
                     changes[name] = np.concatenate([getattr(one, name) for one in pieces])
+            changes |= {name: joined_marks(pieces, name) for name in ("picks_worst", "tied")}
             sets = [one.choice_set_codes for one in pieces if one.choice_set_codes is not None]
             if sets:
                 starts = np.cumsum([0, *(int(one.max()) + 1 for one in sets)])
@@ -282,7 +287,7 @@ class TrainingData:
     def first_likelihood(self, loss: PriorLoss) -> Likelihood:
         """Return the likelihood that learning starts from."""
         if not isinstance(loss, GradedLoss):
-            return loss.likelihood
+            return loss.first_of_ties(self.counts.ties)
         if self.counts.grades is None:
             raise ValueError(
                 f'loss="{loss.name}" learns from grades, but these labels are yes or no: pass '

@@ -45,6 +45,7 @@ from likeminds.mixed_model.likelihoods import (
     LogisticLikelihood,
 )
 from likeminds.mixed_model.ordinal import CumulativeLogit, GradeScale, StandardNormal
+from likeminds.mixed_model.ties import DavidsonLikelihood
 from likeminds.rankers.capabilities import PendingReaders
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.rankers.ranker import Ranker
@@ -68,6 +69,7 @@ STORED_CLASSES: dict[str, type[Any]] = {
     "Items": ItemPosteriors,
     "Logistic": LogisticLikelihood,
     "Choice": ChoiceLikelihood,
+    "Davidson": DavidsonLikelihood,
     "Regression": GaussianLikelihood,
     "Traits": CovariateEffects,
     "CovariateEncoder": CovariateEncoder,
