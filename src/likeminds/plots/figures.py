@@ -54,6 +54,15 @@ def as_png(figure: "Figure", dpi: int = 130) -> bytes:
     return content.getvalue()
 
 
+def as_svg(figure: "Figure") -> bytes:
+    """Return a figure as the content of an SVG file, the same for the same figure."""
+    content = BytesIO()
+    take_names_as_text(figure)
+    with require_matplotlib().rc_context({"svg.hashsalt": "likeminds"}):
+        figure.savefig(content, format="svg", metadata={"Date": None, "Creator": None})
+    return content.getvalue()
+
+
 def take_names_as_text(figure: "Figure") -> "Figure":
     """Turn off mathtext in texts with dollar signs: half a formula cannot be drawn.
 

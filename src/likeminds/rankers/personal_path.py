@@ -17,9 +17,9 @@ from likeminds.rankers.three_level import ThreeLevelRanker
 
 # By default the path has so many penalties, down to this share of the first.
 _NUMBER, _LEAST_SHARE = 20, 0.1
-# The solver's tolerance must not leave somebody a personal part at the first penalty.
+# The solver's tolerance must not leave a user a personal part at the first penalty.
 _MARGIN = 1.01
-# A penalty that leaves nobody a personal level: the gradient at zero is far shorter.
+# A penalty that leaves no user a personal level: the gradient at zero is far shorter.
 _PROHIBITIVE = 1e6
 
 

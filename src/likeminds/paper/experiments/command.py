@@ -2,6 +2,7 @@
 
 import json
 import platform
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -78,7 +79,8 @@ def reproduce(
     Returns
     -------
     list of Path
-        The report: Markdown and HTML.
+        The report: Markdown and HTML. Beside them are its pictures (PNG and SVG) and
+        ``report.json`` with all results and a fingerprint: commit, date, versions, seed.
     """
     chosen = _chosen(what, scale, jobs)
     _refuse_missing({"--shoes": shoes, "--sun": sun}, data)
@@ -106,8 +108,9 @@ def reproduce(
         parts = _run(chosen, setting, remaining, screen)
     facts = {part.key: part.facts for part in parts}
     name = "report" if what == EVERYTHING else what
-    write_whole(folder / f"{name}.json", json.dumps(facts, indent=1).encode())
-    return _report(what, parts, remaining.seconds, setting).write(folder, name)
+    made = fingerprint(setting)
+    write_whole(folder / f"{name}.json", json.dumps(facts | {"made": made}, indent=1).encode())
+    return _report(what, parts, remaining.seconds, setting, made).write(folder, name)
 
 
 def _chosen(what: str, scale: str, jobs: int | None) -> list[str]:
@@ -203,7 +206,11 @@ def _expected(chosen: Sequence[str], scale: ExperimentScale) -> str:
 
 
 def _report(
-    what: str, parts: Sequence[ReportPart], seconds: Mapping[str, float], setting: ExperimentSetting
+    what: str,
+    parts: Sequence[ReportPart],
+    seconds: Mapping[str, float],
+    setting: ExperimentSetting,
+    made: Mapping[str, str],
 ) -> Report:
     verdicts = judge_claims({part.key: part.facts for part in parts})
     table = ReportTable(
@@ -217,14 +224,46 @@ def _report(
         verdicts=table if verdicts else None,
         parts=parts,
         commands={part.key: setting.command(part.key) for part in parts},
-        made_on=_describe_machine(what, seconds, setting),
+        made_on=_describe_machine(what, seconds, setting, made),
     )
 
 
+def fingerprint(setting: ExperimentSetting) -> dict[str, str]:
+    """Return what results depend on: commit, date, versions, scale and seed."""
+    return {
+        "commit": _commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "likeminds": __version__,
+        "Python": platform.python_version(),
+        **{name: version(name) for name in _PACKAGES},
+        "scale": setting.scale.name,
+        "seed": str(setting.seed),
+    }
+
+
+def _commit() -> str:
+    """Return the commit of the source, with "+ changes" if files differ, or "unknown"."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=source, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    source = Path(__file__).parent
+    try:
+        git(
+            "ls-files", "--error-unmatch", Path(__file__).name
+        )  # the package is part of the checkout
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        return git("rev-parse", "HEAD") + (" + changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
 def _describe_machine(
-    what: str, seconds: Mapping[str, float], setting: ExperimentSetting
+    what: str, seconds: Mapping[str, float], setting: ExperimentSetting, made: Mapping[str, str]
 ) -> ReportTable:
-    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     times = ", ".join(f"{key} {taken:.0f}" for key, taken in seconds.items())
     machine = (
         f"{platform.system()} {platform.machine()}, {n_cores()} cores, {blas_threads()} BLAS "
@@ -232,11 +271,8 @@ def _describe_machine(
     )
     rows = [
         ["command", f"`{setting.command(what)}`"],
-        ["seed", str(setting.seed)],
-        ["likeminds", __version__],
-        ["Python", f"{platform.python_version()}; {packages}"],
+        *([name, value] for name, value in made.items()),
         ["machine", machine],
-        ["when", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")],
         ["seconds of this run", f"{times} (results of an earlier run took none)"],
     ]
     return ReportTable(["", ""], rows, "")

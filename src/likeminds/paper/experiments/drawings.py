@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,16 +12,20 @@ from likeminds.metrics.by_user import auc_by_user
 from likeminds.paper.experiments.report_page import ReportPart, ReportPicture
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trials import simulation_parameters
-from likeminds.plots.figures import COLOURS, DIVERGING, as_png, new_figure
+from likeminds.paper.laplacian import explicit_laplacian
+from likeminds.plots.figures import COLOURS, DIVERGING, new_figure
 from likeminds.rankers.three_level import ThreeLevelRanker
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # The penalty is lowered until this share of the users has a personal part.
 _PERSONAL = tuple(float(alpha) for alpha in np.geomspace(3.0, 0.003, 25))
 _SHARE_PERSONAL = 0.1
-# The graph of the AUC is drawn for one of so many users who agree best with the consensus.
-_AGREEING = 10
+# The graph of the AUC is drawn for one of so many users whose labels follow the trait best.
+_FOLLOWING = 10
 _SHOWN_POSITIVE, _SHOWN_NEGATIVE = 4, 5
-_ATTRIBUTE = "open"
+_ATTRIBUTE, _TRAIT = "open", "toe_open"
 
 
 def run(setting: ExperimentSetting) -> ReportPart:
@@ -67,8 +71,10 @@ def _fit_drawn(drawn: Simulation, parameters: dict[str, Any]) -> ThreeLevelRanke
 def _decomposition(ranker: ThreeLevelRanker) -> ReportPicture:
     parts = {
         "W\nall weights": ranker.coef_,
-        "= θ\nconsensus: all the same": np.broadcast_to(ranker.consensus_, ranker.coef_.shape),
-        "+ G\ngroup: a school's": ranker.group_,
+        "= θ + mean of G\nconsensus: all the same": np.broadcast_to(
+            ranker.consensus_, ranker.coef_.shape
+        ),
+        "+ G - mean of G\ngroup: a school's": ranker.group_,
         f"+ P\npersonal: {_n_personal(ranker)} people's": ranker.personal_,
     }
     figure = new_figure(11, 4.3, shown=False)
@@ -85,12 +91,13 @@ def _decomposition(ranker: ThreeLevelRanker) -> ReportPicture:
         axes.set_title(f"{title}{enlarged}", fontsize="medium")
         axes.set_xlabel("person")
     sides[0].set_ylabel("feature")
-    figure.suptitle("Weights: what all share, what a school adds, what is a person's own")
+    figure.suptitle("Weights, centred: what all share, what a school adds, what is a person's own")
     figure.colorbar(image, ax=sides, shrink=0.85, label="weight")
     return ReportPicture(
         "fig1",
-        as_png(figure),
-        "Figure 1, from a fit to the simulation: weights are the sum of three levels. The penalty "
+        figure,
+        "Figure 1, from a fit to the simulation: weights are the sum of three levels. The levels "
+        "are centred: the consensus is θ plus the mean of G, and G has mean 0. The penalty "
         f"on the personal level is {ranker.alpha_personal:.2g}, low enough for it to be seen.",
     )
 
@@ -107,27 +114,35 @@ class _Graph:
         """Which pairs are ranked the right way."""
         return self.scores[0][:, np.newaxis] > self.scores[1]
 
+    @property
+    def affinity(self) -> Float:
+        """The weights of the edges between all pictures: positive ones first."""
+        laplacian = explicit_laplacian(np.repeat([True, False], self.right.shape))
+        return np.asarray(np.diag(np.diag(laplacian)) - laplacian)
+
 
 def _graph(shoes: SketchShoes) -> _Graph:
-    """Choose a person who mostly agrees with the consensus, but not always."""
+    """Choose pictures labelled by an open toe, and a person whose ranking of them has errors."""
     annotations = shoes.annotations
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ranker = ThreeLevelRanker(alpha_group=20.0).fit(annotations)
-    labels, users = annotations.labels, annotations.users
-    shared = auc_by_user(labels, ranker.decision_function(annotations.X), users)
-    own = auc_by_user(labels, ranker.decision_function(annotations), users)
-    agreeing = np.argsort(-shared.values)[:_AGREEING]
-    rows = annotations.of_user(own.users[agreeing[np.argmin(own.values[agreeing])]])
+    shown = np.array([int(str(item).split("-")[1]) for item in annotations.items])
+    trait = shoes.traits[shown, shoes.trait_names.index(_TRAIT)]
+    visible = auc_by_user(annotations.labels, trait, annotations.users)
+    best = visible.users[np.argsort(-np.nan_to_num(visible.values))[:_FOLLOWING]]
+    follows = ((trait > 0) == annotations.labels) & np.isin(annotations.users, best)
+    rows, pictures = annotations[follows], shoes.pictures[shown[follows]]
+    own = auc_by_user(rows.labels, ranker.decision_function(rows), rows.users)
+    chosen = rows.users == own.users[np.nanargmin(own.values)]
+    rows, pictures = rows[chosen], pictures[chosen]
     scores = ranker.decision_function(rows)
     positive, negative = (
         _spread(np.flatnonzero(rows.labels == label), scores, number)
         for label, number in ((1, _SHOWN_POSITIVE), (0, _SHOWN_NEGATIVE))
     )
-    drawn = [shoes.pictures[int(str(item).split("-")[1])] for item in rows.items]
     return _Graph(
-        ([drawn[row] for row in positive], [drawn[row] for row in negative]),
-        (scores[positive], scores[negative]),
+        (list(pictures[positive]), list(pictures[negative])), (scores[positive], scores[negative])
     )
 
 
@@ -139,8 +154,26 @@ def _spread(rows: Index, scores: Float, number: int) -> Index:
 
 
 def _auc_graph(graph: _Graph) -> ReportPicture:
-    figure = new_figure(8, 6.2, shown=False)
-    axes = figure.subplots()
+    figure = new_figure(12, 6, shown=False)
+    edges, matrix = figure.subplots(1, 2, width_ratios=[3, 2])
+    _draw_edges(edges, graph)
+    _draw_affinity(matrix, graph)
+    figure.suptitle(
+        f"{graph.right.sum()} of {graph.right.size} edges point the right way: "
+        f"AUC {graph.right.mean():.2f}"
+    )
+    return ReportPicture(
+        "fig2",
+        figure,
+        "Figure 2, from a fit to sketch shoes: some pictures of a person who calls shoes with an "
+        "open toe open, all labelled so, with the scores of the person's ranking. An edge joins "
+        "each positive with each negative picture. Right, the affinity matrix of the graph, with "
+        "the weights of the edges. The loss sums over edges. The Laplacian makes that as cheap as "
+        "a sum over pictures.",
+    )
+
+
+def _draw_edges(axes: "Axes", graph: _Graph) -> None:
     places = [np.linspace(1, 0, len(pictures)) for pictures in graph.pictures]
     for (p, q), right in np.ndenumerate(graph.right):
         style: dict[str, Any] = (
@@ -150,30 +183,31 @@ def _auc_graph(graph: _Graph) -> ReportPicture:
         )
         axes.plot([0.09, 0.91], [places[0][p], places[1][q]], zorder=1, **style)
     half = 0.085
-    for x, negation in enumerate(("", "not ")):
+    for x, (negation, sign) in enumerate((("", "+"), ("not ", "-"))):
         axes.text(x, 1.13, f"{negation}called “{_ATTRIBUTE}”", ha="center", fontweight="bold")
         shown = zip(graph.pictures[x], graph.scores[x], places[x], strict=True)
-        for picture, score, y in shown:
+        for number, (picture, score, y) in enumerate(shown, start=1):
             extent = (x - half, x + half, y - half, y + half)
             axes.imshow(picture, extent=extent, aspect="auto", zorder=2)
             side, align = ((-0.11, "right"), (1.11, "left"))[x]
-            axes.text(side, y, f"{score:+.2f}", ha=align, va="center")
+            axes.text(side, y, f"{sign}{number}\n{score:.2f}", ha=align, va="center")
     axes.set(xlim=(-0.3, 1.3), ylim=(-0.22, 1.2))
     axes.axis("off")
-    n_positive, n_negative = graph.right.shape
-    legend = (
-        f"edges weigh 1 / ({n_positive} x {n_negative}); solid: ranked the right way, dashed: the "
-        "wrong way"
-    )
+    legend = "solid: ranked the right way, dashed: the wrong way"
     axes.text(0.5, -0.18, legend, ha="center", fontsize="small")
-    figure.suptitle(
-        f"{graph.right.sum()} of {graph.right.size} edges point the right way: "
-        f"AUC {graph.right.mean():.2f}"
-    )
-    return ReportPicture(
-        "fig2",
-        as_png(figure),
-        "Figure 2, from a fit to sketch shoes: some of one person's pictures, with the scores of "
-        "the person's ranking. An edge joins each positive with each negative picture; the loss "
-        "sums over edges, and its Laplacian makes that as cheap as a sum over pictures.",
-    )
+
+
+def _draw_affinity(axes: "Axes", graph: _Graph) -> None:
+    """Draw the matrix; rows and columns are numbered as the pictures are."""
+    affinity = graph.affinity
+    n_positive, n_negative = graph.right.shape
+    names = [f"+{i}" for i in range(1, n_positive + 1)] + [
+        f"-{i}" for i in range(1, n_negative + 1)
+    ]
+    axes.imshow(affinity, cmap="Blues", vmin=0.0, vmax=1.6 * affinity.max())
+    for (i, j), weight in np.ndenumerate(affinity):
+        axes.text(j, i, f"{weight:.2g}".lstrip("0") or "0", ha="center", va="center", fontsize=8)
+    axes.set_xticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), names)
+    title = f"Affinity matrix: 1 / ({n_positive} x {n_negative}) between unlike labels"
+    axes.set_title(title, fontsize="medium")

@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from likeminds._util.array_types import Float, Index
 from likeminds.comparing.runs import fit_to_the_end
 from likeminds.datasets import Simulation, make_simulation
+from likeminds.datasets.recovery import CoClusterRecovery, cocluster_recovery, deviations
 from likeminds.paper.experiments.report_page import (
     Facts,
     Panel,
@@ -28,7 +29,8 @@ from likeminds.paper.experiments.trials import (
     paper_grid,
     simulation_parameters,
 )
-from likeminds.plots.figures import DIVERGING, as_png, new_figure
+from likeminds.plots.figures import new_figure
+from likeminds.plots.structure import cocluster_recovery as cocluster_recovery_picture
 from likeminds.rankers.baselines import OnePerUser
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
@@ -46,9 +48,11 @@ def run(setting: ExperimentSetting) -> ReportPart:
     drawn = setting.simulation()
     parameters = simulation_parameters(setting, drawn.annotations)
     ranker = ThreeLevelRanker(**parameters).fit(drawn.annotations)
+    found = cocluster_recovery(drawn, ranker.coef_)
     facts: dict[str, Any] = {
-        "cosine": _cosine(drawn, ranker.coef_),
-        "groups": _agreement(drawn, ranker.coef_),
+        "cosine": found.cosine,
+        "groups": found.users_index,
+        "features": found.features_index,
         "personal_found": int((np.abs(ranker.personal_).sum(axis=1) > 0).sum()),
         "personal_true": int((np.abs(drawn.personal).sum(axis=1) > 0).sum()),
         "recovery": recover(setting),
@@ -58,7 +62,7 @@ def run(setting: ExperimentSetting) -> ReportPart:
         title="Figure 3: is the structure found again?",
         found=_sentence(facts),
         pieces=[
-            _heat_maps(drawn, ranker.coef_, facts["groups"]),
+            _heat_maps(found),
             _recovery_picture(facts["recovery"]),
             _how(setting),
         ],
@@ -111,10 +115,11 @@ def score_recovery(
         else split_by_distance(fitted.coef_, len(np.unique(drawn.school)))
     )
     true = np.abs(drawn.personal).sum(axis=1) > 0
+    found = cocluster_recovery(drawn, fitted.coef_)
     return {
-        "groups": _agreement(drawn, fitted.coef_),
+        "groups": found.users_index,
         "personal": float(adjusted_rand_score(true, has_personal)),
-        "cosine": _cosine(drawn, fitted.coef_),
+        "cosine": found.cosine,
     }
 
 
@@ -129,39 +134,13 @@ def _rankers(drawn: Simulation, n_folds: int) -> dict[str, Any]:
     }
 
 
-def _agreement(drawn: Simulation, coef: Float) -> float:
-    return float(adjusted_rand_score(drawn.school, schools(coef, len(np.unique(drawn.school)))))
-
-
-def _cosine(drawn: Simulation, coef: Float) -> float:
-    return float(np.mean(np.sum(_directions(coef) * _directions(drawn.coef), axis=1)))
-
-
-def schools(coef: Float, n_schools: int) -> Index:
-    """Return the school of each person, by k-means on the directions of their weights."""
-    return np.asarray(
-        KMeans(n_schools, n_init=_STARTS, random_state=0).fit_predict(_deviation(coef))
-    )
-
-
 def split_by_distance(coef: Float, n_schools: int) -> Index:
     """Divide people in two by their distance from the leading directions."""
-    deviation = _deviation(coef)
+    deviation = deviations(coef)
     _, _, leading = np.linalg.svd(deviation, full_matrices=False)
     leading = leading[: min(n_schools, len(leading))]
     rest = np.linalg.norm(deviation - deviation @ leading.T @ leading, axis=1, keepdims=True)
     return np.asarray(KMeans(2, n_init=_STARTS, random_state=0).fit_predict(rest))
-
-
-def _directions(coef: Float) -> Float:
-    """Return weights of unit length: a ranking does not change with the length."""
-    lengths = np.linalg.norm(coef, axis=1, keepdims=True)
-    return np.asarray(coef / np.where(lengths > 0, lengths, 1.0))
-
-
-def _deviation(coef: Float) -> Float:
-    unit = _directions(coef)
-    return np.asarray(unit - unit.mean(axis=0))
 
 
 def _sentence(facts: Facts) -> str:
@@ -171,7 +150,8 @@ def _sentence(facts: Facts) -> str:
     return (
         f"On the data of Table 1, true and learned weights have a cosine of "
         f"{facts['cosine']:.2f} on average, and the schools are found again with an adjusted Rand "
-        f"index of {facts['groups']:.2f}. With {few} labels per person the index is "
+        f"index of {facts['groups']:.2f} (the features of each school: {facts['features']:.2f}). "
+        f"With {few} labels per person the index is "
         f"{recovery['groups'][0]:.2f}, with {many:,} it is {recovery['groups'][-1]:.2f} (one model "
         f"per person, clustered: {per_user:.2f}). Who has a personal part is "
         f"{'found' if personal > 0.5 else 'not found'} by the personal level: index "
@@ -179,30 +159,14 @@ def _sentence(facts: Facts) -> str:
     )
 
 
-def _heat_maps(drawn: Simulation, coef: Float, agreement: float) -> ReportPicture:
+def _heat_maps(found: CoClusterRecovery) -> ReportPicture:
     """Show the weights as in the paper, then without their mean."""
-    figure = new_figure(9.5, 6.8, shown=False)
-    grid = figure.subplots(2, 2, sharex=True, sharey=True)
-    for column, (title, weights) in enumerate([("true W", drawn.coef), ("learned W", coef)]):
-        shown = {"": _directions(weights), ", mean removed": _deviation(weights)}
-        for axes, (what, rows) in zip(grid[:, column], shown.items(), strict=True):
-            limit = float(np.quantile(np.abs(rows), 0.995)) or 1.0
-            image = axes.imshow(rows.T, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
-            axes.set_title(f"{title}{what}", loc="left", fontsize="medium")
-            figure.colorbar(image, ax=axes, shrink=0.8, label="weight")
-    for axes in grid[-1]:
-        axes.set_xlabel("person")
-    for axes in grid[:, 0]:
-        axes.set_ylabel("feature")
-    figure.suptitle(
-        f"Clusters of the learned weights are the true schools to an adjusted Rand index of "
-        f"{agreement:.2f}"
-    )
     return ReportPicture(
         "fig3",
-        as_png(figure),
-        "True and learned weights, each person's scaled to unit length. Below, the mean over "
-        "people is removed: what is left are schools (blocks) and personal parts (columns).",
+        cocluster_recovery_picture(found, figure=new_figure(9.5, 6.8, shown=False)),
+        "True and learned weights, each person's scaled to unit length, on one colour scale. "
+        "Below, the mean over people is removed. What is left are schools (blocks) and personal "
+        "parts (columns).",
     )
 
 

@@ -1,7 +1,8 @@
-"""Figure 4: how the objective and the steps shrink, for the paper's solver and ours."""
+"""Figure 4: objective and steps, for the printed algorithm, its authors' program and ours."""
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, cast
 
@@ -24,19 +25,34 @@ from likeminds.paper.experiments.trials import simulation_parameters
 from likeminds.paper.theory import convergence_certificate, generalization_bound
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.report.page import ReportTable
-from likeminds.solvers import AcceleratedSolver, FastSolver, PaperHistory, PaperSolver
+from likeminds.solvers import (
+    AUTHORS_PROGRAM,
+    AcceleratedSolver,
+    FastSolver,
+    PaperSolver,
+    Solver,
+    StepHistory,
+)
 
-PAPER, ACCELERATED, FAST = "the paper's", "accelerated, ours", "Newton, ours (the default)"
+PAPER, AUTHORS = "the paper's, as printed", "the authors' program"
+ACCELERATED, FAST = "accelerated, ours", "Newton, ours (the default)"
+_FIRST_ORDER: Mapping[str, Solver] = {
+    PAPER: PaperSolver(),
+    AUTHORS: AUTHORS_PROGRAM,
+    ACCELERATED: AcceleratedSolver(),
+}
 # Objectives closer than this share to the lowest are drawn as if they had reached it.
 _FLOOR = 1e-12
 # How close to the lowest objective counts as there, for the table.
 _NEAR = 1e-4
+# Increases of the objective below this share of the first are rounding.
+_ROUNDING = 1e-12
 # Far more steps than Newton's method takes.
 _MOST_NEWTON_STEPS = 100
 
 
 def run(setting: ExperimentSetting) -> ReportPart:
-    """Follow three solvers on the simulation, with the penalties of Table 1."""
+    """Follow four solvers on the simulation, with the penalties of Table 1."""
     parameters = simulation_parameters(setting, setting.simulation().annotations)
     arguments = {
         "sizes": tuple(setting.scale.simulation),
@@ -66,29 +82,29 @@ def follow(
     statistics = Statistics.from_annotations(drawn.annotations, "dense")
     loss = SquaredAUC().of(statistics, statistics.feature_scale())
     components = ranker._levels(statistics)
-    paper, seconds = timed(
-        lambda: PaperSolver().solve(loss, components, tol=0.0, max_iter=iterations)
-    )
-    history = cast("PaperHistory", paper.history)
+    solutions = {
+        name: timed(partial(solver.solve, loss, components, tol=0.0, max_iter=iterations))
+        for name, solver in _FIRST_ORDER.items()
+    }
     solvers: dict[str, Any] = {
-        PAPER: {
-            "objective": history.objective.tolist(),
-            "steps": np.sqrt(history.squared_steps.sum(axis=1)).tolist(),
+        name: {
+            "objective": solution.history.objective.tolist(),
+            "steps": np.sqrt(
+                cast("StepHistory", solution.history).squared_steps.sum(axis=1)
+            ).tolist(),
             "seconds": seconds,
         }
+        for name, (solution, seconds) in solutions.items()
     }
-    quick, seconds = timed(
-        lambda: AcceleratedSolver().solve(loss, components, tol=1e-8, max_iter=iterations)
-    )
-    objective = quick.history.objective.tolist()
-    solvers[ACCELERATED] = {"objective": objective, "steps": [], "seconds": seconds}
     solvers[FAST] = _newton(loss, components)
+    certificate = convergence_certificate(solutions[PAPER][0].history)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the bound is vacuous is one of the claims
         bound = generalization_bound(ranker.fit(drawn.annotations), drawn.annotations).value
     return {
         "solvers": solvers,
-        "theorem_2": convergence_certificate(history).holds,
+        "theorem_2": certificate.holds,
+        "theorem_2_claims": list(certificate.claims),
         "theorem_3": bound,
         "n_users": n_users,
     }
@@ -119,29 +135,52 @@ def _summary(solvers: Facts) -> dict[str, Any]:
     objectives = {name: np.array(solver["objective"]) for name, solver in solvers.items()}
     lowest = min(float(values.min()) for values in objectives.values())
     near = {name: values <= lowest * (1 + _NEAR) for name, values in objectives.items()}
-    paper, steps = objectives[PAPER], np.array(solvers[PAPER]["steps"])
+    steps_to_near = {k: int(np.argmax(v)) if v.any() else None for k, v in near.items()}
+    taken = {name: len(values) - 1 for name, values in objectives.items()}
+    seconds = {name: solver["seconds"] for name, solver in solvers.items()}
+    increases = {
+        name: int((np.diff(values) > _ROUNDING * values[0]).sum())
+        for name, values in objectives.items()
+    }
+    authors = objectives[AUTHORS]
+    small = np.abs(np.diff(authors)) <= _NEAR * authors[:-1]
+    steps = np.array(solvers[PAPER]["steps"])
     return {
         "lowest": lowest,
         "gap": {name: float(v[-1] / lowest - 1) for name, v in objectives.items()},
-        "steps_to_near": {k: int(np.argmax(v)) if v.any() else None for k, v in near.items()},
-        "seconds": {name: solver["seconds"] for name, solver in solvers.items()},
-        "n_iterations": {name: len(v) - 1 for name, v in objectives.items()},
-        "objective_falls": bool((np.diff(paper) <= 1e-12 * paper[0]).all()),
+        "steps_to_near": steps_to_near,
+        "seconds": seconds,
+        "seconds_to_near": {
+            name: None if near is None else near / taken[name] * seconds[name]
+            for name, near in steps_to_near.items()
+        },
+        "n_iterations": taken,
+        "increases": increases,
+        "authors_stop": int(np.argmax(small)) + 2 if small.any() else None,
+        "objective_falls": not increases[PAPER],
         "steps_fall": float(np.mean(np.diff(steps) < 0)) if len(steps) > 1 else 1.0,
         "step_ratio": float(steps[-1] / steps.max()),
     }
 
 
 def _sentence(facts: Facts) -> str:
-    gap, taken = facts["gap"], facts["n_iterations"]
+    gap, taken, increases = facts["gap"], facts["n_iterations"], facts["increases"]
     falls = "falls" if facts["objective_falls"] else "does not fall"
     return (
-        f"The objective of the paper's solver {falls} at every one of {taken[PAPER]:,} "
+        f"The objective of the algorithm as printed {falls} at every one of {taken[PAPER]:,} "
         f"iterations, and its steps get shorter in {facts['steps_fall']:.0%} of them; it then is "
-        f"{100 * gap[PAPER]:.2g} % above the lowest objective known. Newton's method, our default, "
-        f"ends after {taken[FAST]} steps, {100 * gap[FAST]:.2g} % above it, in "
-        f"{facts['seconds'][FAST]:.2g} s instead of {facts['seconds'][PAPER]:.2g} s."
+        f"{100 * gap[PAPER]:.2g} % above the lowest objective known. The authors' program has "
+        f"momentum: it is within {_NEAR:g} of the lowest after {_count(facts, AUTHORS)} "
+        f"iterations, the printed algorithm after {_count(facts, PAPER)}. The program's objective "
+        f"increases in {increases[AUTHORS]:,} of {taken[AUTHORS]:,} iterations, so Theorem 2 does "
+        f"not cover it. Newton's method, our default, ends after {taken[FAST]} steps, "
+        f"{100 * gap[FAST]:.2g} % above the lowest, in {facts['seconds'][FAST]:.2g} s."
     )
+
+
+def _count(facts: Facts, name: str) -> str:
+    near = facts["steps_to_near"][name]
+    return f"more than {facts['n_iterations'][name]:,}" if near is None else f"{near:,}"
 
 
 def _picture(solvers: Mapping[str, Any], facts: Facts) -> ReportPicture:
@@ -154,7 +193,7 @@ def _picture(solvers: Mapping[str, Any], facts: Facts) -> ReportPicture:
         lengths[name] = (1 + np.arange(len(steps)), np.where(steps > 0, steps, np.nan))
     left = Panel(
         objectives,
-        f"a) The paper's solver ends {100 * facts['gap'][PAPER]:.2g} % above the lowest",
+        f"a) To {_NEAR:g}: as printed {_count(facts, PAPER)}, program {_count(facts, AUTHORS)}",
         "iteration (log scale)",
         "objective above the lowest, relative",
         log="xy",
@@ -168,7 +207,7 @@ def _picture(solvers: Mapping[str, Any], facts: Facts) -> ReportPicture:
     )
     caption = (
         "Objective (left) and length of the steps (right) by iteration, both log scales. The "
-        "accelerated solver records no steps."
+        f"objective of the authors' program increases {facts['increases'][AUTHORS]:,} times."
     )
     return draw_panels("fig4", caption, [left, right], (10, 4.3))
 
@@ -178,16 +217,22 @@ def _table(facts: Facts) -> ReportTable:
         [
             name,
             f"{facts['n_iterations'][name]:,}",
-            f"{facts['seconds'][name]:.3g}",
+            f"{facts['increases'][name]:,}",
             f"{facts['gap'][name]:.2e}",
-            "never" if near is None else f"{near:,}",
+            _count(facts, name),
+            "-" if seconds is None else f"{seconds:.3g}",
         ]
-        for name, near in facts["steps_to_near"].items()
+        for name, seconds in facts["seconds_to_near"].items()
     ]
+    stop = facts["authors_stop"]
+    stops = "does not stop it" if stop is None else f"stops it after {stop:,} iterations"
+    columns = ["solver", "iterations", "increases of the objective", "above the lowest"]
     return ReportTable(
-        ["solver", "iterations", "seconds", "above the lowest", f"iterations to {_NEAR:g} above"],
+        [*columns, f"iterations to {_NEAR:g} above", f"seconds to {_NEAR:g} above"],
         rows,
-        "All three minimise the same objective, with the statistics in hand.",
+        "All four minimise the same objective, with the statistics in hand. Seconds are a share of "
+        f"those of all iterations. The authors' own criterion, a relative change of {_NEAR:g}, "
+        f"{stops}.",
     )
 
 
@@ -195,6 +240,7 @@ def _how(setting: ExperimentSetting, parameters: Mapping[str, Any]) -> str:
     shown = ", ".join(f"{name} = {value:.3g}" for name, value in parameters.items())
     return (
         f"The simulation of Table 1 ({setting.scale.simulation}), all rows, with the penalties "
-        f"chosen there: {shown or 'the defaults'}. The paper's solver starts from zero; Newton's "
-        "method from the best of its own starts, so its first objective is lower."
+        f"chosen there: {shown or 'the defaults'}. Newton's method "
+        "starts from the best of its own starts, so its first objective is lower; the others "
+        "start from zero."
     )

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -13,6 +14,7 @@ from likeminds._util.atomic_files import write_whole
 from likeminds.plots.figures import (
     COLOURS,
     as_png,
+    as_svg,
     draw_line,
     name_axes,
     new_figure,
@@ -20,14 +22,22 @@ from likeminds.plots.figures import (
 )
 from likeminds.report.page import Block, PagePicture, Paragraph, ReportTable, Section, inlined, page
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 @dataclass(frozen=True)
 class ReportPicture:
-    """A PNG file ``name.png``, and its caption, also the alternative text."""
+    """A figure, written to ``name.png`` and ``name.svg``, and its caption and alternative text."""
 
     name: str
-    png: bytes
+    figure: "Figure"
     caption: str
+
+    @cached_property
+    def png(self) -> bytes:
+        """The content of the PNG file."""
+        return as_png(self.figure)
 
 
 Piece: TypeAlias = str | ReportTable | ReportPicture
@@ -58,10 +68,11 @@ class Report:
     made_on: ReportTable  # versions, machine, seeds, times
 
     def write(self, folder: Path, name: str) -> list[Path]:
-        """Write ``name.md``, its pictures, and ``name.html``; return the two pages."""
+        """Write ``name.md``, its pictures as PNG and SVG, and ``name.html``; return the pages."""
         for piece in (piece for part in self.parts for piece in part.pieces):
             if isinstance(piece, ReportPicture):
                 write_whole(folder / f"{piece.name}.png", piece.png)
+                write_whole(folder / f"{piece.name}.svg", as_svg(piece.figure))
         pages = {folder / f"{name}.md": self.to_markdown(), folder / f"{name}.html": self.to_html()}
         for path, content in pages.items():
             write_whole(path, content.encode())
@@ -211,4 +222,4 @@ def draw_panels(
             axes.minorticks_off()
         name_axes(axes, title=panel.title, x=panel.x, y=panel.y)
     put_legend_below(figure, grid[0])
-    return ReportPicture(name, as_png(figure), caption)
+    return ReportPicture(name, figure, caption)

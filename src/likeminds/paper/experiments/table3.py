@@ -35,7 +35,7 @@ from likeminds.paper.experiments.trials import (
     variant_name,
 )
 from likeminds.plots import boxplot
-from likeminds.plots.figures import as_png, new_figure
+from likeminds.plots.figures import new_figure
 from likeminds.rankers.registry import PAPER_BASELINES
 from likeminds.report.page import ReportTable
 
@@ -302,7 +302,7 @@ def _picture(each: DataSetTrials) -> ReportPicture:
     figure.suptitle(f"{name}: the same method against baselines without and with an intercept")
     return ReportPicture(
         f"fig5-{name.lower().replace(' ', '-')}",
-        as_png(figure),
+        figure,
         f"{name}: mean AUC over all attributes, a point for each repeat; the highest median is on "
         "top, in another colour.",
     )
