@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from likeminds.choice_models.text_tables import Table
     from likeminds.comparing.comparison import Comparison, compare
     from likeminds.comparing.few_shot import FewShotScores, FewShotTable, score_shots
+    from likeminds.comparing.lewidi import write_lewidi
     from likeminds.data.annotations import Annotations
     from likeminds.data.connectors import Export, read_export
     from likeminds.data.fingerprints import fingerprint
@@ -115,6 +116,7 @@ __all__ = [
     "score_shots",
     "split_within_users",
     "wide_to_long",
+    "write_lewidi",
     "write_report",
 ]
 
@@ -125,6 +127,7 @@ _HOMES = {
     "choice_models.text_tables": ("Table",),
     "comparing.comparison": ("Comparison", "compare"),
     "comparing.few_shot": ("FewShotScores", "FewShotTable", "score_shots"),
+    "comparing.lewidi": ("write_lewidi",),
     "data.annotations": ("Annotations",),
     "data.connectors": ("Export", "read_export"),
     "data.fingerprints": ("fingerprint",),

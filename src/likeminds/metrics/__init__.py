@@ -8,7 +8,9 @@ from likeminds.metrics.concordance import (
     mean_concordance,
 )
 from likeminds.metrics.inter_annotator_agreement import Agreement, agreement
+from likeminds.metrics.perspectives import absolute_distance_by_user, error_rate_by_user
 from likeminds.metrics.soft_labels import (
+    cross_entropy,
     manhattan_distance,
     soft_labels,
     wasserstein_distance,
@@ -17,9 +19,12 @@ from likeminds.metrics.soft_labels import (
 __all__ = [
     "Agreement",
     "ChoiceScores",
+    "absolute_distance_by_user",
     "agreement",
     "auc_by_user",
     "concordance_by_user",
+    "cross_entropy",
+    "error_rate_by_user",
     "kendall_tau_by_user",
     "manhattan_distance",
     "mean_auc",

@@ -92,6 +92,25 @@ def wasserstein_distance(
     return np.asarray(np.abs(apart) @ np.diff(grades))
 
 
+def cross_entropy(labels: ArrayLike, predicted: ArrayLike) -> Float:
+    """Return, for each row of shares, minus the sum of shares times logarithms of predicted ones.
+
+    Predicted shares are at least 1e-12, so the result is finite.
+
+    Parameters
+    ----------
+    labels, predicted : arrays of shape (n_rows, n_grades)
+        Shares of the grades; each row sums to one.
+
+    Examples
+    --------
+    >>> cross_entropy([[0.5, 0.5], [0.0, 1.0]], [[0.5, 0.5], [0.0, 1.0]]).round(3)
+    array([0.693, 0.   ])
+    """
+    ours, theirs = _shares(labels, predicted)
+    return np.asarray((ours * -np.log(np.maximum(theirs, 1e-12))).sum(axis=1)) + 0.0
+
+
 def _shares(first: ArrayLike, second: ArrayLike) -> tuple[Float, Float]:
     ours, theirs = (
         np.asarray(as_matrix(shares, name), dtype=np.float64)
