@@ -65,8 +65,11 @@ def _choices(folder: Path, name: str) -> Annotations:
     return found
 
 
-def _pairs(folder: Path, name: str) -> Annotations:
-    """Read pairs of items, or pairs of which the file holds the differences of features."""
+def _pairs(folder: Path, name: str, *, position: bool = False) -> Annotations:
+    """Read pairs of items, or pairs of which the file holds the differences of features.
+
+    With ``position``, these have one more feature: 1 for the item that was shown first, else 0.
+    """
     with np.load(folder / f"{name}.npz", allow_pickle=False) as data:
         user, a, b, first = data["user"], data["a"], data["b"], data["label"] == 1
         if "rows" not in data.files:
@@ -74,6 +77,8 @@ def _pairs(folder: Path, name: str) -> Annotations:
             features = data["X"].astype(np.float64)
             return Annotations.from_comparisons(user, won, lost, features=features)
         rows = data["rows"].astype(np.float64)
+    if position:
+        rows = np.hstack([rows, np.ones((len(rows), 1))])
     sides = np.stack([rows, np.zeros_like(rows)], axis=1).reshape(-1, rows.shape[1])
     labels = np.column_stack([first, ~first]).ravel()
     return Annotations(
@@ -197,6 +202,7 @@ TRIALS: dict[str, Trial] = {
     "car100, choices": _CHOICES("car100"),
     "swissmetro, choices": _CHOICES("swissmetro", users=800),
     "bank, pairs": _PAIRS("bank", users=1000),
+    "bank, pairs, position": Trial("bank", partial(_pairs, position=True), score_sets, users=1000),
     "ukp, pairs": _PAIRS("ukp", users=1500),
 }
 

@@ -120,6 +120,7 @@ def test_new_items_are_learned_from_ties_with_the_same_derivatives(crowd):
     np.testing.assert_allclose(task.weight.ravel() * curvature, at.curvature.diagonal.ravel())
 
 
+@pytest.mark.seconds
 def test_nu_is_recovered_and_decided_pairs_are_predicted_better(crowd, ranker):
     assert ranker.prior_.likelihood.nu == pytest.approx(NU, rel=0.15)
     np.testing.assert_allclose(ranker.consensus_, [1.2, -0.6], atol=0.3)
@@ -185,6 +186,25 @@ def test_newcomers_and_files_keep_nu(crowd, ranker, tmp_path):
     beliefs = belief, loaded.newcomer(often)
     before, after = (abs(np.diff(one.decision_function(often[:2]))[0]) for one in beliefs)
     assert after < 0.5 * before
+
+
+@pytest.mark.seconds
+def test_updates_with_ties_are_fits_to_all(crowd, tmp_path):
+    said, settings = crowd.davidson, {"n_groups": 0, "item_effects": False, "tol": 1e-10}
+    part = HierarchicalRanker(**settings).fit(said[:2000])
+    grown = load(save(part, tmp_path / "part.likeminds", with_data=True)).update(said[2000:])
+    whole = HierarchicalRanker(**settings).fit(said)
+    assert grown.prior_.likelihood.tie_share == pytest.approx(crowd.pairs[3].mean())
+    assert grown.prior_.likelihood.nu == pytest.approx(whole.prior_.likelihood.nu, rel=1e-4)
+
+
+@pytest.mark.seconds
+@pytest.mark.parametrize(
+    "settings", [{"draws": 20, "item_effects": False}, {"wide": True, "item_effects": False}]
+)
+def test_ties_go_with_simulated_and_wide_fits(crowd, settings):
+    ranker = HierarchicalRanker(n_groups=1, max_iter=20, tol=1e-3, **settings).fit(crowd.davidson)
+    assert ranker.prior_.likelihood.nu == pytest.approx(NU, rel=0.25)
 
 
 def test_models_without_ties_have_no_probability_of_them(crowd):

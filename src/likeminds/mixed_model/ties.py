@@ -68,7 +68,7 @@ class DavidsonLikelihood(ChoiceLikelihood):
     @classmethod
     def of_share(cls, tie_share: float) -> "DavidsonLikelihood":
         """Return nu for a share of ties, where scores have a variance of about one."""
-        first = cls(1.0, min(tie_share, _MOST_TIED))
+        first = cls(1.0, min(float(tie_share), _MOST_TIED))
         return first.refined(np.zeros(1), np.full(1, 2.0), np.ones(1))
 
     def refined(self, difference: Float, variance: Float, weight: Float) -> "DavidsonLikelihood":
