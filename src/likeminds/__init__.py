@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from likeminds.rankers.decomposed import DecomposedRanker
     from likeminds.rankers.hierarchical import HierarchicalRanker
     from likeminds.rankers.latent_class import LatentClassRanker
+    from likeminds.rankers.leaderboard import Leaderboard, leaderboard
     from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.newcomers import NewUsers
     from likeminds.rankers.ranking import Ranking
@@ -74,6 +75,7 @@ __all__ = [
     "GradePredictions",
     "HierarchicalRanker",
     "LatentClassRanker",
+    "Leaderboard",
     "LogLikelihood",
     "MetricByUser",
     "ModelFileError",
@@ -99,6 +101,7 @@ __all__ = [
     "diagnose",
     "find_schools",
     "fingerprint",
+    "leaderboard",
     "load",
     "load_electricity",
     "load_shoes",
@@ -152,6 +155,7 @@ _HOMES = {
     "rankers.decomposed": ("DecomposedRanker",),
     "rankers.hierarchical": ("HierarchicalRanker",),
     "rankers.latent_class": ("LatentClassRanker",),
+    "rankers.leaderboard": ("Leaderboard", "leaderboard"),
     "rankers.multi_attribute": ("AttributeModel",),
     "rankers.newcomers": ("NewUsers",),
     "rankers.ranking": ("Ranking",),

@@ -328,7 +328,7 @@ def test_what_is_no_text_is_refused(tmp_path):
 def test_an_unknown_tool_is_named(tmp_path):
     with pytest.raises(ValueError):
         read_export("doccano", tmp_path)
-    assert len(CONNECTORS) == 7
+    assert len(CONNECTORS) == 8
 
 
 WHOLE = {

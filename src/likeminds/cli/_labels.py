@@ -8,11 +8,13 @@ from likeminds.cli._models import (
     FeatureTable,
     ModelItems,
     Names,
+    distinct_names,
     find_names,
+    has_features,
     item_column,
     read_texts,
-    replaced,
     training_items,
+    with_full_names,
     with_ids,
 )
 from likeminds.cli._options import NO_COMPARISONS, ComparisonOptions, LabelOptions
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from likeminds.data.annotations import Annotations
+    from likeminds.data.connectors.export_result import Sides
     from likeminds.features.picture_folder import Reduction
     from likeminds.rankers.capabilities import ReadableModel
 
@@ -66,8 +69,8 @@ def read_labels(
     by_export = pairs.export is not None and texts == pairs.export[1]
     if by_export and not exported:
         raise ValueError(f"--texts: {texts} has no texts, only labels.")
-    has_features = any(one is not None for one in (data.features, data.images, texts, model))
-    ids_only = not has_features and any(columns is _SIDES for _, columns in tables)
+    is_described = any(one is not None for one in (data.features, data.images, texts, model))
+    ids_only = not is_described and any(columns is _SIDES for _, columns in tables)
     reader = _Reader(output, data, model, shown, texts, exported if by_export else None, ids_only)
     parts = [reader.read(table, columns) for table, columns in tables]
     annotations = parts[0].annotations
@@ -107,7 +110,7 @@ def _read_tables(
     if pairs.of_attribute is not None and pairs.export is None:
         raise ValueError("--attribute chooses from an export: give --from, or leave it out.")
     if pairs.export is not None:
-        exported, texts = _read_export(output, *pairs.export, pairs.of_attribute)
+        exported, texts = _read_export(output, *pairs.export, pairs)
         tables += exported
     if not tables:
         raise ValueError("There are no labels: give --annotations, --comparisons, or --from.")
@@ -146,7 +149,7 @@ def _read_comparisons(pairs: ComparisonOptions, column: str | None, user: str | 
 
 
 def _read_export(
-    output: Output, tool: str, path: str, attribute: str | None
+    output: Output, tool: str, path: str, pairs: ComparisonOptions
 ) -> tuple[list[tuple["pa.Table", Columns]], Names]:
     """Return labels, comparisons and texts of an export; print its summary."""
     import pyarrow as pa
@@ -154,7 +157,9 @@ def _read_export(
     from likeminds.data.column_roles import LABEL_ROLES, as_arrow
     from likeminds.data.connectors import read_export
 
-    export = read_export(tool, path)
+    export, attribute = read_export(tool, path), pairs.of_attribute
+    if attribute is not None and export.categories:
+        export = export.of_category(attribute)
     output.show(str(export))
     tables: list[tuple[pa.Table, Columns]] = []
     if export.labels or not export.comparisons:
@@ -166,10 +171,14 @@ def _read_export(
             table, columns["label"] = table.rename_columns({"label": names[0]}), names[0]
         tables.append((table, columns))
     if export.comparisons:
-        roles = ("user", "winner", "loser")
+        roles: Columns = {role: role for role in ("user", "winner", "loser")}
         ids = map(as_arrow, map(list, zip(*export.comparisons, strict=True)))
-        compared = pa.table(dict(zip(roles, ids, strict=True)))
-        tables.append((_as_sides(compared, dict(zip(roles, roles, strict=True))), _SIDES))
+        compared = dict(zip(roles, ids, strict=True))
+        if export.ties:
+            roles |= {"tie": "tie"}
+            compared["tie"] = pa.array(export.ties)
+        style = export.features, export.feature_names
+        tables.append((_as_sides(pa.table(compared), roles, pairs.tie_model, *style), _SIDES))
     return tables, export.texts
 
 
@@ -192,7 +201,13 @@ def _find_item_and_label(output: Output, table: "pa.Table", columns: Columns) ->
     return columns
 
 
-def _as_sides(table: "pa.Table", names: Columns, tie_model: str = "davidson") -> "pa.Table":
+def _as_sides(
+    table: "pa.Table",
+    names: Columns,
+    tie_model: str,
+    features: "Sequence[Sides]" = (),
+    feature_names: Sequence[str] = (),
+) -> "pa.Table":
     """Return comparisons as labels: a row for each side of each pair, which is a choice set."""
     import numpy as np
     import pyarrow as pa
@@ -208,7 +223,10 @@ def _as_sides(table: "pa.Table", names: Columns, tie_model: str = "davidson") ->
     }
     pairs = {"users": values["user"], "winners": values["winner"], "losers": values["loser"]}
     extra = {"ties": values.get("tie"), "strength": values.get("strength")}
-    columns = comparison_arguments(pairs | extra | {"tie_model": tie_model}, {})
+    sides = tuple(map(np.array, zip(*features, strict=True))) if features else None
+    given = pairs | extra | {"tie_model": tie_model}
+    columns = comparison_arguments(given, {"features": sides})
+    style = columns["features"].T if features else ()
     weight, tied = columns["weights"], columns["tied"]
     return pa.table(
         {
@@ -219,6 +237,7 @@ def _as_sides(table: "pa.Table", names: Columns, tie_model: str = "davidson") ->
             "weight": np.ones(len(columns["labels"])) if weight is None else weight,
             "tied": np.zeros(len(columns["labels"]), np.bool_) if tied is None else tied,
         }
+        | dict(zip(feature_names, style, strict=True))
     )
 
 
@@ -278,10 +297,10 @@ class _Reader:
             table = with_ids(table, column, ids, found.names, strict=False)
             return table, found.table.rename_columns(renamed), found.names, None
         if model is None:
-            return table, [] if self.ids_only else None, None, None
+            return table, _own_features(table, columns) if self.ids_only else None, None, None
         names = [str(name) for name in model.feature_names_]
         by_id = columns["item"] or find_column("item", table.column_names)
-        if (shown is None or by_id is None) and _has_features(table, columns, names):
+        if (shown is None or by_id is None) and has_features(table, columns, names):
             return table, names, None, None
         items = training_items(model) if shown is None else shown
         if items is None:
@@ -303,8 +322,8 @@ class _Reader:
         if items.pictures:
             from likeminds.data.item_features import find_names as find_files
 
-            files = _distinct_names(table, column)
-            table = _with_full_names(table, column, files, find_files(files, ids, "--images"))
+            files = distinct_names(table, column)
+            table = with_full_names(table, column, files, find_files(files, ids, "--images"))
         else:
             table = with_ids(table, column, ids, items.names, strict=items is self.shown)
         features = dict(zip(names, items.features.T, strict=True))
@@ -320,7 +339,7 @@ class _Reader:
 
         assert self.data.images is not None
         column = item_column(table, columns)
-        files = _distinct_names(table, column)
+        files = distinct_names(table, column)
         found = picture_features(self.data.images, files, progress=not self.output.quiet)
         rows = {name: row for row, name in enumerate(found.images)}
         if self.model is None:
@@ -329,7 +348,7 @@ class _Reader:
             reduction = Reduction.from_attribute(self.model.pictures_)
         reduced = reduction(found.features[list(rows.values())])
         features = {column: list(rows)} | dict(zip(reduction.names(), reduced.T, strict=True))
-        table = _with_full_names(table, column, files, found.images)
+        table = with_full_names(table, column, files, found.images)
         return table, pa.table(features), None, reduction
 
     def _with_texts(
@@ -375,24 +394,7 @@ class _Reader:
         return pa.table(arrays, names=names), {item: texts[item] for item in ids if texts[item]}
 
 
-def _distinct_names(table: "pa.Table", column: str) -> list[str]:
-    return list(dict.fromkeys(str(value) for value in table[column].to_pylist()))
-
-
-def _with_full_names(
-    table: "pa.Table", column: str, names: Sequence[str], files: Sequence[str]
-) -> "pa.Table":
-    """Replace names of pictures by the names of their files."""
-    full = dict(zip(names, files, strict=True))
-    return replaced(table, column, [full[str(value)] for value in table[column].to_pylist()])
-
-
-def _has_features(table: "pa.Table", columns: Columns, names: list[str]) -> bool:
-    """Tell whether a table has the features of a model, constants of alternatives included."""
-    from likeminds.data.column_roles import find_column
-
-    present = set(table.column_names)
-    column = columns.get("alternative") or find_column("alternative", present)
-    if column is not None:  # the constant of an absent alternative is zero
-        present |= {name for name in names if name.startswith(f"{column}: ")}
-    return set(names) <= present
+def _own_features(table: "pa.Table", columns: Columns) -> list[str]:
+    """Return the features of the sides of comparisons; none for other tables."""
+    known = {*_SIDES, "tied"}
+    return [name for name in table.column_names if name not in known and columns is _SIDES]

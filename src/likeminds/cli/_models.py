@@ -328,3 +328,27 @@ def replaced(table: "pa.Table", column: str, values: Iterable[Hashable]) -> "pa.
 
     place = table.column_names.index(column)
     return table.set_column(place, column, as_arrow(list(values)))
+
+
+def distinct_names(table: "pa.Table", column: str) -> list[str]:
+    """Return the distinct values of a column as texts, in their order."""
+    return list(dict.fromkeys(str(value) for value in table[column].to_pylist()))
+
+
+def with_full_names(
+    table: "pa.Table", column: str, names: Sequence[str], files: Sequence[str]
+) -> "pa.Table":
+    """Replace names of pictures by the names of their files."""
+    full = dict(zip(names, files, strict=True))
+    return replaced(table, column, [full[str(value)] for value in table[column].to_pylist()])
+
+
+def has_features(table: "pa.Table", columns: Mapping[str, str | None], names: list[str]) -> bool:
+    """Tell whether a table has the features of a model, constants of alternatives included."""
+    from likeminds.data.column_roles import find_column
+
+    present = set(table.column_names)
+    column = columns.get("alternative") or find_column("alternative", present)
+    if column is not None:  # the constant of an absent alternative is zero
+        present |= {name for name in names if name.startswith(f"{column}: ")}
+    return set(names) <= present

@@ -244,14 +244,14 @@ class ComparisonOptions:
         tuple[str, str] | None,
         option(
             "An export of a labelling tool instead of tables: label-studio, argilla, prodigy, "
-            "crowd-kit, lewidi, polis (a folder) or preferences, and its file.",
+            "crowd-kit, lewidi, polis (a folder), preferences or arena, and its file.",
             "--from",
             metavar="TOOL FILE",
         ),
     ] = None
     of_attribute: Annotated[
         str | None,
-        _pair("With --from: the attribute, where it has several.", "--attribute"),
+        _pair("With --from: the attribute, or the category of an arena's votes.", "--attribute"),
     ] = None
     winner: Annotated[
         str | None,

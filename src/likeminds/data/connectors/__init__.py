@@ -29,7 +29,7 @@
 from collections.abc import Callable, Mapping
 from os import PathLike
 
-from likeminds.data.connectors import labelling_tools, published_data
+from likeminds.data.connectors import arenas, labelling_tools, published_data
 from likeminds.data.connectors.export_result import Collector, Export, LeftOut
 
 __all__ = ["CONNECTORS", "Export", "LeftOut", "read_export"]
@@ -42,6 +42,7 @@ CONNECTORS: Mapping[str, Callable[[str | PathLike[str], Collector], None]] = {
     "lewidi": published_data.read_lewidi,
     "polis": published_data.read_polis,
     "preferences": published_data.read_preferences,
+    "arena": arenas.read_arena,
 }
 
 
@@ -50,7 +51,8 @@ def read_export(kind: str, path: str | PathLike[str]) -> Export:
 
     Parameters
     ----------
-    kind : {"label-studio", "argilla", "prodigy", "crowd-kit", "lewidi", "polis", "preferences"}
+    kind : {"label-studio", "argilla", "prodigy", "crowd-kit", "lewidi", "polis", \
+"preferences", "arena"}
         Who wrote it.
     path : str or path
         The file; for Polis, the folder of the export.

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from os import PathLike, fspath
 from statistics import median
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from likeminds._util.atomic_files import readable
 from likeminds._util.checks import listing
@@ -15,6 +17,8 @@ from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import as_arrow, default_verb
 
+# Features of the winner and of the loser of a comparison.
+Sides: TypeAlias = tuple[tuple[float, ...], tuple[float, ...]]
 _N_PLACES = 3
 _NO_WORDS = "numbers, or yes and no"
 _NO_ID = "since its person or item is neither a text nor a number"
@@ -55,6 +59,12 @@ class Export:
         What was not taken, why and where.
     seconds : dict
         The median response time of each user, where the export has response times.
+    ties : list of bool
+        Which comparisons have no winner; empty where the export does not know ties.
+    features, feature_names : list of pairs of tuples, tuple of str
+        Features of winner and loser of each comparison, if it has any.
+    categories : list
+        The category of each comparison; empty without any.
     """
 
     labels: list[tuple[Hashable, Hashable, str, Any]]
@@ -62,6 +72,37 @@ class Export:
     texts: dict[Hashable, str]
     left_out: tuple[LeftOut, ...]
     seconds: dict[Hashable, float] = field(default_factory=dict)
+    ties: list[bool] = field(default_factory=list)
+    features: list[Sides] = field(default_factory=list)
+    feature_names: tuple[str, ...] = ()
+    categories: list[Hashable] = field(default_factory=list)
+
+    def of_category(self, category: str) -> "Export":
+        """Return the comparisons of one category, alone."""
+        rows = [row for row, one in enumerate(self.categories) if str(one) == category]
+        if not rows:
+            known = listing(sorted({str(one) for one in self.categories}))
+            raise ValueError(f"No comparison is about {category!r}; categories are {known}.")
+        parts: dict[str, Any] = {
+            name: [values[row] for row in rows] if (values := getattr(self, name)) else []
+            for name in ("comparisons", "ties", "features", "categories")
+        }
+        return replace(self, labels=[], **parts)
+
+    def comparison_annotations(self) -> Annotations:
+        """Return the comparisons as `Annotations`, with ties and features of the two sides."""
+        if not self.comparisons:
+            raise ValueError(self._nothing(None))
+        won, lost = zip(*self.features, strict=True) if self.features else (None, None)
+        users, winners, losers = zip(*self.comparisons, strict=True)
+        return Annotations.from_comparisons(
+            users,
+            winners,
+            losers,
+            ties=self.ties if any(self.ties) else None,
+            features=None if won is None else (np.array(won), np.array(lost)),
+            feature_names=self.feature_names or None,
+        )
 
     def to_table(self, attribute: str | None = None) -> "pa.Table":
         """Return the labels as a pyarrow.Table with columns user, item, label (and attribute).
@@ -131,6 +172,10 @@ class Collector:
     ticks: dict[str, list[tuple[Hashable, Hashable, list[str], str]]] = field(default_factory=dict)
     reasons: dict[str, list[str]] = field(default_factory=dict)
     times: dict[Hashable, list[float]] = field(default_factory=dict)
+    ties: list[bool] = field(default_factory=list)
+    features: list[Sides] = field(default_factory=list)
+    feature_names: tuple[str, ...] = ()
+    categories: list[Hashable] = field(default_factory=list)
 
     def add(
         self, user: Hashable, item: Hashable, attribute: str, label: object, where: str
@@ -148,7 +193,17 @@ class Collector:
             del self.labels[key]
         self.labels[key] = label
 
-    def add_comparison(self, user: Hashable, winner: Hashable, loser: Hashable, where: str) -> None:
+    def add_comparison(
+        self,
+        user: Hashable,
+        winner: Hashable,
+        loser: Hashable,
+        where: str,
+        *,
+        tie: bool = False,
+        features: Sides | None = None,
+        category: Hashable = None,
+    ) -> None:
         """Take a comparison of two different items."""
         if not (_is_plain(user) and _is_plain(winner) and _is_plain(loser)):
             self.leave_out(_NO_ID, where)
@@ -156,6 +211,12 @@ class Collector:
             self.leave_out("since an item was compared with itself", where)
         else:
             self.comparisons.append((user, winner, loser))
+            self.ties.append(tie)
+            if features is not None:
+                self.features.append(features)
+            if category is not None or self.categories:
+                known = len(self.comparisons) - 1 - len(self.categories)
+                self.categories += [None] * known + [category]
 
     def tick(
         self, user: Hashable, item: Hashable, attribute: str, choices: object, where: str
@@ -225,6 +286,10 @@ class Collector:
                 for reason, places in self.reasons.items()
             ),
             {user: median(times) for user, times in self.times.items()},
+            self.ties if any(self.ties) else [],
+            self.features,
+            self.feature_names,
+            self.categories,
         )
 
     def _add_ticks(self) -> None:

@@ -1,0 +1,213 @@
+"""Leaderboards: items with intervals of scores and ranks, for everyone, a group or one user."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import expit, ndtri
+
+from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.lazy_imports import pa
+from likeminds._util.result_tables import Frames, ResultTable
+from likeminds.data.column_roles import as_arrow
+from likeminds.mixed_model.posterior import Posterior
+from likeminds.rankers.item_table import ItemTableView, frames_of
+from likeminds.rankers.validation import user_positions
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from likeminds.rankers.ranker import Ranker
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard(ResultTable):
+    """Items by the mean score of some users, the best first, with intervals.
+
+    Attributes
+    ----------
+    items : array of shape (n_items,)
+        The items.
+    scores, low, high : arrays of shape (n_items,)
+        Log-odds of beating the average item, and their credible intervals.
+    rank_low, rank_high : arrays of shape (n_items,)
+        Credible intervals of the ranks; 1 is best.
+    comparisons : array of shape (n_items,)
+        The sum of weights of the users' training comparisons (or labels) of an item.
+    ask_next : list of pairs of items
+        Comparisons whose results would be most informative about the scores of these users.
+    n_users : int
+        How many users the scores are the mean of.
+    """
+
+    items: IdArray
+    scores: Float
+    low: Float
+    high: Float
+    rank_low: Index
+    rank_high: Index
+    comparisons: Float
+    ask_next: list[tuple[Any, Any]]
+    n_users: int
+    frames: Frames = "pyarrow"
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """Return a row per item."""
+        names = ("rank_low", "rank_high", "scores", "low", "high", "comparisons")
+        columns = {name.removesuffix("s") if name == "scores" else name: name for name in names}
+        ranks = {"rank": np.arange(1, len(self) + 1), "item": as_arrow(self.items.tolist())}
+        return pa.table(ranks | {new: getattr(self, name) for new, name in columns.items()})
+
+    def _headline(self) -> str:
+        return f"Leaderboard of {len(self):,} items by {self.n_users:,} users"
+
+
+def leaderboard(
+    ranker: "Ranker",
+    users: Hashable | Iterable[Hashable] | None = None,
+    *,
+    level: float = 0.9,
+    n_next: int = 5,
+) -> Leaderboard:
+    """Rank items by the mean score of some users, with intervals of scores and ranks.
+
+    Parameters
+    ----------
+    ranker : HierarchicalRanker
+        A fitted ranker, for example of comparisons; it has kept its labels, or has item effects.
+    users : id or sequence of ids, optional
+        One user, or a list of them, such as the members of a school; by default all.
+    level : float, default=0.9
+        The probability that a score or a rank lies in its interval.
+    n_next : int, default=5
+        How many comparisons to propose.
+
+    Returns
+    -------
+    Leaderboard
+
+    Notes
+    -----
+    If features belong to rows (the length of an answer, say), all items are scored at the same
+    features, so differences in style do not count. Users' weights and items' effects are drawn
+    from their posteriors, those of different items independently. For schools, the scale of
+    learned factors is taken as known: in simulations with two opposed schools, 90 % intervals held
+    74 % of the true scores of a school, and 93 % of the ranks.
+
+    Examples
+    --------
+    >>> from likeminds import Annotations, HierarchicalRanker, leaderboard
+    >>> votes = Annotations.from_comparisons(
+    ...     ["ann", "bob", "cid"] * 20, ["x", "x", "y"] * 20, ["y", "z", "z"] * 20
+    ... )
+    >>> found = leaderboard(HierarchicalRanker().fit(votes))
+    >>> found.items.tolist(), found.rank_low.tolist(), found.rank_high.tolist()
+    (['x', 'y', 'z'], [1, 1, 2], [2, 3, 3])
+    """
+    model = ranker._best_model
+    if model.prior_ is None:
+        raise TypeError(
+            f"{type(model).__name__} has no posteriors, so there are no intervals. Fit a "
+            "HierarchicalRanker."
+        )
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, but is {level}.")
+    if ranker.training_items() is None:
+        raise ValueError(
+            "This model has no items to rank: it has no item effects, or was saved without its "
+            "labels. Fit a HierarchicalRanker to comparisons of named items, with --keep-data."
+        )
+    view = ItemTableView.of(ranker, None)
+    labels = model.training_annotations_
+    features = view.features
+    if labels is not None and labels.features_per == "row":
+        features = np.tile(model.prior_.design.origin, (len(view), 1))
+    positions: Index = np.arange(len(model.users_))
+    if users is not None:
+        listed = [users] if isinstance(users, str | int) else users
+        assert isinstance(listed, Iterable)
+        positions = user_positions(model, list(listed))
+    posterior = average_posterior(*model._posterior_of(positions))
+    targets = posterior.prediction_rows(features, view.ids)
+    only = np.zeros(len(view), dtype=np.intp)
+    scores = targets.rows @ posterior.points[0] + targets.effects
+    scores -= scores.mean()
+    half = float(ndtri(0.5 + level / 2)) * posterior.deviation(targets, only)
+    order = np.argsort(-scores, kind="stable")
+    own = posterior._of_items(targets, only)
+    covariance = targets.rows @ posterior.covariance(0) @ targets.rows.T + np.diag(own)
+    pairs = most_informative_pairs(scores, covariance, n_next)
+    low, high = posterior.ranks(targets, 0, level)
+    counts: Float = np.zeros(len(view))
+    if labels is not None and labels.has_items:
+        mine = np.isin(labels.user_codes, positions)
+        known = {item: n for n, item in enumerate(view.ids.tolist())}
+        places = np.array([known.get(item, -1) for item in labels.item_ids.tolist()])
+        codes = places[labels.item_codes[mine]]
+        weights = np.ones(len(codes)) if labels.weights is None else labels.weights[mine]
+        np.add.at(counts, codes[codes >= 0], weights[codes >= 0])
+    return Leaderboard(
+        view.ids[order],
+        scores[order],
+        (scores - half)[order],
+        (scores + half)[order],
+        low[order],
+        high[order],
+        counts[order],
+        [(view.ids.tolist()[i], view.ids.tolist()[j]) for i, j in pairs],
+        len(positions),
+        frames_of(ranker),
+    )
+
+
+def average_posterior(posterior: Posterior, users: Index) -> Posterior:
+    """Return the posterior of the mean of some users, who are independent, as that of one user."""
+    n, whole = len(users), posterior.prior.covariance
+    reduction = posterior.variance_reduction[users].astype(np.float64)
+    explained = np.einsum("nmp,nmq->pq", reduction, reduction, optimize=True)
+    # K'K is the prior covariance less that of the mean.
+    values, vectors = np.linalg.eigh(whole - (n * whole - explained) / n**2)
+    root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    return replace(
+        posterior,
+        users=posterior.users[:1],
+        points=posterior.points[users].mean(axis=0, keepdims=True),
+        variance_reduction=root[None],
+        response_style=None,
+        answered=None,
+    )
+
+
+def most_informative_pairs(scores: Float, covariance: Float, n: int) -> Sequence[tuple[int, int]]:
+    """Choose greedily the comparisons that reduce the variance of scores most.
+
+    The variance is the sum over items of the variance of a score less the mean score. A result's
+    expected reduction is to first order, by the information of a Bradley-Terry comparison.
+
+    Examples
+    --------
+    >>> most_informative_pairs(np.array([3.0, 0.1, 0.0]), np.eye(3), 1)
+    [(1, 2)]
+    """
+    chance = expit(scores[:, None] - scores[None, :])
+    information = chance * (1.0 - chance)
+    remaining = covariance.copy()
+    above = np.triu(np.ones_like(covariance, dtype=np.bool_), k=1)
+    chosen: list[tuple[int, int]] = []
+    for _ in range(min(n, int(above.sum()))):
+        centred = remaining - remaining.mean(axis=0)
+        products = centred.T @ centred
+        squares = np.add.outer(np.diag(products), np.diag(products)) - 2.0 * products
+        variance = np.add.outer(np.diag(remaining), np.diag(remaining)) - 2.0 * remaining
+        share = information / (1.0 + information * variance)
+        gain = np.where(above, squares * share, -np.inf)
+        i, j = (int(k) for k in np.unravel_index(gain.argmax(), gain.shape))
+        chosen.append((i, j))
+        above[i, j] = False
+        step = remaining[i] - remaining[j]
+        remaining = remaining - np.outer(step, step) * share[i, j]
+    return chosen
