@@ -62,7 +62,7 @@ def _leads(axis: Any, result: dict[str, Any]) -> None:
     axis.set_ylabel("times sooner")
     axis.set_ylim(10, 40_000)
     axis.legend(fontsize=8, ncols=2, loc="upper left")
-    axis.set_title("Lead over the published solver: medians should be above the goals")
+    axis.set_title("Lead over the algorithm as printed: medians should be above the goals")
 
 
 def _table2(axis: Any, result: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from likeminds.paper.experiments.table2 import EVALUATIONS, N_ITER, measure, sha
 
 
 def run(quick: bool) -> Result:
-    """Time one gradient, and some iterations of the published solver, three ways."""
+    """Time one gradient, and some iterations of the printed algorithm, three ways."""
     size = (20, 100, 10, 10) if quick else (100, 5000, 80, 100)
     annotations = make_simulation(*size, random_state=0).annotations
     measured = [
@@ -18,7 +18,7 @@ def run(quick: bool) -> Result:
         compares=(
             "Shares of the samples of the paper's simulation: seconds per gradient through all "
             "pairs as the definition says, through the rows (Proposition 1), and through the "
-            f"statistics, and seconds of {N_ITER} iterations of the published solver."
+            f"statistics, and seconds of {N_ITER} iterations of the printed algorithm."
         ),
         tables=[_gradients(measured), _iterations(measured)],
         goals=[],

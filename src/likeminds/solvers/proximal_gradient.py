@@ -147,8 +147,8 @@ class PaperSolver:
         Extrapolate each reference point from the last two iterates (Nesterov). The objective can
         then increase, and Theorem 2 does not apply.
     criterion : {"residual", "change"}
-        Compare ``tol`` with the optimality residual (the paper leaves the criterion open), or
-        with the relative change of the objective in the step before the last.
+        What ``tol`` is compared with: the optimality residual, or the relative change of the
+        objective in the step before the last. The paper leaves the criterion open.
 
     Examples
     --------

@@ -33,8 +33,9 @@ EVALUATIONS = {
     "pairs": "all pairs",
     "rows": "Proposition 1, through the rows",
     "statistics": "sufficient statistics",
-    "authors": "the authors' program, with statistics",
 }
+# The programs whose iterations are timed.
+PROGRAMS = {**EVALUATIONS, "authors": "the authors' program, with statistics"}
 N_ITER = 50
 N_GROUPS = 5
 # lambda1, lambda2, lambda3 of the iterations that are timed.
@@ -184,7 +185,7 @@ def _one_thread(work: Callable[[], object]) -> None:
 
 
 def _facts(measured: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    iterations = {each: [m["iterations"][each] for m in measured] for each in EVALUATIONS}
+    iterations = {each: [m["iterations"][each] for m in measured] for each in PROGRAMS}
     ratios = {
         each: [p / t for p, t in zip(iterations["pairs"], times, strict=True)]
         for each, times in iterations.items()
@@ -223,7 +224,7 @@ def _table(measured: Sequence[dict[str, Any]]) -> ReportTable:
                 "-" if original is None else f"{original:.2f}",
                 f"{ours:.2f}",
                 "-" if original is None else f"{original / ours:.1f}",
-                *(f"{times[each]:.3g}" for each in EVALUATIONS),
+                *(f"{times[each]:.3g}" for each in PROGRAMS),
                 f"{times['pairs'] / times['rows']:.1f}",
                 f"{times['pairs'] / times['statistics']:,.0f}",
                 f"{size / 2**30:.2f}" + ("" if size <= ROOM else " (over 24)"),
@@ -245,7 +246,7 @@ def _picture(facts: Facts) -> ReportPicture:
     times = facts["iterations"]
     grown = {each: taken[-1] / taken[0] for each, taken in times.items()}
     panel = Panel(
-        {name: (facts["shares"], times[each]) for each, name in EVALUATIONS.items()},
+        {name: (facts["shares"], times[each]) for each, name in PROGRAMS.items()},
         f"Five times the data: pairs take {grown['pairs']:.0f} times as long, "
         f"statistics {grown['statistics']:.1f} times",
         "share of the data, per cent",
