@@ -40,6 +40,7 @@ myst_heading_anchors = 3
 # The reference: signatures as they are written, methods on the page of their class, and links from
 # names in backticks.
 default_role = "py:obj"
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False

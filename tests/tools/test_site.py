@@ -100,10 +100,10 @@ def test_every_page_is_reached():
     folders = [docs, docs / "how-to", docs / "coming-from", docs / "development"]
     pages = [page for folder in folders for page in folder.glob("*.md")]
     reached = {
-        (page.parent / f"{line}.md").resolve()
+        (page.parent / f"{found[1]}.md").resolve()
         for page in pages
         for line in page.read_text().splitlines()
-        if re.fullmatch(r"[\w./-]+", line)
+        if (found := re.fullmatch(r"(?:[\w ]+ <)?([\w./-]+)>?", line))
     }
     assert "/notebooks" in (ROOT / "examples" / "README.rst").read_text()
     assert set(pages) - reached == {docs / "index.md", docs / "notebooks.md"}
