@@ -95,3 +95,22 @@ def test_folds_depend_on_ids_alone():
     some = households.of_users(households.user_ids[100:200])
     mine = np.isin(households.users, some.user_ids)
     np.testing.assert_array_equal(folds_within_users(some, 5, 3), folds[mine])
+
+
+def test_both_halves_of_a_tie_are_held_out_together():
+    rng = np.random.default_rng(0)
+    winners = rng.integers(5, size=200)
+    losers = (winners + rng.integers(1, 5, size=200)) % 5
+    said = Annotations.from_comparisons(
+        np.arange(200) % 20, winners, losers, np.arange(200) % 3 == 0
+    )
+    parts = split_within_users(said, test_size=0.4, random_state=1)
+    pairs = []
+    for part in parts:
+        tied = np.flatnonzero(part.tied)
+        tied = tied[np.argsort(part.choice_set_codes[tied], kind="stable")].reshape(-1, 2)
+        users, items = part.users[tied[:, 0]], np.sort(part.items[tied], axis=1).tolist()
+        pairs.append({(user, *both) for user, both in zip(users, items, strict=True)})
+    assert pairs[0]
+    assert pairs[1]
+    assert not pairs[0] & pairs[1]

@@ -79,7 +79,7 @@ def folds_within_users(annotations: Annotations, n_folds: int = 5, random_state:
 
 def order_within_users(annotations: Annotations, rng: Generator) -> Index:
     """Return each row's place in a random order of its user's choice sets (or rows), from 0."""
-    unit = annotations.choice_set_codes
+    unit = _choices(annotations)
     if unit is None:
         unit = np.arange(len(annotations))
     owner = np.zeros(int(unit.max()) + 1, dtype=np.intp)
@@ -90,17 +90,37 @@ def order_within_users(annotations: Annotations, rng: Generator) -> Index:
 def _units(annotations: Annotations) -> tuple[Index, Index]:
     """Return the unit of each row, and the stratum of each unit.
 
-    A unit is a choice set, or a row without one; a stratum is a user, or a user's labels of one
-    kind without choice sets.
+    A unit is a choice set, a tie, or a row without a choice set. A stratum is a user, or a user's
+    labels of one kind without choice sets.
     """
-    users = annotations.user_codes
-    if annotations.choice_set_codes is None:
+    users, choices = annotations.user_codes, _choices(annotations)
+    if choices is None:
         unit: Index = np.arange(len(annotations))
         return unit, encode_pairs(users, annotations.labels.astype(np.intp))
-    unit = annotations.choice_set_codes
+    unit = choices
     stratum = np.zeros(int(unit.max()) + 1, dtype=np.intp)
     stratum[unit] = users
     return unit, stratum
+
+
+def _choices(annotations: Annotations) -> Index | None:
+    """Return the choice of each row: its choice set, or all ties of a user and two items.
+
+    A tie is two choice sets, and one must not be held out without the other.
+    """
+    sets, tied = annotations.choice_set_codes, annotations.tied
+    if sets is None or tied is None or not annotations.has_items:
+        return sets
+    halves = np.flatnonzero(tied & (np.bincount(sets)[sets] == 2))
+    if not halves.size:
+        return sets
+    rows = halves[np.argsort(sets[halves], kind="stable")].reshape(-1, 2)
+    low, high = np.sort(annotations.item_codes[rows], axis=1).T
+    pair = encode_pairs(annotations.user_codes[rows[:, 0]], encode_pairs(low, high))
+    _, first, code = np.unique(pair, return_index=True, return_inverse=True)
+    merged = sets.copy()
+    merged[rows] = sets[rows[first[code], 0]][:, None]
+    return np.unique(merged, return_inverse=True)[1]
 
 
 def _drawn_places(unit: Index, stratum: Index, rng: Generator) -> tuple[Index, Index]:
