@@ -42,7 +42,7 @@ def reproduce(
         ),
     ] = "all",
     scale: Annotated[
-        str, option("quick (minutes), paper (15 repeats, about an hour), or tiny (to see it run).")
+        str, option("quick (minutes), paper (15 repeats, hours), or tiny (to see it run).")
     ] = "quick",
     out: Annotated[Path, option("The folder of the report.", "--out", "-o")] = Path("reproduced"),
     shoes: Annotated[Path | None, option("A folder with the original Shoes data.")] = None,
@@ -50,6 +50,14 @@ def reproduce(
     data: Annotated[
         list[Path] | None,
         option("A further data set for Table 3 (.csv, .parquet, .npz); may be repeated."),
+    ] = None,
+    tuned: Annotated[
+        str | None,
+        option(
+            "Choose penalties in the first repeat of Tables 1 and 3, or in every one (the default "
+            "at the paper's scale): first or every.",
+            panel=SETTINGS,
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -67,6 +75,7 @@ def reproduce(
     options: dict[str, Any] = {"shoes": shoes, "sun": sun, "data": data or (), "jobs": jobs}
     console = SafeConsole(stderr=True, quiet=output.quiet)
     options |= {
+        "tuned": tuned,
         "seed": seed,
         "progress": not output.quiet and sys.stderr.isatty(),
         "console": console,

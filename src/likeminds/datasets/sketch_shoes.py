@@ -1,6 +1,6 @@
 """Sketch shoes: bundled pictures of drawn shoes, and simulated users who disagree about them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -20,6 +20,8 @@ from likeminds.features.reduction import Reduce, component_names
 Int = NDArray[np.intp]
 Pictures = NDArray[np.uint8]
 Opinion = dict[str, float]
+# Weights of traits: the consensus, and what each school adds.
+AttributeOpinions = tuple[Opinion, dict[str, Opinion]]
 
 TRAITS = (
     "heel", "thin_heel", "platform", "roomy", "toe_open", "back_open", "side_open", "shaft",
@@ -27,8 +29,7 @@ TRAITS = (
     "reddish", "brown_sole",
 )  # fmt: skip
 
-# By attribute, weights of traits: the consensus, and what each school adds.
-OPINIONS: dict[str, tuple[Opinion, dict[str, Opinion]]] = {
+OPINIONS: dict[str, AttributeOpinions] = {
     "brown": (
         {"brown": 1.2},
         {
@@ -149,7 +150,7 @@ def make_sketch_shoes(
     users_per_attribute: int = 200,
     pictures_each: int = 50,
     *,
-    attributes: Iterable[str] | None = None,
+    attributes: Iterable[str] | Mapping[str, AttributeOpinions] | None = None,
     loners: float = 0.05,
     label_noise: float = 0.05,
     n_components: int | None = 60,
@@ -168,9 +169,10 @@ def make_sketch_shoes(
     users_per_attribute, pictures_each : int
         The number of users, who label all attributes, and of pictures that each of them labels,
         drawn anew for each attribute.
-    attributes : iterable of str, optional
+    attributes : iterable of str, or mapping, optional
         Some of "brown", "comfortable", "fashionable", "formal", "open", "ornate", "pointy";
-        by default all.
+        by default all. Or attributes of your own: for each name, weights of traits that all users
+        share, and a mapping from schools to the weights that they add.
     loners : float
         The share of users, for each attribute, who belong to no school.
     label_noise : float
@@ -196,7 +198,8 @@ def make_sketch_shoes(
     >>> shoes.kinds[:3]
     ('sneaker', 'loafer', 'wedge sandal')
     """
-    names = _chosen(attributes)
+    chosen = _chosen(attributes)
+    names = tuple(chosen)
     refuse_outside_unit(loners=loners, label_noise=label_noise)
     rng = np.random.default_rng(random_state)
     stored = _bundle()
@@ -216,7 +219,7 @@ def make_sketch_shoes(
     if n_components is not None:
         features = Reduce(1.0).fit(features).transform(features)[:, :n_components]
     n_loners = round(loners * users_per_attribute)
-    opinions = [draw_opinions(rng, name, users_per_attribute, n_loners) for name in names]
+    opinions = [draw_opinions(rng, of, users_per_attribute, n_loners) for of in chosen.values()]
     judged = [judge(rng, traits, one.weights, pictures_each, label_noise) for one in opinions]
     return SketchShoes(
         annotations=_annotations(names, judged, features, reduced=n_components is not None),
@@ -268,16 +271,20 @@ def _annotations(
     )
 
 
-def _chosen(attributes: Iterable[str] | None) -> tuple[str, ...]:
+def _chosen(
+    attributes: Iterable[str] | Mapping[str, AttributeOpinions] | None,
+) -> Mapping[str, AttributeOpinions]:
     if attributes is None:
-        return ATTRIBUTES
+        return OPINIONS
+    if isinstance(attributes, Mapping):
+        return attributes
     chosen = (attributes,) if isinstance(attributes, str) else tuple(attributes)
     unknown = [name for name in chosen if name not in ATTRIBUTES]
     if unknown or not chosen:
         raise ValueError(
             f"attributes must be some of {', '.join(ATTRIBUTES)}, but are {list(chosen)}."
         )
-    return tuple(dict.fromkeys(chosen))
+    return {name: OPINIONS[name] for name in chosen}
 
 
 # Standard deviation of weights within a school, and the range of users' shares of positives.
@@ -300,9 +307,11 @@ class Opinions:
         return self.consensus + self.group + self.personal
 
 
-def draw_opinions(rng: Generator, attribute: str, n_users: int, n_loners: int) -> Opinions:
-    """Draw users's schools and weights; the last ``n_loners`` belong to no school."""
-    shared, schools = OPINIONS[attribute]
+def draw_opinions(
+    rng: Generator, opinions: AttributeOpinions, n_users: int, n_loners: int
+) -> Opinions:
+    """Draw users' schools and weights; the last ``n_loners`` belong to no school."""
+    shared, schools = opinions
     centres = np.array([_as_weights(opinion) for opinion in schools.values()])
     consensus = _as_weights(shared) + centres.mean(axis=0)
     centres -= centres.mean(axis=0)

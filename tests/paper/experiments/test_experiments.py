@@ -26,7 +26,7 @@ from likeminds.paper.experiments.trials import (
     ComparedRanker,
     Trials,
     as_compared,
-    paper_grid,
+    paper_search,
     run_compared,
     run_trials,
 )
@@ -34,7 +34,6 @@ from likeminds.plots.figures import new_figure
 from likeminds.rankers.baselines import JFL, ConsensusOnly
 from likeminds.rankers.registry import PAPER_BASELINES
 from likeminds.rankers.search import RankerCV
-from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
 from likeminds.report.page import ReportTable
 
 pytestmark = pytest.mark.slow
@@ -67,7 +66,7 @@ class TestReport:
 
     def test_pictures_lie_beside_the_markdown(self, folder):
         named = re.findall(r"\]\((.+?\.png)\)", (folder / "report.md").read_text())
-        assert len(named) == len(set(named)) == 8
+        assert len(named) == len(set(named)) == 9
         for name in named:
             assert (folder / name).read_bytes().startswith(b"\x89PNG")
             assert "<svg" in (folder / name).with_suffix(".svg").read_text()
@@ -90,7 +89,7 @@ class TestReport:
         page = (folder / "report.html").read_text()
         sources = re.findall(r'(?:src|href)="(.+?)"', page)
         outside = [source for source in sources if not source.startswith("#")]
-        assert len(outside) == 8
+        assert len(outside) == 9
         assert all(source.startswith("data:image/png;base64,") for source in outside)
         for what in ("<table>", "What holds, what does not", "numpy", "seed"):
             assert what in page
@@ -200,14 +199,12 @@ class TestTrials:
         found = run_compared(crowd, rankers, 3, ResultStore(tmp_path), 0, tuned=tuned)
         assert len(searched) == times  # the consensus has a grid, and is left as it is
         assert len(found.by_repeat["JFL"]) == len(found.by_repeat["consensus"]) == 3
-        assert "alpha" in json.loads(found.parameters["JFL"])
+        assert "alpha" in found.chosen["JFL"]["parameters"]
 
     def test_with_parameters_is_what_the_search_would_fit(self, crowd):
-        search = ComparedRanker(
-            ThreeLevelRankerCV(paper_grid(crowd), n_folds=2, loss="least_squares")
-        )
+        search = ComparedRanker(paper_search(crowd, 2, loss="least_squares"))
         search.fit(crowd)
-        again = search.with_parameters(search.best_params_).fit(crowd)
+        again = search.with_parameters(search.best_params_["parameters"]).fit(crowd)
         assert not again.searches
         np.testing.assert_allclose(
             again.decision_function(crowd), search.decision_function(crowd), rtol=1e-6
@@ -256,7 +253,7 @@ class TestClaims:
         }
         crowd = {
             "attributes": attributes,
-            "lead": {RAW: judged, INTERCEPT: judged},
+            "lead": {"standardised": {RAW: judged, INTERCEPT: judged}},
             "lead_over_consensus": dict.fromkeys(attributes, 0.1),
             "paper_lead": "-",
         }
@@ -274,7 +271,8 @@ class TestClaims:
         ],
     )
     def test_what_a_level_adds(self, steps, verdict):
-        found = claims.judge_claims({"ablation": {"steps": {"a level": steps}}})
+        facts = {"steps": {"a level": steps}, "personal": {}}
+        found = claims.judge_claims({"ablation": facts})
         assert [v.verdict for v in found] == [verdict]
 
     def test_no_part_no_claim(self):
@@ -307,7 +305,7 @@ class TestParts:
         assert set(np.flatnonzero(found == found[3])) == {3, 25}
 
     def test_the_ablation_takes_the_best_candidate(self):
-        size = {"n_labels": 12, "seed": 0, "shape": (12, 8, 2)}
+        size = {"n_labels": 12, "seed": 0, "shape": (12, 8, 2, 0), "crowd": ablation.SCHOOLS}
         chosen = ablation.search(model=ablation.CONSENSUS, tuned=True, **size)
         aucs = {}
         for alpha in (1.0, 0.1, 0.01, 0.001, 0.0001):
@@ -373,7 +371,7 @@ class TestData:
             label=rng.integers(0, 2, 100),
         )
         setting = ExperimentSetting(SCALES["tiny"], ResultStore(folder / "kept"), data=(path,))
-        mine = data_sets.data_sets(setting)[1]
+        mine = data_sets.data_sets(setting)[2]
         assert mine.name == "mine"
         assert mine.share is None
         assert mine.attributes["mine"].n_users == 5
@@ -492,7 +490,7 @@ class TestCommand:
         assert list(facts) == ["Shoes", "SUN"]
         assert set(facts["Shoes"]["attributes"]) == set(SHOES)
         assert set(facts["SUN"]["attributes"]) == set(SUN)
-        assert not facts["Shoes"]["is_substitute"]
+        assert not facts["Shoes"]["stands_in_for"]
         text = (out / "table3.md").read_text()
         assert "standing in" not in text
         assert "opening area" in text

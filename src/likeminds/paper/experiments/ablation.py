@@ -5,16 +5,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.model_selection import ParameterGrid
 
 from likeminds._util.array_types import Float
 from likeminds._util.per_user_arrays import nan_mean
 from likeminds.comparing.runs import fit_to_the_end
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_users
-from likeminds.datasets import make_schools
+from likeminds.datasets import make_schools, make_simulation
 from likeminds.losses.statistics import Statistics
 from likeminds.metrics.by_user import mean_auc
 from likeminds.metrics.paired import over_users
+from likeminds.paper.experiments.path_search import MOST_EXTENSIONS, beyond_edges, fixed_grid
 from likeminds.paper.experiments.report_page import (
     Facts,
     Panel,
@@ -29,7 +31,7 @@ from likeminds.paper.experiments.report_page import (
 from likeminds.paper.experiments.setting import ExperimentSetting, Job
 from likeminds.paper.experiments.trials import ComparedRanker
 from likeminds.rankers.baselines import ConsensusOnly
-from likeminds.rankers.candidates import Split, plain_values
+from likeminds.rankers.candidates import Candidate, Split, plain_values
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import usual_alpha_group
@@ -49,10 +51,11 @@ class Step(NamedTuple):
 CONSENSUS, PERSONAL, GROUP = "consensus", "consensus + personal", "consensus + group"
 ALL, SHRUNK, LEARNED = "all three", "all three, groups shrunk", "learned prior"
 MODELS = (CONSENSUS, PERSONAL, GROUP, ALL, SHRUNK, LEARNED)
+PERSONAL_STEP = "the personal level, to consensus and group"
 STEPS = (
     Step("the personal level, to the consensus", PERSONAL, CONSENSUS),
     Step("the group level, to the consensus", GROUP, CONSENSUS),
-    Step("the personal level, to consensus and group", ALL, GROUP),
+    Step(PERSONAL_STEP, ALL, GROUP),
     Step("group shrinkage, to all three", SHRUNK, ALL, ours=True),
     Step("a learned prior, instead of tuned and shrunk levels", LEARNED, SHRUNK, ours=True),
 )
@@ -60,26 +63,65 @@ STEPS = (
 _NOTHING = 1e6
 _ALPHA_CONSENSUS = 1e-3
 _GROUP_TIMES = (0.3, 1.0, 3.0, 10.0, 30.0)
-_ALPHA_PERSONAL = (_NOTHING, 3.0, 1.0, 0.3, 0.1, 0.03)
+_ALPHA_PERSONAL = (_NOTHING, 1.0, 0.5, 0.3, 0.24, 0.19, 0.15, 0.12, 0.06)
 _SHRINKAGE = (0.0, 0.03, 0.1, 0.3)
-_N_GROUPS = (1, 2, 4)
-# Held-out labels of each user, for any number of training labels.
-_TEST_LABELS = 50
+_N_GROUPS = (1, 2, 3, 5, 8)
+# The crowds that the personal level is judged on.
+SCHOOLS, LONERS, SIMULATION = "schools, no loners", "schools and loners", "the paper's simulation"
+# Held-out labels of each user, for any number of training labels. Of the paper's simulation, 2 %
+# are positive.
+_TEST_LABELS = {SCHOOLS: 50, LONERS: 50, SIMULATION: 500}
+_POSITIVE = 0.02
 # Penalties are tuned on so many other draws, with seeds that are never scored.
 _N_TUNING, _TUNING_SEED = 3, 10_000
 
 
 def run(setting: ExperimentSetting) -> ReportPart:
     """Score six models on simulations with more and more labels per user."""
-    *shape, labels, repeats = setting.scale.ablation
-    tuning = {"tuned": setting.scale.n_folds > 0, "seed": setting.seed, "shape": shape}
-    keys = [(model, n) for n in labels for model in MODELS]
+    size = setting.scale.ablation
+    found = _scores(setting, SCHOOLS, size.labels, MODELS)
+    facts = {"labels": list(size.labels)} | _facts(found)
+    personal = {SCHOOLS: (size.labels, found)}
+    for crowd, labels in {LONERS: size.loner_labels, SIMULATION: size.simulation_labels}.items():
+        personal[crowd] = labels, _scores(setting, crowd, labels, (GROUP, ALL))
+    facts["personal"] = {
+        crowd: {"labels": list(labels), "gains": _gains(scores[ALL] - scores[GROUP])}
+        for crowd, (labels, scores) in personal.items()
+    }
+    return ReportPart(
+        key="ablation",
+        title="Where each level pays",
+        found=_sentence(facts),
+        pieces=[
+            _picture(facts),
+            _table(facts),
+            _steps_table(facts),
+            _personal_table(facts),
+            _how(setting),
+        ],
+        facts=facts,
+    )
+
+
+def _scores(
+    setting: ExperimentSetting, crowd: str, labels: Sequence[int], names: Sequence[str]
+) -> dict[str, Float]:
+    """Return the AUC of models by labels per user and draw."""
+    size, simulation = setting.scale.ablation, setting.scale.simulation
+    shape = {
+        SCHOOLS: (size.n_users, size.n_features, size.n_schools, 0),
+        LONERS: (size.n_users, size.n_features, size.n_schools, size.n_loners),
+        SIMULATION: (simulation.n_users, simulation.n_features, 0, 0),
+    }[crowd]
+    shared = {"crowd": crowd, "shape": list(shape)}
+    tuning = {"tuned": setting.scale.n_folds > 0, "seed": setting.seed}
+    keys = [(model, n) for n in labels for model in names]
     searches = [
-        Job(f"ablation-search-{n}", search, {"model": model, "n_labels": n, **tuning})
+        Job(f"ablation-search-{n}", search, {"model": model, "n_labels": n, **tuning, **shared})
         for model, n in keys
     ]
     chosen = dict(zip(keys, setting.store.all(searches), strict=True))
-    runs = [(model, n, draw) for model, n in keys for draw in range(repeats)]
+    runs = [(model, n, draw) for model, n in keys for draw in range(size.repeats)]
     fits = [
         Job(
             f"ablation-{n}-{draw}",
@@ -89,28 +131,20 @@ def run(setting: ExperimentSetting) -> ReportPart:
                 "n_labels": n,
                 "parameters": chosen[model, n],
                 "seed": setting.seed + draw,
-                "shape": shape,
+                **shared,
             },
         )
         for model, n, draw in runs
     ]
     scores = dict(zip(runs, setting.store.all(fits), strict=True))
-    found = {
-        model: np.array([[scores[model, n, draw] for draw in range(repeats)] for n in labels])
-        for model in MODELS
+    return {
+        model: np.array([[scores[model, n, draw] for draw in range(size.repeats)] for n in labels])
+        for model in names
     }
-    facts = {"labels": list(labels)} | _facts(found)
-    return ReportPart(
-        key="ablation",
-        title="Where each level pays",
-        found=_sentence(facts),
-        pieces=[_picture(facts), _table(facts), _steps_table(facts), _how(setting)],
-        facts=facts,
-    )
 
 
 def search(
-    *, model: str, n_labels: int, tuned: bool, seed: int, shape: Sequence[int]
+    *, crowd: str, model: str, n_labels: int, tuned: bool, seed: int, shape: Sequence[int]
 ) -> dict[str, Any]:
     """Return the best penalties for so many users, features and schools (a `Job`)."""
     if model == LEARNED:
@@ -118,25 +152,44 @@ def search(
     if not tuned:
         return _middle(model, shape[1] / n_labels)
     ranker = models(shape[1] / n_labels)[model]
-    aucs, candidates = [], []
+    tuning = ranker._make_tuning()
+    folds = []
     for draw in range(_N_TUNING):
-        train, test = _split(n_labels, _TUNING_SEED + seed + draw, *shape)
+        train, test = _split(crowd, n_labels, _TUNING_SEED + seed + draw, shape)
         statistics = Statistics.from_annotations(train)
-        candidates = ranker._candidates(statistics)
-        tuning = ranker._make_tuning()
-        fold = tuning.fold(Split(test, statistics, statistics.user_ids, partial(_identity, train)))
-        found = np.empty(len(candidates))
+        split = Split(test, statistics, statistics.user_ids, partial(_identity, train))
+        folds.append(tuning.fold(split))
+
+    def score_all(candidates: list[Candidate]) -> Float:
+        aucs = np.empty((len(folds), len(candidates)))
         for path in tuning.paths(candidates, np.arange(len(candidates))):
-            found[path] = nan_mean(fold.follow([candidates[c] for c in path]))
-        aucs.append(found)
-    return plain_values(candidates[int(np.argmax(np.mean(aucs, axis=0)))])
+            for found, fold in zip(aucs, folds, strict=True):
+                found[path] = nan_mean(fold.follow([candidates[c] for c in path]))
+        return np.asarray(aucs.mean(axis=0))
+
+    candidates = ranker._candidates(statistics)
+    scores = score_all(candidates)
+    for _ in range(MOST_EXTENSIONS):
+        best = candidates[int(np.argmax(scores))]
+        beyond = beyond_edges(candidates, best)
+        if not beyond:
+            break
+        further = list(ParameterGrid(fixed_grid(best) | beyond))
+        candidates, scores = [*candidates, *further], np.append(scores, score_all(further))
+    return plain_values(candidates[int(np.argmax(scores))])
 
 
 def score(
-    *, model: str, n_labels: int, parameters: Mapping[str, Any], seed: int, shape: Sequence[int]
+    *,
+    crowd: str,
+    model: str,
+    n_labels: int,
+    parameters: Mapping[str, Any],
+    seed: int,
+    shape: Sequence[int],
 ) -> float:
     """Return the mean AUC of one model on held-out labels of one draw (a `Job`)."""
-    train, test = _split(n_labels, seed, *shape)
+    train, test = _split(crowd, n_labels, seed, shape)
     ranker = ComparedRanker(models(shape[1] / n_labels)[model])
     if parameters or model != LEARNED:
         ranker = ranker.with_parameters(parameters)
@@ -145,14 +198,21 @@ def score(
 
 
 def _split(
-    n_labels: int, seed: int, n_users: int, n_features: int, n_schools: int
+    crowd: str, n_labels: int, seed: int, shape: Sequence[int]
 ) -> tuple[Annotations, Annotations]:
     """Simulate training labels, and a fixed number of held-out ones."""
-    total = n_labels + _TEST_LABELS
-    drawn = make_schools(
-        n_users, total, max(1000, 4 * total), n_features, n_schools, random_state=seed
-    )
-    return split_within_users(drawn.annotations, _TEST_LABELS / total, seed)
+    n_users, n_features, n_schools, n_loners = shape
+    total = n_labels + _TEST_LABELS[crowd]
+    if crowd == SIMULATION:
+        drawn = make_simulation(
+            n_users, total, n_features, round(_POSITIVE * total), random_state=seed
+        )
+    else:
+        items = max(1000, 4 * total)
+        drawn = make_schools(
+            *(n_users, total, items, n_features, n_schools), n_loners=n_loners, random_state=seed
+        )
+    return split_within_users(drawn.annotations, _TEST_LABELS[crowd] / total, seed)
 
 
 def _identity(annotations: Annotations) -> Annotations:
@@ -173,7 +233,7 @@ def models(features_per_label: float) -> dict[str, Any]:
         SHRUNK: [
             base
             | {"alpha_group": [alpha], "n_groups": list(_N_GROUPS)}
-            | {"alpha_personal": list(_ALPHA_PERSONAL[::2])}
+            | {"alpha_personal": list(_ALPHA_PERSONAL[::4])}
             | {"group_shrinkage": [share * alpha for share in _SHRINKAGE]}
             for alpha in group
         ],
@@ -199,11 +259,13 @@ def _facts(found: Mapping[str, Float]) -> dict[str, Any]:
             model: values.std(axis=1, ddof=min(1, values.shape[1] - 1)).tolist()
             for model, values in found.items()
         },
-        "steps": {
-            step.name: [list(over_users(row)[:3]) for row in found[step.new] - found[step.old]]
-            for step in STEPS
-        },
+        "steps": {step.name: _gains(found[step.new] - found[step.old]) for step in STEPS},
     }
+
+
+def _gains(differences: Float) -> list[list[float]]:
+    """Return mean and interval of the differences of each row."""
+    return [list(over_users(row)[:3]) for row in differences]
 
 
 def _sentence(facts: Facts) -> str:
@@ -216,7 +278,18 @@ def _sentence(facts: Facts) -> str:
             f"{name}: {points(means[0])} points with {labels[0]} labels per person, "
             f"{points(means[best])} at best (with {labels[best]}), {points(min(means))} at worst"
         )
-    return "What each step adds - " + "; ".join(gains) + "."
+    return f"What each step adds - {'; '.join(gains)}. {_personal_sentence(facts)}"
+
+
+def _personal_sentence(facts: Facts) -> str:
+    """Say on which crowds the personal level pays, next to consensus and group."""
+    parts = []
+    for crowd, found in facts["personal"].items():
+        each = zip(found["gains"], found["labels"], strict=True)
+        gains = ", ".join(f"{100 * gain[0]:+.2f} ({n:,} labels)" for gain, n in each)
+        pays = any(gain[1] > 0 for gain in found["gains"])
+        parts.append(f"{crowd}: {'pays' if pays else 'does not pay'}, {gains}")
+    return f"The personal level, added to consensus and group, by crowd - {'; '.join(parts)}."
 
 
 def _picture(facts: Facts) -> ReportPicture:
@@ -259,8 +332,19 @@ def _steps_table(facts: Facts) -> ReportTable:
     return ReportTable(columns, rows, "Points of AUC, with 95 % intervals over draws (paired).")
 
 
+def _personal_table(facts: Facts) -> ReportTable:
+    rows = [
+        [crowd, f"{n:,}", *(f"{100 * value:+.2f}" for value in gain)]
+        for crowd, found in facts["personal"].items()
+        for n, gain in zip(found["labels"], found["gains"], strict=True)
+    ]
+    columns = ["crowd", "labels per person", "gain in points", "95 % from", "to"]
+    caption = "The personal level, added to consensus and group, on three kinds of crowds."
+    return ReportTable(columns, rows, caption)
+
+
 def _how(setting: ExperimentSetting) -> str:
-    size = setting.scale.ablation
+    size, simulation = setting.scale.ablation, setting.scale.simulation
     tuned = (
         f"Penalties are those that are best on {_N_TUNING} other draws, for each number of "
         "labels: they show what a level can add, not what a search in few labels makes of it"
@@ -271,6 +355,10 @@ def _how(setting: ExperimentSetting) -> str:
         f"`make_schools`: {size.n_users} people in {size.n_schools} schools that contradict on a "
         f"quarter of {size.n_features} features, each with a small part of their own, 5 % of "
         f"the labels wrong. {size.repeats} draws (seeds {setting.seed} to "
-        f"{setting.seed + size.repeats - 1}); {_TEST_LABELS} further labels of each person are "
-        f"held out. {tuned}. The learned prior has nothing to tune."
+        f"{setting.seed + size.repeats - 1}); {_TEST_LABELS[SCHOOLS]} further labels of each "
+        f"person are held out. With loners, {size.n_loners} of the people belong to no school, and "
+        "their own part is as long as a school's. The paper's simulation has "
+        f"{simulation.n_users} people and {simulation.n_features} features, 2 % of the labels "
+        f"positive and {_TEST_LABELS[SIMULATION]} further labels held out. {tuned}. Paths of "
+        "penalties are extended where an edge wins. The learned prior has nothing to tune."
     )

@@ -6,10 +6,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 
@@ -22,6 +24,7 @@ from likeminds.paper.experiments.report_page import Report, ReportPart
 from likeminds.paper.experiments.setting import (
     PARTS,
     SCALES,
+    TUNED,
     ExperimentScale,
     ExperimentSetting,
     ResultStore,
@@ -45,6 +48,7 @@ def reproduce(
     shoes: str | Path | None = None,
     sun: str | Path | None = None,
     data: Sequence[str | Path] = (),
+    tuned: Literal["first", "every"] | None = None,
     jobs: int | None = None,
     seed: int = 0,
     progress: bool = True,
@@ -67,6 +71,10 @@ def reproduce(
         Folders with the original data (see `likeminds.load_shoes`).
     data : sequence of paths, optional
         Further data sets for Table 3: tables (.csv, .parquet) or .npz.
+    tuned : {"first", "every"}, optional
+        The repeats of Tables 1 and 3 in which penalties are chosen: in the first, whose penalties
+        the others keep, or in every one, inside its training rows. By default in every one at
+        the paper's scale.
     jobs : int, optional
         How many fits run at the same time; by default one for each core.
     seed : int
@@ -83,6 +91,7 @@ def reproduce(
         ``report.json`` with all results and a fingerprint: commit, date, versions, seed.
     """
     chosen = _chosen(what, scale, jobs)
+    sizes = _with_tuning(SCALES[scale], tuned)
     _refuse_missing({"--shoes": shoes, "--sun": sun}, data)
     folder = make_folder(out, "the report")
     remaining = _RemainingTime(chosen, SCALES[scale])
@@ -98,7 +107,7 @@ def reproduce(
             report(shown, f"{remaining.part}: {name}", share)
 
         setting = ExperimentSetting(
-            SCALES[scale],
+            sizes,
             ResultStore(folder / "kept", n_cores() if jobs is None else jobs, finished),
             seed,
             None if shoes is None else Path(shoes),
@@ -121,6 +130,14 @@ def _chosen(what: str, scale: str, jobs: int | None) -> list[str]:
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be at least 1, but is {jobs}.")
     return list(PARTS) if what == EVERYTHING else [what]
+
+
+def _with_tuning(scale: ExperimentScale, tuned: str | None) -> ExperimentScale:
+    if tuned is None:
+        return scale
+    if tuned not in TUNED:
+        raise ValueError(f"tuned must be {' or '.join(TUNED)}, but is {tuned!r}.")
+    return replace(scale, tuned=TUNED[tuned])
 
 
 def _refuse_missing(folders: Mapping[str, str | Path | None], data: Sequence[str | Path]) -> None:

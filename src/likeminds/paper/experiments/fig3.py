@@ -21,12 +21,13 @@ from likeminds.paper.experiments.report_page import (
     draw_panels,
 )
 from likeminds.paper.experiments.setting import ExperimentSetting, Job
+from likeminds.paper.experiments.structure import recover_structure, structure_table
 from likeminds.paper.experiments.trials import (
     LEARNED,
     OURS,
     learned_prior,
     loss_of_learned_prior,
-    paper_grid,
+    paper_search,
     simulation_parameters,
 )
 from likeminds.plots.figures import new_figure
@@ -34,7 +35,6 @@ from likeminds.plots.structure import cocluster_recovery as cocluster_recovery_p
 from likeminds.rankers.baselines import OnePerUser
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
 
 PER_USER = "One model per person"
 RANKERS = (OURS, LEARNED, PER_USER)
@@ -56,6 +56,7 @@ def run(setting: ExperimentSetting) -> ReportPart:
         "personal_found": int((np.abs(ranker.personal_).sum(axis=1) > 0).sum()),
         "personal_true": int((np.abs(drawn.personal).sum(axis=1) > 0).sum()),
         "recovery": recover(setting),
+        "structure": recover_structure(setting, parameters),
     }
     return ReportPart(
         key="fig3",
@@ -63,6 +64,7 @@ def run(setting: ExperimentSetting) -> ReportPart:
         found=_sentence(facts),
         pieces=[
             _heat_maps(found),
+            structure_table(facts["structure"]),
             _recovery_picture(facts["recovery"]),
             _how(setting),
         ],
@@ -128,7 +130,7 @@ def _rankers(drawn: Simulation, n_folds: int) -> dict[str, Any]:
     if not n_folds:
         return {OURS: ThreeLevelRanker(), LEARNED: learned, PER_USER: OnePerUser()}
     return {
-        OURS: ThreeLevelRankerCV(paper_grid(drawn.annotations), n_folds=n_folds),
+        OURS: paper_search(drawn.annotations, n_folds),
         LEARNED: learned,
         PER_USER: RankerCV(OnePerUser(), n_folds=n_folds),
     }

@@ -5,7 +5,7 @@ learned prior.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -19,6 +19,7 @@ from likeminds.comparing.comparison import Comparison, compare
 from likeminds.data.annotations import Annotations
 from likeminds.features.reduction import Reduce
 from likeminds.metrics.paired import PairedDifference, over_repeats
+from likeminds.paper.experiments.path_search import PathCV, at_edge
 from likeminds.paper.experiments.setting import ExperimentSetting, ResultStore, Tuned
 from likeminds.rankers.baselines import ConsensusOnly, LogisticPerUser, OnePerUser, RidgeToConsensus
 from likeminds.rankers.hierarchical import HierarchicalRanker
@@ -26,6 +27,7 @@ from likeminds.rankers.registry import PAPER_BASELINES, NamedRankers
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import usual_alpha_group
 from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
+from likeminds.report.page import ReportTable
 
 # The paper holds out 15 %.
 TEST_SIZE = 0.15
@@ -44,11 +46,15 @@ SIMPLE_BASELINES = {
 # Above so many labels, the learned prior takes the AUC loss, whose steps do not visit every label.
 MANY_LABELS = 50_000
 
-# As wide as the grids of the other rankers: from almost no penalty to a level of zeros.
+# A coarse grid, as wide as those of the other rankers, and a fine path of lambda3 where a few users
+# have a personal part. Paths are extended where an edge wins. The simulation has 5 groups.
 _GROUP_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0)
-_N_GROUPS = (1, 2, 4)
-_ALPHA_PERSONAL = (10.0, 1.0, 0.1)
+_N_GROUPS = (1, 2, 3, 5, 8)
+_ALPHA_PERSONAL = (10.0, 1.0, 0.2)
 _ALPHA_CONSENSUS = (1e-4, 1e-2)
+# First-order methods need more steps if components are not standardised.
+_MOST_STEPS = 20_000
+FINE_PATH = (1.0, 0.5, 0.3, 0.26, 0.23, 0.2, 0.17, 0.145, 0.12, 0.08, 0.05)
 
 
 def variant_name(name: str, variant: str) -> str:
@@ -62,10 +68,17 @@ def variant_name(name: str, variant: str) -> str:
     return f"{name}, {variant}"
 
 
-def paper_grid(
-    annotations: Annotations, n_features: int | None = None, loss: str = "auc"
-) -> dict[str, list[float]]:
-    """Return candidates for the paper's four parameters, without group shrinkage.
+def paper_search(
+    annotations: Annotations,
+    n_folds: int,
+    seed: int = 0,
+    *,
+    n_features: int | None = None,
+    n_groups: Sequence[int] = _N_GROUPS,
+    loss: str = "auc",
+    standardize: bool = True,
+) -> PathCV:
+    """Return the search for the paper's four parameters, without group shrinkage.
 
     Penalties are multiples of what suits the number of features per label. The loss without
     an intercept is a sum over rows, so there they grow with the rows.
@@ -75,11 +88,51 @@ def paper_grid(
     usual = usual_alpha_group(n_features / labels_each)
     unit = labels_each if loss == "least_squares_raw" else 1.0
     most = min(annotations.n_users, n_features)
+    return PathCV(
+        {
+            "alpha_consensus": [alpha * unit for alpha in _ALPHA_CONSENSUS],
+            "alpha_group": [times * usual * unit for times in _GROUP_TIMES],
+            "alpha_personal": [alpha * unit for alpha in _ALPHA_PERSONAL],
+            "n_groups": [n for n in n_groups if n <= most],
+        },
+        [alpha * unit for alpha in FINE_PATH],
+        n_folds=max(n_folds, 2),
+        loss=loss,
+        standardize=standardize,
+        random_state=seed,
+    )
+
+
+def paper_rankers(
+    annotations: Annotations,
+    n_folds: int,
+    seed: int,
+    n_features: int | None = None,
+    *,
+    standardize: bool = True,
+) -> NamedRankers:
+    """Return the paper's eight, and its method on least squares; each tunes itself."""
+    # Without folds no ranker searches: each is replaced by its defaults.
+    search: dict[str, Any] = {"n_folds": max(n_folds, 2), "random_state": seed}
+
+    scaled: dict[str, Any] = {} if standardize else {"standardize": False, "max_iter": _MOST_STEPS}
+
+    def three_levels(loss: str) -> PathCV:
+        return paper_search(
+            annotations, n_folds, seed, n_features=n_features, loss=loss, standardize=standardize
+        )
+
     return {
-        "alpha_consensus": [alpha * unit for alpha in _ALPHA_CONSENSUS],
-        "alpha_group": [times * usual * unit for times in _GROUP_TIMES],
-        "alpha_personal": [alpha * unit for alpha in _ALPHA_PERSONAL],
-        "n_groups": [n for n in _N_GROUPS if n <= most],
+        **{
+            variant_name(name, variant): RankerCV(kind(loss=loss, **scaled), **search)
+            for name, kind in PAPER_BASELINES.items()
+            for variant, loss in LOSSES.items()
+        },
+        OURS: three_levels("auc"),
+        **{
+            variant_name(LEAST_SQUARES, variant): three_levels(loss)
+            for variant, loss in LOSSES.items()
+        },
     }
 
 
@@ -87,22 +140,9 @@ def compared_rankers(
     annotations: Annotations, n_folds: int, seed: int, n_features: int | None = None
 ) -> NamedRankers:
     """Return all rankers but the learned prior, each of which tunes itself."""
-    # Without folds no ranker searches: each is replaced by its defaults.
     search: dict[str, Any] = {"n_folds": max(n_folds, 2), "random_state": seed}
-    grids = {loss: paper_grid(annotations, n_features, loss) for loss in ("auc", *LOSSES.values())}
     return {
-        **{
-            variant_name(name, variant): RankerCV(kind(loss=loss), **search)
-            for name, kind in PAPER_BASELINES.items()
-            for variant, loss in LOSSES.items()
-        },
-        OURS: ThreeLevelRankerCV(grids["auc"], **search),
-        **{
-            variant_name(LEAST_SQUARES, variant): ThreeLevelRankerCV(
-                grids[loss], loss=loss, **search
-            )
-            for variant, loss in LOSSES.items()
-        },
+        **paper_rankers(annotations, n_folds, seed, n_features),
         SHRUNK: ThreeLevelRankerCV(**search),
         **{name: RankerCV(kind(), **search) for name, kind in SIMPLE_BASELINES.items()},
     }
@@ -127,21 +167,35 @@ class ComparedRanker(BaseEstimator):  # type: ignore[misc]
     """A ranker that `compare` fits as it is, without a search for penalties.
 
     With ``share``, features are replaced by the principal components of the training items with
-    this share of the variance.
+    this share of the variance. With ``rescale``, all are divided by the same number, so their mean
+    variance is 1: it changes the unit of the penalties, and does not standardise components.
     """
 
-    def __init__(self, ranker: BaseEstimator, share: float | None = None) -> None:
+    def __init__(
+        self, ranker: BaseEstimator, share: float | None = None, *, rescale: bool = False
+    ) -> None:
         self.ranker = ranker
         self.share = share
+        self.rescale = rescale
 
     def fit(self, annotations: Annotations) -> Self:
         """Find the components of the labelled items, and fit the ranker to them."""
         if self.share is not None:
             self.reduce_ = Reduce(self.share).fit(annotations)
-        self.ranker_ = clone(self.ranker).fit(self._reduced(annotations))
-        # The parameters that a search chose, and whether the fit was interrupted.
-        for name in {"best_params_", "solution_"} & set(vars(self.ranker_)):
-            setattr(self, name, getattr(self.ranker_, name))
+        reduced = self._reduced(annotations)
+        if self.rescale:
+            self.unit_ = float(np.sqrt(reduced.features.var(axis=0).mean()))
+            reduced = self._reduced(annotations)
+        self.ranker_ = clone(self.ranker).fit(reduced)
+        if "solution_" in vars(self.ranker_):  # whether the fit was interrupted
+            self.solution_ = self.ranker_.solution_
+        if "best_params_" in vars(self.ranker_):
+            chosen = self.ranker_.best_params_
+            self.best_params_ = {
+                "parameters": chosen,
+                "at_edge": at_edge(self.ranker_.cv_results_["params"], chosen),
+                "extended": getattr(self.ranker_, "extended_", []),
+            }
         return self
 
     def decision_function(self, annotations: Annotations) -> Float:
@@ -158,18 +212,19 @@ class ComparedRanker(BaseEstimator):  # type: ignore[misc]
         ranker = self.ranker
         if isinstance(ranker, RankerCV):
             ranker = ranker.with_parameters(parameters)
-        return ComparedRanker(ranker, self.share)
+        return ComparedRanker(ranker, self.share, rescale=self.rescale)
 
     def _reduced(self, annotations: Annotations) -> Annotations:
-        if self.share is None:
-            return annotations
-        reduced: Annotations = self.reduce_.transform(annotations)
-        return reduced
+        reduced = annotations if self.share is None else self.reduce_.transform(annotations)
+        unit = getattr(self, "unit_", 1.0)
+        return reduced if unit == 1.0 else reduced._with(features=reduced.features / unit)
 
 
-def as_compared(named: NamedRankers, share: float | None = None) -> dict[str, ComparedRanker]:
+def as_compared(
+    named: NamedRankers, share: float | None = None, *, rescale: bool = False
+) -> dict[str, ComparedRanker]:
     """Return the rankers as compared rankers."""
-    return {name: ComparedRanker(ranker, share) for name, ranker in named.items()}
+    return {name: ComparedRanker(ranker, share, rescale=rescale) for name, ranker in named.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +232,7 @@ class Trials:
     """Mean AUC of every ranker in every repeat."""
 
     by_repeat: Mapping[str, Float]
-    parameters: Mapping[str, str]  # chosen in the first repeat, as JSON
+    chosen: Mapping[str, Any]  # in the first repeat: parameters, those at an edge, extended paths
     seconds: Mapping[str, float]  # median time of a fit, with its search
 
     @cached_property
@@ -195,7 +250,7 @@ class Trials:
         """Return these trials and others of the same splits."""
         return Trials(
             {**self.by_repeat, **other.by_repeat},
-            {**self.parameters, **other.parameters},
+            {**self.chosen, **other.chosen},
             {**self.seconds, **other.seconds},
         )
 
@@ -203,7 +258,7 @@ class Trials:
         """Return the trials as plain values."""
         return {
             "auc": {name: values.tolist() for name, values in self.by_repeat.items()},
-            "parameters": dict(self.parameters),
+            "chosen": dict(self.chosen),
             "seconds": dict(self.seconds),
         }
 
@@ -214,9 +269,13 @@ def deviation(values: Float) -> float:
 
 
 def run_trials(
-    annotations: Annotations, setting: ExperimentSetting, share: float | None = None
+    annotations: Annotations,
+    setting: ExperimentSetting,
+    share: float | None = None,
+    *,
+    standardize: bool = True,
 ) -> Trials:
-    """Compare all rankers on one attribute.
+    """Compare all rankers on one attribute; if features are not standardised, the paper's.
 
     With ``share``, features are reduced to components with this share of the variance, in each
     split anew.
@@ -224,11 +283,13 @@ def run_trials(
     scale, n_features = setting.scale, None
     if share is not None:
         n_features = Reduce(share).fit(annotations).n_components_
-    named = compared_rankers(annotations, scale.n_folds, setting.seed, n_features)
-    rankers = as_compared(named, share)
+    size = (annotations, scale.n_folds, setting.seed, n_features)
+    named = compared_rankers(*size) if standardize else paper_rankers(*size, standardize=False)
+    rankers = as_compared(named, share, rescale=not standardize)
     if not scale.n_folds:
         rankers = {name: ranker.with_parameters({}) for name, ranker in rankers.items()}
-    rankers |= as_compared({LEARNED: learned_prior(len(annotations))}, share)
+    if standardize:
+        rankers |= as_compared({LEARNED: learned_prior(len(annotations))}, share)
     return run_compared(
         annotations, rankers, scale.repeats, setting.store, setting.seed, tuned=scale.tuned
     )
@@ -255,14 +316,15 @@ def run_compared(
     if tuned == "in every repeat" or not searching:
         return _trials(compare(annotations, rankers, repeats=repeats, **options))
     search = _trials(compare(annotations, searching, repeats=1, **options))
-    fixed = {name: json.loads(chosen) for name, chosen in search.parameters.items()}
     final = {
-        name: ranker.with_parameters(fixed[name]) if name in fixed else ranker
+        name: ranker.with_parameters(search.chosen[name]["parameters"])
+        if name in search.chosen
+        else ranker
         for name, ranker in rankers.items()
     }
     found = _trials(compare(annotations, final, repeats=repeats, **options))
     # The chosen parameters, and the time of the search.
-    return found.joined(Trials({}, search.parameters, search.seconds))
+    return found.joined(Trials({}, search.chosen, search.seconds))
 
 
 def _trials(comparison: Comparison) -> Trials:
@@ -270,8 +332,47 @@ def _trials(comparison: Comparison) -> Trials:
     rows = {name: table.filter(compute.equal(table["ranker"], name)) for name in comparison.rankers}
     return Trials(
         {name: np.array(part["mean_score"].to_pylist()) for name, part in rows.items()},
-        {name: part["parameters"][0].as_py() for name, part in rows.items()},
+        {name: json.loads(part["parameters"][0].as_py()) for name, part in rows.items()},
         {name: float(np.median(part["seconds"].to_numpy())) for name, part in rows.items()},
+    )
+
+
+_SYMBOLS = {
+    "alpha_consensus": "λ1",
+    "alpha_group": "λ2",
+    "alpha_personal": "λ3",
+    "n_groups": "κ",
+    "group_shrinkage": "λ4",
+}
+
+
+def penalties_table(by_attribute: Mapping[str, Trials], caption: str = "") -> ReportTable:
+    """Return the penalties chosen in the first repeat, by ranker and attribute.
+
+    Values at an edge of their path are marked, and so are paths that were extended.
+    """
+    rows = []
+    for name, first in next(iter(by_attribute.values())).chosen.items():
+        if "at_edge" not in first:
+            continue
+        row = [name]
+        for trials in by_attribute.values():
+            chosen = trials.chosen[name]
+            row.append(
+                ", ".join(
+                    f"{_SYMBOLS.get(key, key)} {value:.3g}"
+                    + " (edge)" * (key in chosen["at_edge"])
+                    + " (extended)" * (key in chosen["extended"])
+                    for key, value in chosen["parameters"].items()
+                    if isinstance(value, int | float)
+                )
+            )
+        rows.append(row)
+    return ReportTable(
+        ["penalties of", *by_attribute],
+        rows,
+        f"{caption}Chosen in the first repeat. Edge: the least or largest value that was tried. "
+        "Extended: an edge of the path won at first, and values beyond it were tried.",
     )
 
 
@@ -279,10 +380,10 @@ def simulation_parameters(setting: ExperimentSetting, annotations: Annotations) 
     """Return the penalties found in the first split of Table 1 (the same fit, if it is stored)."""
     if not setting.scale.n_folds:
         return {}
-    ours = compared_rankers(annotations, setting.scale.n_folds, setting.seed)[OURS]
+    ours = paper_search(annotations, setting.scale.n_folds, setting.seed)
     named = {OURS: ComparedRanker(ours)}
     found = run_compared(
         annotations, named, 1, setting.store, setting.seed, tuned="in every repeat"
     )
-    chosen: dict[str, Any] = json.loads(found.parameters[OURS])
+    chosen: dict[str, Any] = found.chosen[OURS]["parameters"]
     return chosen
