@@ -20,8 +20,8 @@ Path = Mapping[str, Sequence[Any]]
 class PathCV(ThreeLevelRankerCV):
     """Cross-validation of the three levels: a coarse grid, a fine path, then beyond edges.
 
-    The fine path has the numbers of groups and the ridge that won on the grid. Where a penalty
-    wins at an edge, the path is extended until a value beyond the edge does not win.
+    The fine path has the numbers of groups and the ridge that won on the grid. If a penalty
+    wins at an edge, the path is extended until no value beyond the edge wins.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class PathCV(ThreeLevelRankerCV):
             extended |= set(beyond)
             follow(fixed_grid(self.best_params_) | beyond)
         self.extended_ = sorted(extended)
-        # What the winner is compared with: `at_edge` reads it.
+        # All candidates of the paths, for `at_edge`.
         self.cv_results_ = {"params": seen}
 
     def _shared(self) -> dict[str, Any]:

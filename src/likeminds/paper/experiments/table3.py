@@ -48,8 +48,9 @@ _STAND_INS = {
     "those of the original data, so only the order of the algorithms can be compared. ",
     "SUN": "**Random attributes of the drawn shoes stand in for SUN**, which we may not bundle. "
     "They have the names of SUN's attributes and nothing else of them: the consensus and three "
-    "schools weigh the traits of the drawings at random, and 15 % of the labels are wrong. There "
-    "are no scenes and no features of a network. `--sun FOLDER` reads the original. ",
+    "schools weigh the traits of the drawings at random, and 15 % of the labels are wrong. The "
+    "pictures are not scenes, and the features are not those of a network. `--sun FOLDER` "
+    "reads the original. ",
 }
 
 
