@@ -3,10 +3,12 @@
 Every peer learns from the same splits as HierarchicalRanker, and is scored by the same functions:
 those of `benchmarks.accuracy_check`, with the trials listed there. Printed are means over users,
 the calibration error and processor seconds, then paired differences between HierarchicalRanker and
-each peer, with 95 % intervals over users.
+each peer, with 95 % intervals over users. ``--page FILE`` writes them as a table.
 
 popularity
     The item effects alone: for pairs, a pooled Bradley-Terry model with a ridge penalty.
+Factorisation
+    Logistic matrix factorisation with features of items, tuned by `RankerCV`: labels only.
 myFM
     The Bayesian factorisation machine by Gibbs sampling (``pip install myfm``); its rank (4, 8 or
     16) has the lowest log loss on 15 % of the training part. Grades: its ordered probit.
@@ -14,11 +16,13 @@ myFM
 
 import argparse
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,11 +30,14 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegressionCV
 
-from benchmarks.accuracy_check import SEEDS, TRIALS, Saved, Trial, compare, measure
+from benchmarks.accuracy_check import TRIALS, Saved, Trial, Verdict, compare, measure
 from likeminds import Annotations
+from likeminds.rankers.baselines.popularity import has_shared_items
+from likeminds.rankers.registry import default_rankers
 
 RANKS = (4, 8, 16)
 DRAWS = 300
+OURS = "HierarchicalRanker"
 DEFAULT = ("ukp, pairs", "bank, pairs", "oasis", "oasis, grades", "un", "jokes", "verbagg", "speed")
 
 
@@ -80,7 +87,7 @@ class Machine:
         """Learn from labels, grades or pairs."""
         self._design = Design(train)
         self._is_paired = train.choice_set_codes is not None
-        self._levels = None if train.grades is None else np.unique(train.grades)
+        self._levels = self.grading_ = None if train.grades is None else np.unique(train.grades)
         self._learn(*self._given(train))
         return self
 
@@ -165,60 +172,150 @@ class MyFM(Machine):
     def _expected(self, rows: sparse.csr_matrix) -> np.ndarray:
         return self._of_answers(rows) @ self._levels
 
+    def predict_grades(self, annotations: Annotations) -> SimpleNamespace:
+        """Return the probability of each grade."""
+        chances = self._of_answers(self._design.rows(annotations))
+        return SimpleNamespace(grades=self._levels, probabilities=chances)
+
+
+class TunedFactorisation:
+    """Factorisation with cross-validated parameters; its scores are log-odds."""
+
+    def fit(self, train: Annotations) -> "TunedFactorisation":
+        """Tune and fit."""
+        ranker = default_rankers()["Factorisation"].set_params(ranker__unknown="consensus")
+        self._ranker = ranker.fit(train)
+        return self
+
+    def decision_function(self, annotations: Annotations) -> np.ndarray:
+        """Return log-odds."""
+        return np.asarray(self._ranker.decision_function(annotations))
+
+    def predict_proba(self, annotations: Annotations) -> np.ndarray:
+        """Return the probability of each label."""
+        chance = expit(self.decision_function(annotations))
+        return np.column_stack([1 - chance, chance])
+
 
 def peers_of(trial: Trial, annotations: Annotations) -> dict[str, Callable[[], Any]]:
     """Return the peers that take these answers."""
     peers: dict[str, Callable[[], Any]] = {}
     if annotations.grades is None:
         peers["popularity"] = Pooled
+        if annotations.choice_set_codes is None and has_shared_items(annotations):
+            peers["Factorisation"] = TunedFactorisation
     if find_spec("myfm") is not None:
         peers["myFM"] = MyFM
-    return peers | {"HierarchicalRanker": trial.ranker}
+    return peers | {OURS: trial.ranker}
 
 
 def calibration_error(ranker: Any, test: Annotations) -> float:
     """Return the mean distance between probability and share of positives, in ten bins."""
     chance = ranker.predict_proba(test)[:, 1]
     bins = np.minimum((chance * 10).astype(int), 9)
-    count = np.bincount(bins, minlength=10)
-    apart = np.bincount(bins, weights=chance - test.labels, minlength=10)
-    return float(np.abs(apart).sum() / count.sum())
+    apart = np.bincount(bins, weights=chance - test.labels)
+    return float(np.abs(apart).sum() / len(chance))
 
 
-def run(name: str, folder: Path, seeds: tuple[int, ...], users: int | None) -> dict[str, Saved]:
-    """Measure every peer on the splits of a trial, and print means."""
-    trial, saved = TRIALS[name], {}
-    whole = trial.read(folder, trial.file)
-    for peer, make in peers_of(trial, whole).items():
-        by_seed = {str(s): measure(replace(trial, ranker=make), folder, s, users) for s in seeds}
-        saved[peer] = {name: by_seed}
+@dataclass(frozen=True)
+class Result:
+    """A method on the splits of a trial."""
+
+    name: str
+    saved: Saved
+    means: dict[str, float]
+    seconds: float
+    gains: list[Verdict]  # of HierarchicalRanker over this method
+
+    @property
+    def cells(self) -> list[str]:
+        """The cells of a row: the means, processor seconds, and gains with their intervals."""
+        cells = [f"{kind} {value:.4f}" for kind, value in self.means.items()]
+        cells = [self.name, ", ".join(cells), f"{self.seconds:.1f}"]
+        gains = [
+            f"{one.measure} {one.gain:+.4f} [{one.low:+.4f}, {one.high:+.4f}] {one.word}"
+            for one in self.gains
+        ]
+        return [*cells, "; ".join(gains)]
+
+
+def run(name: str, folder: Path, seeds: Sequence[int], users: int | None) -> list[Result]:
+    """Measure every method on the splits of a trial, HierarchicalRanker first."""
+    trial = TRIALS[name]
+    methods = peers_of(trial, trial.read(folder, trial.file))
+    found: list[Result] = []
+    for method in (OURS, *(peer for peer in methods if peer != OURS)):
+        errors: list[float] = []
+
+        def score(ranker: Any, test: Annotations, errors: list[float] = errors) -> Any:
+            if test.grades is None:
+                errors.append(calibration_error(ranker, test))
+            return trial.score(ranker, test)
+
+        asked = replace(trial, ranker=methods[method], score=score)
+        by_seed = {str(seed): measure(asked, folder, seed, users) for seed in seeds}
         means = {
-            kind: np.mean([v for one in by_seed.values() for v in one["scores"][kind].values()])
+            kind: float(
+                np.mean([v for one in by_seed.values() for v in one["scores"][kind].values()])
+            )
             for kind in next(iter(by_seed.values()))["scores"]
         }
+        if errors:
+            means["calibration error"] = float(np.mean(errors))
         seconds = sum(one["seconds"] for one in by_seed.values()) / len(seeds)
-        told = "  ".join(f"{kind} {value:.4f}" for kind, value in means.items())
-        print(f"{name:<16} {peer:<20} {told}  {seconds:.1f} s", flush=True)
-    return saved
+        saved = {name: by_seed}
+        gains = list(compare(saved, found[0].saved)) if found else []
+        found.append(Result(method, saved, means, seconds, gains))
+        print("  ".join([f"{name:<16}", *found[-1].cells]), flush=True)
+    return found
+
+
+def page(results: dict[str, list[Result]], seeds: Sequence[int]) -> str:
+    """Return a page with the table, and a list of the data sets where a peer is ahead."""
+    rows = [[name, *one.cells] for name, found in results.items() for one in found]
+    behind = [
+        f"{name}: {one.name} ({gain.measure} {gain.gain:+.4f})"
+        for name, found in results.items()
+        for one in found
+        for gain in one.gains
+        if gain.word == "worse"
+    ]
+    lines = [
+        "# Peers on the same items",
+        "",
+        f"Written by `python -m benchmarks.crowd_peers --data FOLDER --seed {seeds[0]} --splits "
+        f"{len(seeds)} --page FILE` on {date.today().isoformat()}. 30 % of the labels of each user "
+        "are held out. No ranker and no constant was chosen by these seeds. Values are means over "
+        "users, and the calibration error is over ten bins of probability. Gains of "
+        f"`{OURS}` over each peer are paired over users, with 95 % intervals; positive is better. "
+        "Popularity is the pooled regression on items and features (for pairs, Bradley-Terry).",
+        "",
+        "| data | method | held-out labels | processor s | gain of HierarchicalRanker |",
+        "|---|---|---|---|---|",
+        *("| " + " | ".join(row) + " |" for row in rows),
+        "",
+        f"`{OURS}` is behind on: {'; '.join(behind)}." if behind else f"`{OURS}` is never behind.",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with NAME.npz files")
     parser.add_argument("--only", nargs="+", metavar="TRIAL", default=DEFAULT)
-    parser.add_argument("--splits", type=int, default=3, help="at most three")
+    parser.add_argument("--splits", type=int, default=3, help="how many")
+    parser.add_argument("--seed", type=int, default=10, help="of the first split")
     parser.add_argument("--users", type=int, help="at most so many users of each data set")
+    parser.add_argument("--page", type=Path, help="write the table to this Markdown file")
     asked = parser.parse_args(arguments)
+    seeds, results = range(asked.seed, asked.seed + asked.splits), {}
     for name in asked.only:
         if not (asked.data / f"{TRIALS[name].file}.npz").is_file():
             print(f"{name}: left out, as there is no {TRIALS[name].file}.npz in --data.")
             continue
-        saved = run(name, asked.data, SEEDS[: asked.splits], asked.users)
-        ours = saved.pop("HierarchicalRanker")
-        for peer, theirs in saved.items():
-            for one in compare(theirs, ours):
-                interval = f"{one.gain:+.4f} [{one.low:+.4f}, {one.high:+.4f}]"
-                print(f"    over {peer:<14} {one.measure:<11} {interval}  {one.word}", flush=True)
+        results[name] = run(name, asked.data, seeds, asked.users)
+        if asked.page:
+            asked.page.write_text(page(results, seeds), encoding="utf-8")
 
 
 if __name__ == "__main__":
