@@ -2,7 +2,7 @@
 
 The number of factors has the lowest loss of held-out labels, if that is significantly lower than
 without factors: see `model_selection.is_lower`. Needless factors vanish, so the search ends when
-more of them neither lower the loss nor stay.
+no more of them stay, or when two rungs in turn have not lowered the loss.
 
 With many features, labels are few for all of Omega: it then predicts worse than no weights of
 features at all, and with factors worse still. So weights are shrunk while factors are added, and
@@ -262,14 +262,15 @@ def _with_any_factors(start: ItemMarginalLikelihood) -> FitState:
         before = min(before, held_out_losses(none.objective, few), key=lambda losses: losses.total)
         some = replace(some, structure=_SHRUNK, warm_starts=WarmStarts())
         state = fit_roughly(FitState.first(some, some.model))
-    best, lowest, n_before = state, None, 0
+    best, lowest, n_before, n_worse = state, None, 0, 0
     for rung in [n for n in _RUNGS if n < min(tasks.n_users, n_items)]:
         state = _with_rung(state, rung)
         losses = _held_out(state)
         n_left = int(have_not_vanished(state.objective, state.at.model).sum())
+        n_worse += 1
         if n_left and (lowest is None or losses.total < lowest.total):
-            best, lowest = state, losses
-        elif rung > 1 and n_left <= n_before:  # more factors would vanish, too
+            best, lowest, n_worse = state, losses, 0
+        if n_worse == 2 or (rung > 1 and n_left <= n_before):  # more factors would vanish, too
             break
         n_before = n_left
     chosen = lowest is not None and _is_better(lowest, before)
