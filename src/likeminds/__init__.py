@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from likeminds.rankers.decomposed import DecomposedRanker
     from likeminds.rankers.hierarchical import HierarchicalRanker
     from likeminds.rankers.latent_class import LatentClassRanker
-    from likeminds.rankers.leaderboard import Leaderboard, leaderboard
+    from likeminds.rankers.leaderboards import Leaderboard, leaderboard
     from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.newcomers import NewUsers
     from likeminds.rankers.ranking import Ranking
@@ -155,7 +155,7 @@ _HOMES = {
     "rankers.decomposed": ("DecomposedRanker",),
     "rankers.hierarchical": ("HierarchicalRanker",),
     "rankers.latent_class": ("LatentClassRanker",),
-    "rankers.leaderboard": ("Leaderboard", "leaderboard"),
+    "rankers.leaderboards": ("Leaderboard", "leaderboard"),
     "rankers.multi_attribute": ("AttributeModel",),
     "rankers.newcomers": ("NewUsers",),
     "rankers.ranking": ("Ranking",),

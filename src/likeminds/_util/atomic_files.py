@@ -48,7 +48,7 @@ def write_whole(
     """Write a file atomically: to a scratch file, flushed to disk and renamed over the target.
 
     An existing file's mode is kept, and its owner where that is allowed; a symbolic link stays,
-    and its target is written. Where the file system can, the scratch file has no name until it
+    and its target is written. If the file system can, the scratch file has no name until it
     is complete (O_TMPFILE): then nothing is left of it however the process ends. Large content
     comes in pieces. If the version there is not the one that is ``replacing``, FileChangedError is
     raised. The version written is returned.

@@ -26,7 +26,7 @@ _NAMED = 5
 # How alike two names must be, from 0 to 1, and how much less than the most alike one.
 _LEAST_ALIKE, _LESS_ALIKE = 0.6, 0.12
 _MOST_MATCHES = 3
-# Among more names than these, only those that begin alike or share a word are looked at closely.
+# With more names than these, only those that begin alike or share a word are looked at closely.
 _LOOKED_AT = 5_000
 _LETTERS_IN_A_WORD = 3
 

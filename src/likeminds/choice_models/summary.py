@@ -326,7 +326,7 @@ def _notes(
         notes.append(f"Standard errors take the {estimates.given} of weights for granted.")
     if estimates.part_worths.signs.any():
         notes.append(
-            "Where a sign is known, mean and deviation are those of weights of which the wrong "
+            "If a sign is known, mean and deviation are those of weights of which the wrong "
             "sign counts as zero."
         )
     worth = estimates.part_worths

@@ -278,7 +278,7 @@ class TableColumn(NamedTuple):
 class TableColumns(NamedTuple):
     """Columns side by side.
 
-    Where the terminal is too narrow for that, columns continue below, each time after the first
+    If the terminal is too narrow for that, columns continue below, each time after the first
     one; where it is too narrow for two, one cell a line.
     """
 

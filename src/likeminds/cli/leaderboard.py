@@ -7,7 +7,7 @@ from likeminds.cli._output import Output, write_rows
 from likeminds.cli.main import command
 
 if TYPE_CHECKING:
-    from likeminds.rankers.leaderboard import Leaderboard
+    from likeminds.rankers.leaderboards import Leaderboard
 
 _VOTES = (
     "printf 'model_a,model_b,winner,judge\\nlark,wren,model_a,ann\\nwren,rook,tie,ann\\n"
@@ -38,7 +38,7 @@ def leaderboard(
     one. Below each leaderboard stand the comparisons whose results would be most informative.
     """
     from likeminds.cli._models import find_user, the_ranker_of
-    from likeminds.rankers.leaderboard import leaderboard as leaderboard_of
+    from likeminds.rankers.leaderboards import leaderboard as leaderboard_of
     from likeminds.schools.find import find_schools
     from likeminds.storage.models import load
 

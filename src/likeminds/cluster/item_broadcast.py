@@ -93,7 +93,7 @@ def in_partition(name: str) -> Iterator[None]:
 def features_in(table: pa.Table, columns: Sequence[str]) -> tuple[Index, FloatArray]:
     """Return what the columns of a partition say of its items, and the item of each row.
 
-    Where the rows of an item differ, each row is an item of its own.
+    If the rows of an item differ, each row is an item of its own.
     """
     codes, first, rows, other = _by_item(table, columns)
     return (np.arange(len(rows)), rows) if len(other) else (codes, rows[first])

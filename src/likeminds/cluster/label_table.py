@@ -21,7 +21,7 @@ Counted = tuple[str, list[Hashable], list[int]]
 class LabelTable:
     """The distinct labels of all partitions: which are positive, and how often each is there.
 
-    Of grades, those above the one that divides all most evenly are positive; ``grades`` are those
+    For grades, those above the one that divides all most evenly are positive; ``grades`` are those
     that occur, ascending.
     """
 

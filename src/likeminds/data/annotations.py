@@ -91,7 +91,7 @@ class Annotations(ChoiceConstructors):
     has_items : bool
         Whether rows have item ids; else each is an item of its own.
     labels, weights, choice_set_codes : array of bool, of float or None, of int or None
-        For each row, its label, its weight and the number of its choice set. Where labels are
+        For each row, its label, its weight and the number of its choice set. If labels are
         grades, those above the one that divides them most evenly are true.
     grades : array of float or None
         For each row, its grade: the number, or the position in the order of words.

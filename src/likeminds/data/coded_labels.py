@@ -266,7 +266,7 @@ class CodedLabels:
     def distinct_items(self) -> tuple[IdArray, FloatArray]:
         """Return each item once, and its features.
 
-        Where rows have features of their own, an item's are those of the first of its rows.
+        If rows have features of their own, an item's are those of the first of its rows.
         """
         if self.features_per == "item":
             return self.item_ids, self.features

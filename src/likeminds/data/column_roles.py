@@ -108,7 +108,7 @@ def find_columns(
 ) -> dict[str, str | None]:
     """Return the column of each role: the one named, or one with a usual name, or None.
 
-    Where user and item are there, and one other column, it is the label, whatever its name.
+    If user and item are there, and one other column, it is the label, whatever its name.
     ``arguments`` says which argument names the column of a role, where it is called otherwise.
     """
     argument_of = {role: role for role in names} | dict(arguments or {})

@@ -20,7 +20,7 @@ _WHOLE = re.compile(r"-?[1-9]\d*|0")
 def coerce_ids(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArray:
     """Write distinct ids as the known ones are written.
 
-    Where some are numbers and others texts, a text is the number that is written so, and new
+    If some are numbers and others texts, a text is the number that is written so, and new
     ids get the type of the known ones. An id that may be a known one, but is written in another
     way (007), raises ValueError.
     """

@@ -139,7 +139,7 @@ def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str,
         if table.implementation.is_pyarrow() and not uses[column]:
             table = table.drop(column)
             give_back()
-    # Where there are several attributes, each has a verb of its own.
+    # If there are several attributes, each has a verb of its own.
     arguments["verb"] = default_verb(found["label"]) if found.get("attribute") is None else None
     if columns is None:
         assert found["item"] is not None

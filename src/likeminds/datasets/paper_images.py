@@ -122,7 +122,7 @@ def load_sun(
     """Read the SUN data with personal labels from a folder, and prepare them as the paper does.
 
     The folder is laid out as for `likeminds.load_shoes`: ``annotations.csv``, and
-    ``images/`` or features computed before. Of pictures, the 2,048 values of Inception-V3's
+    ``images/`` or features computed before. For pictures, the 2,048 values of Inception-V3's
     second-last layer are computed, by the network in ``inception_v3.onnx`` in the folder
     (the page on features has the three lines that make it; needs ``likeminds[onnx]``). Users
     with fewer than 8 labels of either kind are removed, and principal components keep 90 %

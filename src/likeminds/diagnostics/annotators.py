@@ -19,7 +19,8 @@ from likeminds.diagnostics.answer_models import (
     p_same_answer,
     speed_weights,
 )
-from likeminds.diagnostics.result import (
+from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
+from likeminds.diagnostics.verdicts import (
     AGREES,
     CONSTANT,
     DIFFERENT,
@@ -28,7 +29,6 @@ from likeminds.diagnostics.result import (
     UNCLEAR,
     Diagnostics,
 )
-from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
 from likeminds.metrics.inter_annotator_agreement import agreement
 from likeminds.metrics.paired import discoveries
 from likeminds.metrics.severity import are_chosen, calibrate

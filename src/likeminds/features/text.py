@@ -31,7 +31,7 @@ from likeminds.features.feature_cache import Rows, digest
 _PIECES, _MANY_TEXTS = (2, 5), 100
 # Components are called by so many words, none of which is in more than this share of the texts.
 _WORDS_IN_A_NAME, _COMMON = 3, 0.1
-# Among many texts, such a word has at least this share of the strongest word's weight.
+# With many texts, such a word has at least this share of the strongest word's weight.
 _STRONG = 0.5
 # Longer words are keys held down, or addresses.
 _LONGEST = 40
@@ -194,7 +194,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _is_topic_word(self) -> NDArray[np.bool_]:
         """Return which words may name a component: neither small words nor those of many texts.
 
-        Of many texts, words of a single one may not either.
+        With many texts, words of a single one may not either.
         """
         words, idf = self.vectorizer_.get_feature_names_out(), self.vectorizer_.idf_
         # With n texts, a word in m of them has the weight 1 + log((1 + n) / (1 + m)).

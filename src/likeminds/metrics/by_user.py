@@ -156,7 +156,7 @@ def precision_at_k(
 ) -> MetricByUser:
     """Return the share of positives among each user's ``k`` best-scored rows.
 
-    Where a tie straddles the k-th place, it is the expected share if ties are broken at
+    If a tie straddles the k-th place, it is the expected share if ties are broken at
     random. Users with fewer than ``k`` rows are judged on what they have: the share of
     positives among all their rows.
 

@@ -66,7 +66,7 @@ def chances_of_sets(
 
     The mean of 1 / (1 + sum of exp(score of another - its score)) over the posterior: each
     difference is divided by sqrt(1 + pi/8 its variance), after MacKay, and probabilities are made
-    to sum to one. Of a pair that is `Posterior.chance_preferred`. Where the worst is chosen, scores
+    to sum to one. Of a pair that is `Posterior.chance_preferred`. If the worst is chosen, scores
     are turned round.
     """
     if posterior.likelihood.is_quadratic or annotations.choice_set_codes is None:

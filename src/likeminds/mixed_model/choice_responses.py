@@ -93,7 +93,7 @@ def _shown_together(annotations: Annotations) -> Index:
 class ChoiceBlocks(CachedResponses):
     """One set of rows per positive label: itself, then the negatives shown with it.
 
-    Those are the negatives of its group. Where there are no groups, or a group has labels of one
+    Those are the negatives of its group. If there are no groups, or a group has labels of one
     class only (a user was asked about single items), they are all of the user's. A set
     counts as often as its positive label, and in it each negative as often as its own; in a
     group of which one was chosen and whose rows weigh the same, the weight is the set's alone.

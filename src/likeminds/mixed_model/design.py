@@ -218,7 +218,7 @@ class _Centred:
         """Return orthonormal directions in which rows times ``shrink`` differ, strongest first.
 
         None stands for all directions, as they are. The covariance along them comes second.
-        Where rows or ``most`` are few, no matrix has as many rows and columns as there are columns
+        If rows or ``most`` are few, no matrix has as many rows and columns as there are columns
         here.
         """
         if most is not None and most < min(int(np.count_nonzero(self.share)), len(shrink)):

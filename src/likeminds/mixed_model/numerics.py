@@ -56,7 +56,7 @@ def damped_newton(
     """Solve a batch of problems, (n, k), each with steps of its own length; return the last ``at``.
 
     ``at`` evaluates a state: what ``step_of`` makes steps of, and objectives, which do not rise.
-    Where only slopes are known, there are none: steps are then cut to ``longest``, and ``enough``
+    If only slopes are known, there are none: steps are then cut to ``longest``, and ``enough``
     is about their length.
     """
     found, value = at(state)

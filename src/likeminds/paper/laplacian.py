@@ -2,7 +2,7 @@
 
 The graph joins every positive row of a person to every negative one, with weight
 ``w_p w_q / (w_+ w_-)`` (``1 / (n_+ n_-)`` when all rows count alike; ``w_+`` and ``w_-``
-are the sums of the weights of each class). Where labels are grades it joins every two rows of
+are the sums of the weights of each class). If labels are grades it joins every two rows of
 unequal grades, with weight ``w_r w_s / N``, N being the weight of all such pairs: see
 `losses.loss`. Its Laplacian L turns the squared AUC loss
 into a quadratic form,

@@ -2,7 +2,7 @@
 
 from likeminds.plots.comparing import boxplot, learning_curves
 from likeminds.plots.fitting import auc_by_user, convergence, cv_surface, reliability
-from likeminds.plots.structure import cocluster_recovery, personal_path
+from likeminds.plots.recovered_structure import cocluster_recovery, personal_path
 from likeminds.plots.user_cards import user_card
 from likeminds.plots.user_maps import heatmap, item_shares, people_map
 

@@ -22,7 +22,7 @@ from likeminds.data.identifiers import encode
 
 # Items with two labels or more that it takes to judge a column, and at most so many of them.
 _FEWEST, _MOST = 50, 20_000
-# Where chance has a smaller part in the shares than this, the column does no harm.
+# If chance has a smaller part in the shares than this, the column does no harm.
 _LEAST_CHANCE = 0.1
 # How much of chance a column must follow.
 _FOLLOWED = 0.5

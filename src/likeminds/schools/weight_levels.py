@@ -201,7 +201,7 @@ def score_variances(weights: Float, spread: Float) -> Float:
 def likeness(weights: Float, consensus: Float, spread: Float) -> Float:
     """Return the correlation over the items of each user's scores with the consensus's.
 
-    1 is the same ranking, -1 the reverse. Where only one of the two has variance, the
+    1 is the same ranking, -1 the reverse. If only one of the two has variance, the
     correlation is taken as 0; where neither has, as 1.
 
     Examples

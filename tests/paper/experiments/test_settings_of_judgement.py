@@ -10,7 +10,7 @@ from likeminds.paper.experiments import ablation, claims, data_sets, table1
 from likeminds.paper.experiments.command import _with_tuning
 from likeminds.paper.experiments.path_search import PathCV, at_edge, beyond_edges
 from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, ResultStore
-from likeminds.paper.experiments.structure import BEST, CHOSEN, TRUE_KAPPA, score_structure
+from likeminds.paper.experiments.structure_recovery import BEST, CHOSEN, TRUE_KAPPA, score_structure
 from likeminds.paper.experiments.trials import (
     FINE_PATH,
     ComparedRanker,

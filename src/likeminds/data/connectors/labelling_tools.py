@@ -145,7 +145,7 @@ def read_prodigy(path: str | PathLike[str], collector: Collector) -> None:
     """Read binary answers and choices from Prodigy's JSON Lines (``prodigy db-out``).
 
     Who answered is ``_annotator_id`` or, without it, ``_session_id``; an example is known by its
-    ``_input_hash``. Where a label was shown to accept or reject, it is the attribute.
+    ``_input_hash``. If a label was shown to accept or reject, it is the attribute.
     """
     for where, example in collector.records(path):
         user = example.get("_annotator_id") or example.get("_session_id")

@@ -220,7 +220,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
             try:
                 columns = self._group(place / "grouped", order)
             finally:
-                # Where files are open they stay until they are closed, whatever their names.
+                # If files are open they stay until they are closed, whatever their names.
                 shutil.rmtree(place, ignore_errors=True)
         users = np.repeat(order, found.counts[order])
         return self._annotations(columns, users)

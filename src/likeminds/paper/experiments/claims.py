@@ -14,7 +14,7 @@ from likeminds.paper.experiments.report_page import (
     percent,
     points,
 )
-from likeminds.paper.experiments.structure import BEST, CHOSEN, TRUE_KAPPA
+from likeminds.paper.experiments.structure_recovery import BEST, CHOSEN, TRUE_KAPPA
 from likeminds.paper.experiments.table3 import count_leads
 from likeminds.paper.experiments.trials import OURS
 

@@ -21,7 +21,7 @@ from likeminds.paper.experiments.report_page import (
     draw_panels,
 )
 from likeminds.paper.experiments.setting import ExperimentSetting, Job
-from likeminds.paper.experiments.structure import recover_structure, structure_table
+from likeminds.paper.experiments.structure_recovery import recover_structure, structure_table
 from likeminds.paper.experiments.trials import (
     LEARNED,
     OURS,
@@ -31,7 +31,7 @@ from likeminds.paper.experiments.trials import (
     simulation_parameters,
 )
 from likeminds.plots.figures import new_figure
-from likeminds.plots.structure import cocluster_recovery as cocluster_recovery_picture
+from likeminds.plots.recovered_structure import cocluster_recovery as cocluster_recovery_picture
 from likeminds.rankers.baselines import OnePerUser
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker

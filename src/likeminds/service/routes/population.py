@@ -101,7 +101,7 @@ def item(query: Annotated[ItemQuery, Query()], queries: Queries) -> dict[str, An
     try:
         found = scorer.explanation.item(scorer.catalogue.ids.tolist()[place])
     except KeyError:
-        # Among very many items, schools are found by a sample.
+        # With very many items, schools are found by a sample.
         return facts | {"schools": []}
     if queries.caller.role < Role.READ:
         for group in ("liked_by", "disliked_by"):

@@ -5,7 +5,7 @@ import pytest
 
 from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, find_schools, leaderboard
 from likeminds.rankers.baselines import RidgeToConsensus
-from likeminds.rankers.leaderboard import average_posterior, most_informative_pairs
+from likeminds.rankers.leaderboards import average_posterior, most_informative_pairs
 
 
 def votes(seed=0, n_judges=60, n_models=8, n=3000):
