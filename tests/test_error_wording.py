@@ -20,12 +20,14 @@ from likeminds import (
     Annotations,
     AttributeModel,
     HierarchicalRanker,
+    LatentClassRanker,
     RankerCV,
     ThreeLevelRanker,
     ThreeLevelRankerCV,
     compare,
     diagnose,
     find_schools,
+    leaderboard,
     load,
     load_electricity,
     make_schools,
@@ -46,12 +48,15 @@ from likeminds.baselines import (
     PooledLogistic,
     Popularity,
     PopularityWithFeatures,
+    RidgeToConsensus,
 )
 from likeminds.features import GIST, Reduce, TextFeatures, read_image
 from likeminds.laplacian import laplacian_form, laplacian_product
 from likeminds.metrics import (
+    absolute_distance_by_user,
     agreement,
     auc_by_user,
+    error_rate_by_user,
     manhattan_distance,
     ndcg_at_k,
     soft_labels,
@@ -384,6 +389,8 @@ METRICS = [
     (lambda: agreement(Annotations(["a", "b"], ["x", "y"], [1, 0])), "two users"),
     (lambda: agreement(Annotations(["a", "b"], None, [1, 0], [[1.0], [2.0]])), "items"),
     (lambda: agreement(said(), ["ratio"]), "ratio"),
+    (lambda: absolute_distance_by_user([3, 3], [1, 2], ["ann", "bob"]), "levels="),
+    (lambda: error_rate_by_user([1, 2], [1], ["ann", "bob"]), "predicted"),
 ]
 
 THEORY = [
@@ -550,7 +557,27 @@ def priced():
     return HierarchicalRanker(n_groups=0).fit(choices())
 
 
+@cache
+def one_class():
+    return LatentClassRanker(1).fit(choices())
+
+
+def without_differences():
+    return choices()._with(features=np.zeros_like(choices().features))
+
+
 RANKERS = [
+    (lambda: LatentClassRanker(11).fit(choices()), "only 10 users"),
+    (lambda: one_class().predict_proba(choices().X, choices().users), "choice_sets"),
+    (lambda: one_class().wtp("cost"), "'cost' is not a feature"),
+    (lambda: LatentClassRanker(1).fit(without_differences()), "No feature differs"),
+    (lambda: leaderboard(voted(), level=90), "level"),
+    (lambda: leaderboard(voted(), "p99"), "p99"),
+    (lambda: leaderboard(three_levels()), "item effects"),
+    (
+        lambda: leaderboard(RidgeToConsensus().fit(crowd())),
+        "TypeError: .*HierarchicalRanker",
+    ),
     (lambda: learned().rank("p11"), "KeyError: .*no user 'p11'.*8 people"),
     (lambda: learned().rank("p1", k=0), "k must be at least 1"),
     (lambda: learned().rank("p1", [[1.0, 2.0]]), "TypeError: items must map each item"),

@@ -15,6 +15,7 @@ from likeminds import (
     FewShotTable,
     GradePredictions,
     HierarchicalRanker,
+    Leaderboard,
     MetricByUser,
     Ranking,
     Schools,
@@ -27,6 +28,7 @@ from likeminds import (
     compare,
     diagnose,
     find_schools,
+    leaderboard,
     score_shots,
 )
 from likeminds._util.result_tables import ResultTable, html_table
@@ -84,6 +86,7 @@ RESULTS = {
     Agreement: lambda said, _: agreement(said),
     Comparison: lambda said, _: compare(said, ["Popularity"], repeats=1, progress=False),
     Diagnostics: lambda said, ranker: diagnose(ranker, said, n_folds=2),
+    Leaderboard: lambda said, ranker: leaderboard(ranker),
     FewShotTable: lambda said, ranker: score_shots(ranker, said, shots=[0]),
     GradePredictions: lambda *_: GradePredictions(np.array([1, 2]), np.eye(2), np.array([1, 2])),
     MetricByUser: lambda *_: auc_by_user([0, 1, 1], [0.1, 0.2, 0.3], ["ann", "ann", "bob"]),

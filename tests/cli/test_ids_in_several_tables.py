@@ -171,7 +171,7 @@ class TestLabels:
         new = ("newcomer", "m.likeminds", "--annotations", "more.csv", "--top", "1")
         by_worst = succeed(tmp_path, *new)
         assert succeed(tmp_path, *new, "--threshold", "3") == by_worst
-        assert "threshold=4.0 is not how" in refused(tmp_path, *new, "--threshold", "4")
+        assert "--threshold 4.0 is not how" in refused(tmp_path, *new, "--threshold", "4")
         assert "is not how labels were read" in refused(tmp_path, *new, "--positive", "1")
         succeed(tmp_path, *UPDATE)
         grown = likeminds.load(tmp_path / "m.likeminds")

@@ -46,11 +46,3 @@ def test_distances_of_soft_labels_are_those_of_loops():
         naive = sum(abs(given[one, : k + 1].sum() - guessed[one, : k + 1].sum()) for k in range(3))
         assert wasserstein_distance(given, guessed)[one] == pytest.approx(naive)
     assert np.isfinite(cross_entropy([[0.5, 0.5]], [[1.0, 0.0]])).all()
-
-
-def test_errors(rows):
-    labels, predicted, users = rows
-    with pytest.raises(ValueError, match="levels="):
-        absolute_distance_by_user([3, 3], [1, 2], ["ann", "bob"])
-    with pytest.raises(ValueError, match="predicted"):
-        error_rate_by_user(labels, predicted[1:], users)
