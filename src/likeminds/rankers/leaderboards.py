@@ -60,7 +60,10 @@ class Leaderboard(ResultTable):
         names = ("rank_low", "rank_high", "scores", "low", "high", "comparisons")
         columns = {name.removesuffix("s") if name == "scores" else name: name for name in names}
         ranks = {"rank": np.arange(1, len(self) + 1), "item": as_arrow(self.items.tolist())}
-        return pa.table(ranks | {new: getattr(self, name) for new, name in columns.items()})
+        found = ranks | {new: getattr(self, name) for new, name in columns.items()}
+        if not (self.comparisons % 1).any():  # weights may be fractions
+            found["comparisons"] = self.comparisons.astype(np.int64)
+        return pa.table(found)
 
     def _headline(self) -> str:
         return f"Leaderboard of {len(self):,} items by {self.n_users:,} users"
