@@ -4,23 +4,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from likeminds.cli._options import Attribute, Model, NSchools, Table, option
 from likeminds.cli._output import Output, write_rows
-from likeminds.cli.main import command
+from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
     from likeminds.rankers.leaderboards import Leaderboard
 
-_VOTES = (
-    "printf 'model_a,model_b,winner,judge\\nlark,wren,model_a,ann\\nwren,rook,tie,ann\\n"
-    "lark,rook,model_a,bob\\n' > votes.csv"
-)
 
-
-@command(
-    "Ask",
-    _VOTES,
-    "likeminds fit --from arena votes.csv --out arena.likeminds",
-    "likeminds leaderboard arena.likeminds --user ann",
-)
+@command("Ask", DATA, FIT, "likeminds leaderboard power.likeminds --user household-007")
 def leaderboard(
     output: Output,
     *,
