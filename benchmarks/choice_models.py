@@ -215,7 +215,7 @@ def _ours(spec: Specification, choices: Annotations, draws: int, exact: int, kin
 
 def _theirs(spec: Specification, choices: Annotations, exact: int) -> Fit:
     """Fit with xlogit; the likelihood of its estimates is simulated by ours."""
-    X, y, ids, alts, panels, available = _rectangle(choices)
+    X, y, ids, alts, panels, available = rectangle(choices)
     names = list(choices.feature_names)
     varying = [name for name in names if name not in spec.fixed]
     model = import_module("xlogit").MixedLogit()
@@ -265,7 +265,7 @@ def _simulate(
     return simulate_likelihood(problem, problem.prior(at), exact, users, seed=1)
 
 
-def _rectangle(choices: Annotations) -> tuple[np.ndarray, ...]:
+def rectangle(choices: Annotations) -> tuple[np.ndarray, ...]:
     """Return rows with as many alternatives in every set; those that fill up are not available."""
     sizes = np.bincount(choices.choice_set_codes)
     order = np.argsort(choices.choice_set_codes, kind="stable")

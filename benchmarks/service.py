@@ -22,8 +22,8 @@ import numpy as np
 from benchmarks.results import Result, at_most
 from likeminds import Annotations, HierarchicalRanker, save
 from likeminds.paper.experiments.timing import blas_threads, in_turns, seconds
+from likeminds.rankers.ranking import best_of
 from likeminds.service.catalogue import ItemCatalogue
-from likeminds.service.queries import best
 from likeminds.service.scoring import AttributeScorer
 from likeminds.service.settings import Settings
 from likeminds.service.store import open_store
@@ -100,7 +100,7 @@ def _top_ten(n_items: int, repeats: int) -> dict[str, float]:
         return found[np.argsort(-scores[found])]
 
     def served() -> Any:
-        return best(scorer.scores(profile), 10)
+        return best_of(scorer.scores(profile), 10)
 
     assert bare().tolist() == served().tolist()
     return in_turns({"numpy": bare, "service": served}, repeats)
@@ -121,7 +121,7 @@ def _newcomer(n_items: int, repeats: int) -> tuple[float, float, float]:
                 disk.append(seconds(lambda: store.put_labels("zoe", label)))
                 said = {one.item: one.label for one in store.labels_of("zoe")}
                 profile = scorer.new_user(said)
-                shown = best(scorer.scores(profile), 10)
+                shown = best_of(scorer.scores(profile), 10)
                 scorer.errors(profile, shown)
 
             start = time.process_time()

@@ -169,8 +169,8 @@ def draw_differences(tables: dict[str, Any]) -> Any:
     axes.axvline(0, color="black", linewidth=1)
     names = [f"{name}: {table['best rival']}" for name, table in judged.items()]
     axes.set_yticks(height, names)
-    axes.set_xlabel("points of AUC above the best rival (bars: 95 % intervals over people)")
-    set_title(axes, f"{OURS} is ahead of the best rival where dots are to the right", grid="x")
+    axes.set_xlabel("points of AUC above the best baseline (bars: 95 % intervals over users)")
+    set_title(axes, f"{OURS} compared with the best baseline", grid="x")
     return figure
 
 
@@ -178,23 +178,22 @@ def _parts(summary: dict[str, Any]) -> list[str]:
     parts = [
         "Made by `python -m benchmarks.shared_items --data FOLDER` with likeminds "
         f"{summary['likeminds']}, Python {summary['python']}; the figures are in "
-        "[shared-items.json](shared-items.json). Mean AUC over people, in per cent, on labels "
-        "held out; the difference from the best rival is paired by person, with its 95 % "
-        "interval. Nothing is tuned by hand: `Factorisation` and the rankers that know items by "
-        "their features alone (`ThreeLevelRankerCV`, `RidgeToConsensus`, `COMT`) tune themselves "
-        "by cross-validation, GPBoost has random effects of people and of items, and random "
-        "coefficients of the features by person. Methods that take more than the seconds of a "
-        "processor that a table says are out, and a dash is what was not measured. None of the "
-        "data but `electricity` comes with the project; the script says what the files look like. "
-        "A figure says where a rival had fewer or more splits; of `london_faces` 300 people take "
-        "part, `faces_3dsk` is ten attributes.",
+        "[shared-items.json](shared-items.json). The tables have the mean AUC over users on "
+        "held-out labels, in per cent. The difference from the best baseline is paired by user, "
+        "with its 95 % interval. Nothing is tuned by hand. Cross-validation tunes `Factorisation` "
+        "and the rankers without item effects (`ThreeLevelRankerCV`, `RidgeToConsensus`, `COMT`). "
+        "GPBoost has random effects of users and items, and random coefficients of the features "
+        "by user. Methods over the limit of processor seconds are left out; a dash is not "
+        "measured. Only `electricity` is bundled; the script describes the files of the others. "
+        "A number in parentheses is a baseline's number of splits, if it differs. `london_faces` "
+        "has a sample of 300 users, `faces_3dsk` has ten attributes.",
     ]
     parts.append(summary["note"])
     if summary["within"]:
         parts += [
-            "## Known items: 30 % of everybody's labels held out",
+            "## Known items: 30 % of each user's labels held out",
             _aucs(summary["within"], _COLUMNS),
-            f"![Differences from the best rival, with intervals, by data set]({PICTURE})",
+            f"![Differences from the best baseline, with intervals, by data set]({PICTURE})",
             _verdict(summary["within"]),
         ]
     if summary["new items"]:
@@ -202,18 +201,16 @@ def _parts(summary: dict[str, Any]) -> list[str]:
             "## New items: 30 % of the items held out, with their texts",
             "Statements and comments are described as `--texts` does by default: up to 300 "
             f"components of words and their pieces. `{RIDGE}` is a tuned ridge regression of the "
-            "log-odds of a yes to each item on its features: what can be done with texts and "
-            "shares of yes alone.",
+            "log-odds of a yes to each item on its features.",
             _aucs(summary["new items"], (OURS, WITHOUT, RIDGE, "Popularity")),
             _verdict(summary["new items"]),
             over_sets(summary["new items"], (WITHOUT, RIDGE, "Popularity")),
-            "People share the items that were held out, so that intervals are over splits (as "
-            "Nadeau and Bengio correct them, since splits overlap): other items fare differently. "
-            "An AUC below 50 is what chance does where features tell nothing: of so many items, "
-            "what fits some by chance fails on the others.",
+            "All users share the held-out items, so intervals are over splits, with the correction "
+            "of Nadeau and Bengio for overlapping splits. If features are uninformative, an AUC "
+            "below 50 is due to chance.",
         ]
     if summary["groups"]:
-        parts += ["## Schools beside Polis's groups", _groups(summary["groups"])]
+        parts += ["## Schools compared with the groups of Polis", _groups(summary["groups"])]
     if summary["bridging"]:
         parts += ["## Statements that bridge", _bridging(summary["bridging"])]
     return parts
@@ -221,7 +218,7 @@ def _parts(summary: dict[str, Any]) -> list[str]:
 
 def _aucs(tables: dict[str, Any], columns: tuple[str, ...]) -> str:
     used = [name for name in columns if any(name in t["methods"] for t in tables.values())]
-    head = ["data", "people, items, labels, features", "splits", *used, "to the best rival"]
+    head = ["data", "users, items, labels, features", "splits", *used, "to the best baseline"]
     lines = _head(head)
     for name, table in tables.items():
         methods = table["methods"]
@@ -260,7 +257,7 @@ def _verdict(tables: dict[str, Any]) -> str:
     behind = [name for name, (_, _, high) in judged.items() if high < 0]
     open_ = [name for name in judged if name not in ahead and name not in behind]
     said = [
-        f"`{OURS}` is ahead of every rival on {len(ahead)} of {len(judged)}"
+        f"`{OURS}` is ahead of every baseline on {len(ahead)} of {len(judged)}"
         + (f" ({_list(ahead)})" if ahead else "")
     ]
     if open_:
@@ -292,15 +289,14 @@ def _list(names: list[str]) -> str:
 
 
 def _groups(groups: dict[str, Any]) -> str:
-    head = ["conversation", "people in groups", "Polis's groups", "our schools"]
+    head = ["conversation", "users in groups", "Polis's groups", "our schools"]
     head += ["adjusted Rand index", "with as many schools", "groups along our first direction"]
     said = (
-        "Polis divides people by k-means on two principal components of their votes, whether or "
-        "not there is a gap between the parts. The adjusted Rand index is 1 for the same division "
-        "and 0 for one by chance, or for one school. The last column is how well the first of our "
-        "directions tells Polis's groups apart (AUC): near 1, both see the same difference, and "
-        "where there is no gap along it, `find_schools` says that people differ gradually, while "
-        "k-means cuts them in two."
+        "Polis divides users by k-means on two principal components of their votes, with or "
+        "without a gap between the groups. The adjusted Rand index is 1 for the same division and "
+        "0 for one by chance, or for one school. The last column is the AUC with which our first "
+        "direction separates the groups of Polis. If it is near 1, both find the same difference. "
+        "Without a gap, `find_schools` reports gradual differences."
     )
     lines = [said, "", *_head(head)]
     for name, found in groups.items():
@@ -326,12 +322,12 @@ def _bridging(conversations: dict[str, Any]) -> str:
     head = ["conversation", "statements", "in both lists"]
     head += [f"{judge}: ours / Polis's, difference" for judge in judges]
     said = (
-        "Of the statements that two people or more voted on (many have no vote but their "
-        "author's), the tenth that every school likes most (by lower bounds), and the tenth that "
-        "are first by Polis's group-informed consensus (the product over its groups of the "
-        "smoothed share that agrees), both from 70 % of the votes. Then the share of held-out "
-        "votes on them that agree, in the school or group that agrees least, in per cent; 95 % "
-        "intervals of the difference by resampled people, means over splits."
+        "The table compares two selections of a tenth of the statements with two votes or more, "
+        "both from 70 % of the votes. Ours has the highest lower bounds of agreement in every "
+        "school. Polis's has the highest group-informed consensus: the product over its groups of "
+        "the smoothed share that agrees. The scores are the shares of held-out votes that agree, "
+        "in the school or group that agrees least, in per cent. Intervals (95 %) of the "
+        "difference resample users; figures are means over splits."
     )
     lines = [said, "", *_head(head)]
     for name, splits in conversations.items():

@@ -24,9 +24,10 @@ from benchmarks.shared_crowds import read_crowds_of
 from likeminds import Annotations, HierarchicalRanker
 from likeminds.baselines import Factorisation
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
+from likeminds.mixed_model.losses import LogisticLoss
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
 from likeminds.mixed_model.optimisers import first_model
 from likeminds.mixed_model.responses import LabelResponses
@@ -88,11 +89,11 @@ def passes(said: Annotations) -> tuple[float, float]:
     first = first_model(coordinates.size, n_weights, LogisticLikelihood())
     wider = replace(first, prior=replace(first.prior, residual=1.2 * first.prior.residual))
     plain = LabelResponses.of_annotations(said, coordinates)
-    rows = ItemRows.of_labels(said, coordinates)
+    rows = LogisticLoss().responses(said, coordinates, items=True)
     crossed = ItemEffects.of(rows, ItemPosteriors.unknown(said.item_ids))
     works = {}
-    for name, tasks in {"plain": plain, "crossed": crossed}.items():
-        objective = MarginalLikelihood(tasks, n_weights, first, first.prior.residual)
+    for name, responses in {"plain": plain, "crossed": crossed}.items():
+        objective = MarginalLikelihood(responses, n_weights, first, first.prior.residual)
         # As in learning, blocks are made, and everybody's mode is that of another prior.
         works[name] = partial(_visit_both, objective, first, wider)
     taken = in_turns(works, repeats=5)

@@ -171,4 +171,4 @@ def _more(found: Solution, n_starts: int) -> Iterator[Parts]:
 
 
 def _solve(problem: Random, start: Parts | None = None) -> Solution:
-    return FastSolver().solve_decomposed(*problem, start=start, tol=TOL)
+    return FastSolver().solve(*problem, start=start, tol=TOL)

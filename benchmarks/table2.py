@@ -16,16 +16,17 @@ def run(quick: bool) -> Result:
     return Result(
         title="The paper's Table 2",
         compares=(
-            "Shares of the samples of the paper's simulation: seconds per gradient through all "
-            "pairs as the definition says, through the rows (Proposition 1), and through the "
-            f"statistics, and seconds of {N_ITER} iterations of the printed algorithm."
+            "Shares of the samples of the paper's simulation: processor seconds per gradient "
+            "through all pairs as the definition says, through the rows (Proposition 1), and "
+            f"through the statistics, and of {N_ITER} iterations of the printed algorithm (not "
+            "of the authors' program)."
         ),
         tables=[_gradients(measured), _iterations(measured)],
         goals=[],
         notes=[
-            "Pairs are made one person at a time, outside of the clock, because those of "
-            "everybody do not fit; what they would take at once is in the table.",
-            "Pairs and rows are timed with all BLAS threads and with one: the faster counts.",
+            "Pairs are made one person at a time, outside of the clock, because those of all "
+            "people do not fit into memory. The table has their size.",
+            "All are processor seconds with one BLAS thread.",
             f"The {N_ITER} iterations through pairs are computed: seconds per gradient times the "
             "number of gradients that the same iterations took, and nothing for the solver's own "
             "work, which favours the pairs. The others are measured.",

@@ -82,9 +82,20 @@ html_theme_options = {
 }
 
 
-def skip_inherited(_app: Sphinx, _what: str, _name: str, member: Any, skip: bool, _o: Any) -> bool:
-    """Leave scikit-learn's own methods to scikit-learn's own pages."""
-    return skip or str(getattr(member, "__module__", "")).startswith("sklearn.")
+# Members by which modules of the package ask rankers about their capabilities and training data.
+_INTERNAL = {
+    *("fingerprint_of", "fitted_on_annotations_", "has_attributes", "has_default_grid"),
+    *("has_levels", "has_part_worths", "has_standard_errors", "item_names", "item_posteriors"),
+    *("item_posteriors_of", "item_scores", "rankers_", "response_style", "scorable_ids"),
+    *("scores_by_weights", "set_callbacks", "takes_newcomers", "takes_updates"),
+    *("training_annotations_", "training_items"),
+}
+
+
+def skip_member(_app: Sphinx, _what: str, name: str, member: Any, skip: bool, _o: Any) -> bool:
+    """Leave out scikit-learn's own methods and members that users do not call."""
+    inherited = str(getattr(member, "__module__", "")).startswith("sklearn.")
+    return skip or inherited or name.rpartition(".")[2] in _INTERNAL
 
 
 def link_scripts(_app: Sphinx, _name: str, source: list[str]) -> None:
@@ -107,4 +118,4 @@ def setup(app: Sphinx) -> None:
     """Register the above."""
     app.connect("source-read", link_scripts)
     app.connect("doctree-read", end_code)
-    app.connect("autodoc-skip-member", skip_inherited)
+    app.connect("autodoc-skip-member", skip_member)

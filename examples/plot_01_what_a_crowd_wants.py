@@ -1,10 +1,9 @@
 """
-What does everybody want, and on what do people differ?
-=======================================================
+Consensus and differences of households
+=======================================
 
-361 households chose among offers of electricity, four at a time. One fit tells what all of them
-agree on and how far apart they are, in the units of the features: here, what is worth a cent on
-the price of a kilowatt-hour.
+361 households chose among four electricity contracts at a time. ``HierarchicalRanker`` estimates
+the weights that all households share (the consensus) and the weights of each household.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +16,8 @@ ranker = likeminds.HierarchicalRanker().fit(households)
 households
 
 # %%
-# A row of ``coef_`` is a household, a column a feature. Weights times the spread of their feature
-# say how much each feature moves the household's ranking.
+# A row of ``coef_`` is a household, a column a feature. The weight times the standard deviation of
+# the feature is the effect of the feature on the household's ranking.
 
 spread = households.features.std(axis=0)
 weights = ranker.coef_ * spread
@@ -34,7 +33,7 @@ axes.boxplot(
 )
 axes.scatter(consensus[order], np.arange(1, 7), color="#D55E00", zorder=3, label="consensus")
 axes.set_yticks(np.arange(1, 7), names)
-axes.set_xlabel("weight times the spread of the feature; boxes hold half of the households")
+axes.set_xlabel("weight times the feature's standard deviation; boxes hold half of the households")
 axes.legend(frameon=False, loc="lower right")
 most, least = order[np.argmax(share[order])], order[np.argmin(share[order])]
 axes.set_title(
@@ -45,5 +44,5 @@ axes.set_title(
 plt.show()
 
 # %%
-# Boxes on one side of the line are what nearly everybody agrees on. A box across the line is a
-# feature that some want and others do not: there, no single ranking serves all.
+# If a box lies on one side of the line, most households agree on the feature. A box across the
+# line is a feature that some households want and others avoid.

@@ -1,9 +1,9 @@
 """
-Are there schools of thought, and how many?
-===========================================
+Schools: groups of users who rank alike
+=======================================
 
-Two crowds disagree equally loudly. In one there are three camps; in the other, people differ
-gradually. ``find_schools`` has to tell these apart: *one cloud* is an answer, too.
+Two crowds disagree to the same degree. The users of one form three groups; those of the other
+differ gradually. ``find_schools`` returns groups (schools) only for the first.
 """
 
 import matplotlib.pyplot as plt
@@ -15,15 +15,14 @@ of_camps = likeminds.find_schools(likeminds.HierarchicalRanker().fit(camps), cam
 print(of_camps)
 
 # %%
-# People near each other on the map rank alike. Schools are named after the items that set them
-# apart, since these features have no names that mean anything.
+# Users near each other on the map rank alike. The features have no names, so the names of schools
+# list the items on which they differ.
 
 likeminds.plots.people_map(of_camps)
 plt.show()
 
 # %%
-# The households differ gradually. Their features have names, and so have the directions in which
-# they differ.
+# The households differ gradually, along directions that are described by features.
 
 households = likeminds.load_electricity()
 of_households = likeminds.find_schools(likeminds.HierarchicalRanker().fit(households), households)

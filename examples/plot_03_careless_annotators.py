@@ -1,11 +1,11 @@
 """
-Careless, or simply of another opinion?
-=======================================
+Annotators who answer at random, and annotators who disagree
+============================================================
 
-An annotator whom the majority does not predict is usually thrown out. But there are two kinds:
-those whose labels follow no rule, and those who follow another one. ``diagnose`` tells them apart
-with labels that were held out: somebody whose *own* function predicts them is different, and only
-somebody whom nothing predicts is random.
+The consensus fails to predict two kinds of annotators: some answer at random, others have another
+opinion. ``diagnose`` separates them on held-out labels. Annotators are *random* if neither the
+consensus nor their own ranking predicts these labels. They are *reversed* if the consensus
+predicts the opposite.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ labels = crowd.labels.copy()
 for person in range(8):  # the first eight answer at random
     mine = crowd.user_codes == person
     labels[mine] = rng.permutation(labels[mine])
-for person in range(8, 16):  # the next eight mean the opposite of everybody else
+for person in range(8, 16):  # the next eight have the opposite opinion
     labels[crowd.user_codes == person] ^= True
 mixed = likeminds.Annotations(crowd.users, crowd.items, labels, crowd.features, features_per="item")
 
@@ -27,16 +27,15 @@ found = likeminds.diagnose(likeminds.HierarchicalRanker().fit(mixed), mixed)
 print(found.counts)
 
 # %%
-# Who was called what: nearly all of the shuffled are found, and the eight with the opposite
-# opinion are not among them.
+# ``diagnose`` finds the annotators with shuffled labels and those with the opposite opinion.
 
 axes = likeminds.plots.auc_by_user(found)
 axes.set_title(
-    f"{found.counts['random']} people answer at random; {found.counts['different']} whom the "
-    "consensus gets wrong do not",
+    f"{found.counts['random']} annotators answer at random; {found.counts['reversed']} have "
+    "the opposite opinion",
     loc="left",
 )
 plt.show()
 random = set(found.of("random").tolist())
 print(f"random: {len(random & set(range(8)))} of 8 shuffled, {len(random - set(range(8)))} others")
-print(f"different: {len(set(found.of('different').tolist()) & set(range(8, 16)))} of 8 opposite")
+print(f"reversed: {len(set(found.of('reversed').tolist()) & set(range(8, 16)))} of 8 opposite")

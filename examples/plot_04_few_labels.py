@@ -1,9 +1,9 @@
 """
-How many labels does a person have to give?
-===========================================
+Accuracy by number of labels per user
+=====================================
 
-One model for all serves nobody where people disagree; one model per person starves where labels
-are few. The learned prior is in between, and finds out by itself how far.
+One model for all users ignores their disagreement. One model per user needs many labels.
+``HierarchicalRanker`` learns from the labels how similar users are.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ known, test = likeminds.split_within_users(crowd, test_size=40 / 120, random_sta
 
 
 def first_labels(size):
-    """Return the first labels of everybody."""
+    """Return the first labels of each user."""
     if size == max(SIZES):
         return known
     return likeminds.split_within_users(known, test_size=1 - size / 80, random_state=1)[0]
@@ -34,8 +34,8 @@ curves = {
 }
 
 # %%
-# With five labels each, the crowd is worth as much as the person; with eighty, a person could
-# nearly be learned alone.
+# With five labels per user, the consensus matters most. With eighty, one model per user is nearly
+# as accurate.
 
 ours, *others = curves.values()
 gain = [mine[0] - max(one[place][0] for one in others) for place, mine in enumerate(ours)]
@@ -43,8 +43,8 @@ best = max(range(len(SIZES)), key=gain.__getitem__)
 axes = likeminds.plots.learning_curves(
     SIZES,
     curves,
-    title=f"Learning people together pays most with {SIZES[best]} labels each: "
+    title=f"HierarchicalRanker gains most with {SIZES[best]} labels each: "
     f"+{gain[best]:.0f} points of AUC",
-    label="AUC on held-out labels, per cent, mean over people",
+    label="AUC on held-out labels, per cent, mean over users",
 )
 plt.show()

@@ -1,9 +1,9 @@
 """
-Somebody new: how soon do we know their taste?
-==============================================
+Cold start: accuracy for new users
+==================================
 
-A stranger needs no refit. With no label they get the consensus; each label moves them. And the
-ranker can say which item to ask about next: those that tell most about where the person stands.
+A new user needs no refit. Without labels, they get the consensus; each label moves their ranking.
+``next_items`` selects the most informative items to ask about (active learning).
 """
 
 import matplotlib.pyplot as plt
@@ -17,14 +17,14 @@ said = crowd.annotations
 ranker = likeminds.HierarchicalRanker().fit(said.of_users(said.user_ids[:N_THERE]))
 
 # %%
-# Newcomers answer by their true weights, about items of a pool; they are judged on others.
+# New users label items of a pool by their true weights. They are scored on other items.
 
 rng = np.random.default_rng(0)
 pool, unseen = rng.standard_normal((2, 120, 12))
 
 
 def ask_next(answers, most):
-    """Ask one item at a time, each chosen by what was answered before."""
+    """Ask about one item at a time, each selected by the answers so far."""
     order = []
     for _ in range(most):
         rest = np.setdiff1d(np.arange(len(pool)), order)
@@ -44,7 +44,7 @@ for weights in crowd.coef[N_THERE:]:
         curve.append([100 * likeminds.mean_auc(liked, one, np.zeros(120)) for one in scores])
 
 # %%
-# The mean over the newcomers:
+# The mean over the new users:
 
 means = {name: np.mean(curve, axis=0)[:, None] for name, curve in curves.items()}
 gain = np.subtract(*(mean[:, 0] for mean in means.values()))
@@ -52,8 +52,8 @@ best = int(gain.argmax())
 likeminds.plots.learning_curves(
     SIZES,
     means,
-    title=f"Asking the right items gains most with {SIZES[best]} labels: +{gain[best]:.0f} points",
-    size_label="labels of a newcomer",
-    label="AUC on items nobody was asked about, per cent",
+    title=f"Selected items gain most with {SIZES[best]} labels: +{gain[best]:.0f} points",
+    size_label="labels of a new user",
+    label="AUC on other items, per cent",
 )
 plt.show()

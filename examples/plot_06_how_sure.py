@@ -1,12 +1,11 @@
 """
-How sure is a ranking, and is it right to be?
-=============================================
+Credible intervals of ranks
+===========================
 
-Whoever has given few labels may have their favourites anywhere near the top. ``rank_interval``
-says how far; on a simulated crowd, where the truth is known, one can count how often it is right.
-(Items here are what their features say and nothing else, hence ``item_effects=False``; with item
-effects, an item that nobody has judged could be better or worse than it looks, and intervals are
-wider.)
+With few labels, the ranks of a user's items are uncertain. ``rank_interval`` returns credible
+intervals. The weights of simulated users are known, so the coverage of the intervals can be
+measured. Features determine these items completely, hence ``item_effects=False``. With item
+effects, intervals of unlabelled items are wider.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +18,7 @@ ranker = likeminds.HierarchicalRanker(item_effects=False).fit(crowd.annotations)
 items = np.random.default_rng(0).standard_normal((25, 10))
 
 # %%
-# The share of the true ranks that lie inside the 90 % intervals, over all people:
+# Share of true ranks inside the 90 % intervals, over all users:
 
 inside = []
 for person, weights in enumerate(crowd.coef):
@@ -30,7 +29,7 @@ covered = np.mean(inside)
 print(f"{covered:.0%} of the true ranks are inside")
 
 # %%
-# One of them:
+# The intervals of one user:
 
 person = int(np.argmin(np.abs(np.mean(inside, axis=1) - covered)))
 low, high = ranker.rank_interval(person, items)
@@ -39,15 +38,15 @@ truth = 1 + np.argsort(np.argsort(-(items @ crowd.coef[person])))
 order = np.argsort(guess)
 figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
 axes.hlines(guess[order], low[order], high[order], color="#0072B2", linewidth=5, alpha=0.35)
-axes.scatter(guess[order], guess[order], color="#0072B2", label="rank by the model, 90 % interval")
+axes.scatter(guess[order], guess[order], color="#0072B2", label="predicted rank, 90 % interval")
 axes.scatter(truth[order], guess[order], color="#D55E00", marker="x", label="true rank")
 axes.invert_yaxis()
 axes.set_xlabel("rank among 25 new items")
-axes.set_ylabel("items, the best by the model on top")
+axes.set_ylabel("items, by their predicted rank")
 axes.legend(frameon=False, loc="upper right")
 missed = int(25 - np.sum(inside[person]))
 axes.set_title(
-    f"Intervals hold {covered:.0%} of all true ranks; of person {person}'s 25 they miss {missed}",
+    f"Intervals contain {covered:.0%} of true ranks; for user {person}, they miss {missed} of 25",
     loc="left",
 )
 plt.show()

@@ -1,9 +1,10 @@
 """
-When it says 80 %, is it 80 %?
-==============================
+Calibration of predicted probabilities
+======================================
 
-``probability_preferred`` says how likely somebody is to prefer one item to another. It has
-weighed in that the person is known only roughly; without that, it would be too sure of itself.
+``probability_preferred`` returns the probability that a user prefers one item to another. It
+integrates over the uncertainty of the user's weights. Without this, probabilities would be
+overconfident.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +17,8 @@ train, test = likeminds.split_within_users(households, test_size=0.3, random_sta
 ranker = likeminds.HierarchicalRanker().fit(train)
 
 # %%
-# In every choice that was held out, take the chosen offer and one that was shown beside it, in
-# random order, and note what was predicted and what happened.
+# For each held-out choice, draw one of the rejected contracts. Compare the predicted probability
+# that the household prefers the first of the two with its choice.
 
 rng = np.random.default_rng(0)
 said, happened = [], []
@@ -33,7 +34,7 @@ for person in test.user_ids:
         happened.append(first)
 
 # %%
-# Dots on the diagonal keep what they promise.
+# On the diagonal, predicted probabilities equal observed shares.
 
 edges = np.linspace(0, 1, 9)
 place = np.clip(np.digitize(said, edges) - 1, 0, 7)
@@ -45,6 +46,6 @@ off = np.average(np.abs(mean - rate), weights=count)
 figure, axes = plt.subplots(figsize=(5.6, 5.2), layout="constrained")
 axes.plot([0, 1], [0, 1], color="0.6", linewidth=1)
 axes.errorbar(mean, rate, 1.96 * np.sqrt(rate * (1 - rate) / count), fmt="o", color="#0072B2")
-axes.set(xlabel="probability that was predicted", ylabel="share that happened (bars: 95 %)")
+axes.set(xlabel="predicted probability", ylabel="observed share (bars: 95 % intervals)")
 axes.set_title(f"Predicted and observed differ by {100 * off:.1f} points on average", loc="left")
 plt.show()

@@ -1,10 +1,10 @@
 """
-What would people pay for it?
-=============================
+Willingness to pay
+==================
 
-A mixed logit in one line. A household's weight on *local company* over its weight on *price* is
-what it would pay for a local supplier, in cents for each kilowatt-hour; the spread over
-households is the market.
+``wtp`` estimates the willingness to pay from a mixed logit. It is the ratio of the weight of a
+feature, such as *local company*, to the weight of the price. Its unit is cents per kilowatt-hour,
+and it varies over households.
 """
 
 import matplotlib.pyplot as plt
@@ -19,11 +19,11 @@ print(paid)
 
 # %%
 # For each feature, the ratio of the means with its interval (Fieller's, which is not symmetric),
-# and where people lie.
+# and the ratios of households.
 
 names = list(ranker.feature_names_)
 price = names.index("price")
-cheap = ranker.coef_[:, price] < -0.1  # a ratio says nothing of those whom the price hardly moves
+cheap = ranker.coef_[:, price] < -0.1  # the ratio needs a weight of the price
 shown = [row for row in paid.rows if "rates" not in row["feature"]]
 figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
 rng = np.random.default_rng(0)
@@ -37,7 +37,7 @@ axes.axvline(0, color="0.6", linewidth=1)
 axes.set_yticks(range(len(shown)), [row["feature"].replace("_", " ") for row in shown])
 axes.set_xlim(-4, 10)
 axes.set_xlabel(
-    "cents for each kilowatt-hour: households (grey), ratio of the means with 95 % (orange)"
+    "cents per kilowatt-hour: households (grey), ratio of means with 95 % interval (orange)"
 )
 local = next(row for row in shown if row["feature"] == "local_company")
 axes.set_title(

@@ -1,9 +1,9 @@
 """
-What happens to the market if one offer becomes dearer?
-=======================================================
+Market shares and a demand curve
+================================
 
-Three offers, 361 households. ``shares`` averages everybody's probabilities; moving one price
-draws the demand curve, and says to whom the customers go.
+Three contracts compete for 361 households. ``shares`` averages the choice probabilities of all
+households. A varying price gives the demand curve.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ ranker = likeminds.HierarchicalRanker(covariance="full").fit(likeminds.load_elec
 print(ranker.feature_names_)
 
 # %%
-# The price of the local supplier goes from 6 to 12 cents, all else stays.
+# The price of the local contract goes from 6 to 12 cents. Nothing else changes.
 
 prices = np.linspace(6, 12, 13)
 drawn = {"cheap, five years": [], "local, one year": [], "by time of day": []}
@@ -32,12 +32,14 @@ figure, axes = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
 looks = zip(("-", "--", ":"), ("#0072B2", "#D55E00", "#009E73"), strict=True)
 for (name, shares), (line, colour) in zip(drawn.items(), looks, strict=True):
     axes.plot(prices, shares, line, color=colour, linewidth=2, label=name)
-axes.set(xlabel="price of the local offer, cents a kilowatt-hour", ylabel="share of households, %")
+axes.set(
+    xlabel="price of the local contract, cents per kilowatt-hour", ylabel="share of households, %"
+)
 axes.set_ylim(0, 100)
 axes.legend(frameon=False)
 local = drawn["local, one year"]
 axes.set_title(
-    f"From 6 to 12 cents, the local offer falls from {local[0]:.0f} % to {local[-1]:.0f} %",
+    f"Share of the local contract from 6 to 12 cents: from {local[0]:.0f} % to {local[-1]:.0f} %",
     loc="left",
 )
 plt.show()

@@ -1,10 +1,9 @@
 """
-People compare two things: whose ranking is it?
-===============================================
+Comparisons by users who disagree
+=================================
 
-Six dishes, sixty people, fifteen pairs each. Two thirds rank the dishes one way, one third the
-other. A single Bradley-Terry ranking describes the larger camp, a little; nobody asked it about
-the smaller.
+Sixty users compare six dishes, in fifteen pairs each. Two thirds of them rank the dishes one way,
+one third the other way. A single Bradley-Terry ranking describes neither group.
 """
 
 import matplotlib.pyplot as plt
@@ -54,7 +53,7 @@ axes.set_xticks(range(6), DISHES)
 axes.set_ylabel("score")
 axes.legend(frameon=False)
 axes.set_title(
-    f"{len(schools)} schools with opposite tastes: the consensus serves neither",
+    f"{len(schools)} schools rank in opposite orders; the consensus fits neither",
     loc="left",
 )
 plt.show()

@@ -1,10 +1,10 @@
 """
-What would every school say yes to?
-===================================
+Statements that every school agrees with
+========================================
 
-A town asks its people about statements: agree or disagree. Nothing is known about the statements
-but the votes. A majority can be one camp's; ``find_schools`` looks for what *every* school would
-agree with, those who have not voted included, and for what divides them.
+Users vote on statements of a town: agree or disagree. The statements have no features. A majority
+can consist of one group. ``find_schools`` also finds statements that every school agrees with
+(bridging), and divisive statements. Users who did not vote count by their predicted vote.
 """
 
 import matplotlib.pyplot as plt
@@ -12,7 +12,7 @@ import numpy as np
 
 import likeminds
 
-# What all think of a statement, how far cars and nights out set people apart about it.
+# Effect of a statement, and its weights on two dimensions: traffic and nightlife.
 STATEMENTS = {
     "Trees along the main street": (1.8, 0.0, 0.0),
     "A crossing by the school": (1.5, 0.2, 0.0),
@@ -47,7 +47,7 @@ votes = likeminds.Annotations(
 votes
 
 # %%
-# Schools are named after the statements that set them apart.
+# The names of schools list the statements on which they differ.
 
 ranker = likeminds.HierarchicalRanker().fit(votes)
 schools = likeminds.find_schools(ranker, votes)
@@ -75,6 +75,7 @@ axes.set_xlabel("share that would say yes, %")
 axes.set_xlim(0, 100)
 figure.legend(loc="outside lower center", ncols=3, frameon=False)
 axes.set_title(
-    f"Above the line, what all {len(schools)} schools want; below, what sets them apart", loc="left"
+    f"Statements that all {len(schools)} schools agree with (above) and divisive ones (below)",
+    loc="left",
 )
 plt.show()

@@ -1,10 +1,9 @@
 """
-Which of these shoes are comfortable? It depends on whom you ask
-================================================================
+Rankings of pictures by users who disagree
+==========================================
 
-Items may be pictures. These are drawn by the program, and so is the crowd that disagrees about
-them: some find flat and soft comfortable, some sturdy, some do not mind a heel. Features come
-from the pixels alone.
+Items may be pictures. Both the shoes and the labels are simulated: some users find flat and soft
+shoes comfortable, some sturdy ones, and some accept a heel. Features are computed from the pixels.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +17,7 @@ ranker = likeminds.HierarchicalRanker().fit(labels)
 labels
 
 # %%
-# The two people who agree least, and the consensus between them.
+# The two users who agree least, and the consensus.
 
 by_user = ranker.coef_ @ labels.features.T
 alike = np.corrcoef(by_user)
@@ -44,7 +43,7 @@ figure.suptitle(
 plt.show()
 
 # %%
-# A person's card says the same by feature, beside what all agree on.
+# The card of a user shows their weights and the consensus by feature.
 
 likeminds.plots.user_card(ranker, ranker.users_[one], labels, shoes.pictures)
 plt.show()

@@ -1,10 +1,10 @@
 """
-Grades from 1 to 5: the same grade is not the same opinion
-==========================================================
+Grades of strict and lenient users
+==================================
 
-Some people never give a 5, others nothing else. Cutting grades at one number for all makes the
-strict into people who like nothing. Learned as grades, everybody has a scale of their own, and
-the ranker predicts the grade that somebody would give.
+Some users never give a 5, others give little else. One threshold for all users turns strict users
+into users who like nothing. A model of grades learns the thresholds of each user and predicts
+grades.
 """
 
 import matplotlib.pyplot as plt
@@ -27,8 +27,8 @@ train, test = likeminds.split_within_users(graded, test_size=0.3, random_state=0
 graded
 
 # %%
-# Once as grades, once cut at 3 for everybody: judged by the share of a person's pairs of unequal
-# grades that are put in the right order.
+# Fit the grades, and fit yes (above 3) or no. The score is the concordance: the share of a user's
+# pairs of unequal grades that are ranked in the right order.
 
 
 def cut(rows):
@@ -45,8 +45,7 @@ as_yes_or_no = likeminds.metrics.mean_concordance(test.grades, from_cut, test.us
 print(f"in the right order: {as_grades:.1%} from grades, {as_yes_or_no:.1%} from grades above 3")
 
 # %%
-# Mean grades that were predicted for labels held out, by person, beside those given: the strict
-# are predicted to be strict.
+# Mean predicted and mean given grades of held-out labels, by user:
 
 predicted = ranker.predict_grades(test).expected
 given, foretold = (
@@ -56,10 +55,10 @@ given, foretold = (
 figure, axes = plt.subplots(figsize=(6.6, 5.2), layout="constrained")
 axes.plot([1, 5], [1, 5], color="0.6", linewidth=1)
 points = axes.scatter(given, foretold, c=strictness, cmap="viridis")
-figure.colorbar(points, label="strictness that was simulated")
+figure.colorbar(points, label="simulated strictness")
 axes.set(xlabel="mean grade given, held out", ylabel="mean grade predicted", aspect="equal")
 axes.set_title(
-    f"The strict are predicted to be strict (r = {np.corrcoef(given, foretold)[0, 1]:.2f})",
+    f"Predicted grades of strict users are low (r = {np.corrcoef(given, foretold)[0, 1]:.2f})",
     loc="left",
 )
 plt.show()

@@ -1,10 +1,10 @@
 """
-When is one ranking for all enough?
-===================================
+Users who agree: one ranking for all
+====================================
 
-Not every crowd disagrees. The more its schools contradict, the more there is to gain; where they
-do not, a ranking for all is as good, and simpler to explain. The learned prior finds that out,
-and then *is* one ranking for all: it should not lose.
+The more users disagree, the more personal rankings gain over one ranking for all.
+``HierarchicalRanker`` learns how much users disagree. If they agree, it equals one ranking for
+all.
 """
 
 import matplotlib.pyplot as plt
@@ -36,15 +36,15 @@ for strength in STRENGTHS:
         found[name].append([100 * make().fit(train).score(test)])
 
 # %%
-# Look at the left end before you build anything: with no disagreement, nothing is gained.
+# Without disagreement (left end), personal rankings gain nothing.
 
 gain = np.subtract(found["HierarchicalRanker"], found["one ranking for all"])[:, 0]
 likeminds.plots.learning_curves(
     STRENGTHS,
     found,
-    title=f"Gained over one ranking for all: {gain[0]:+.1f} points without disagreement, "
+    title=f"Gain over one ranking for all: {gain[0]:+.1f} points without disagreement, "
     f"{gain[-1]:+.1f} with most",
-    size_label="how far the two schools contradict each other",
+    size_label="disagreement of the two schools",
     label="AUC on held-out labels, per cent",
 )
 plt.show()

@@ -1,10 +1,9 @@
 """
-The trap of a popularity column
-===============================
+Leakage through a popularity column
+===================================
 
-*How much others liked it* is the most telling feature of an item, and the easiest to get wrong.
-Computed from all labels before they are split, it holds the very answers that are to be
-predicted: the score on held-out labels looks splendid and means nothing.
+The popularity of an item predicts labels well. If it is computed from all labels before they are
+split, it contains the held-out labels. Scores on these labels are then far too high.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +20,7 @@ genres = rng.standard_normal((n_films, 3))
 
 
 def annotations(rows, column=None):
-    """Return rows with genres, and one more column where there is one."""
+    """Return rows with genres and, if given, one more column."""
     features = genres if column is None else np.column_stack([genres, column])
     return likeminds.Annotations(
         person[rows], film[rows], labels[rows], features, features_per="item"
@@ -38,9 +37,8 @@ train = rng.random(len(person)) < 0.7
 test = ~train
 
 # %%
-# Three ways: the column from all labels, the column from the training labels, and no column, but
-# item effects, which the learned prior finds by itself. Each is scored on the same held-out
-# labels; the last bar is what anybody could reach who knew the true quality of every film.
+# Compare three models on the same held-out labels. Two have a column: from all labels, or from the
+# training labels. The third has item effects instead. The last bar is the AUC of the true model.
 
 everything = np.ones(len(person), dtype=bool)
 results = {}
@@ -60,15 +58,15 @@ bars = axes.barh(list(results), [100 * value for value in results.values()], col
 axes.bar_label(bars, fmt="%.1f", padding=3)
 axes.invert_yaxis()
 axes.set_xlim(50, 82)
-axes.set_xlabel("AUC on held-out labels, per cent, mean over people")
+axes.set_xlabel("AUC on held-out labels, per cent, mean over users")
 claimed, true = results["column from all labels"], results["the true quality"]
 axes.set_title(
-    f"A column that saw the answers claims {100 * claimed:.0f}; the truth reaches {100 * true:.0f}",
+    f"With leakage: AUC {100 * claimed:.0f}; of the true model: {100 * true:.0f}",
     loc="left",
 )
 plt.show()
 
 # %%
-# The column from training labels is the second trap: each training label has a part in its own
-# column, so that the model trusts it too much. Item effects have neither problem: they are
-# learned together with everything else, with the variance that the labels warrant.
+# The column from training labels leaks, too: each training label contributes to its own column, so
+# the model overweights it. Item effects have neither problem. The model estimates them and their
+# variance together with all other parameters.

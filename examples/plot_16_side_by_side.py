@@ -1,9 +1,9 @@
 """
-Is it worth it on your data?
-============================
+Comparison of rankers on the same splits
+========================================
 
-Hold the rankers side by side on the same splits before you believe anybody, this page included.
-``compare`` does it by the paper's protocol; differences are paired by person.
+``compare`` scores rankers on the same repeated splits, by the protocol of the paper. Differences
+are paired by user.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ found = likeminds.compare(some, rankers, repeats=3, progress=False)
 print(found)
 
 # %%
-# Dots are repeats, with other labels held out.
+# Dots are repeated splits.
 
 found.boxplot()
 plt.show()

@@ -1,10 +1,10 @@
 """
-Are consensus, schools and loners found again?
-==============================================
+Recovery of consensus, groups and personal weights
+==================================================
 
-The paper's simulation, where the truth is known: five schools each care about a block of features
-of their own, and seventeen people in a hundred have something personal besides. From labels
-alone, the three levels should come back.
+In the paper's simulation, the true weights are known. Five groups of users weigh different blocks
+of features, and 17 of 100 users also have personal weights. ``ThreeLevelRanker`` recovers the
+three levels from labels.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,7 @@ truth = likeminds.make_simulation(n_users=100, n_samples=400, n_positive=40, ran
 ranker = likeminds.ThreeLevelRanker(n_groups=5).fit(truth.annotations)
 
 # %%
-# Weights are known up to their length, since a ranking does not change when all are doubled; both
-# sides are scaled to unit length per person.
+# Rankings determine weights up to a factor, so the weights of each user are scaled to unit length.
 
 
 def to_unit(weights):
@@ -32,10 +31,10 @@ for axes, weights, name in ((left, true, "true"), (right, learned, "learned from
     image = axes.imshow(weights, cmap="RdBu_r", vmin=-0.4, vmax=0.4, aspect="auto")
     axes.set_xlabel("features")
     axes.set_title(name, loc="left")
-left.set_ylabel("people")
-figure.colorbar(image, ax=right, label="weight, people of unit length")
+left.set_ylabel("users")
+figure.colorbar(image, ax=right, label="weight, scaled to unit length")
 figure.suptitle(
-    f"Five blocks, and rows that stick out: found again, with a mean cosine of {angle.mean():.2f}",
+    f"True and estimated weights: mean cosine of {angle.mean():.2f}",
     x=0.01,
     ha="left",
 )

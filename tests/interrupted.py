@@ -6,9 +6,9 @@ from likeminds import ThreeLevelRanker
 class Interrupted(ThreeLevelRanker):
     """Stops at its first step, with the best levels so far and a warning."""
 
-    def _solve(self, *arguments):
+    def _levels(self, *arguments):
         def stop(*_):
             raise KeyboardInterrupt
 
         self.callback = stop
-        return super()._solve(*arguments)
+        return super()._levels(*arguments)

@@ -11,7 +11,7 @@ import numpy as np
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
 from likeminds.mixed_model.laplace import EStepParams, WarmStarts, find_mode
 from likeminds.mixed_model.likelihoods import (
@@ -48,8 +48,8 @@ __all__ = [
     "first_model",
     "make_objective",
     "make_prior",
-    "tasks_of",
-    "tasks_with_items",
+    "responses_of",
+    "responses_with_items",
 ]
 
 LIKELIHOODS = {
@@ -64,18 +64,19 @@ def coordinates_of(said, *, standardize=True, intercept=True, **more):
     return Design.of_annotations(said, standardize=standardize, intercept=intercept, **more)
 
 
-def tasks_of(said, loss="logistic"):
+def responses_of(said, loss="logistic"):
     """Return what each person said, block by block, and its coordinates."""
     kind = PRIOR_LOSSES[loss]
     coordinates = coordinates_of(said, intercept=kind.has_intercept)
-    return kind.tasks(said, coordinates), coordinates
+    return kind.responses(said, coordinates), coordinates
 
 
-def tasks_with_items(said, variance=1.0, **known):
+def responses_with_items(said, variance=1.0, **known):
     """Return the same where items have effects and factors, of which some things are known."""
     coordinates = coordinates_of(said)
     items = replace(ItemPosteriors.unknown(said.item_ids, variance), **known)
-    return ItemEffects.of(ItemRows.of_labels(said, coordinates), items), coordinates
+    rows = PRIOR_LOSSES["logistic"].responses(said, coordinates, items=True)
+    return ItemEffects.of(rows, items), coordinates
 
 
 def make_prior(rng, size, rank=1):
@@ -87,13 +88,13 @@ def make_prior(rng, size, rank=1):
 
 def make_objective(said, rng, loss="logistic", *, rank=1):
     """Return the objective at some prior of the family that is learned."""
-    tasks, coordinates = tasks_of(said, loss)
+    responses, coordinates = responses_of(said, loss)
     prior = make_prior(rng, coordinates.size, rank)
     residual = prior.residual.copy()  # one for the weights, one for the intercept
     residual[: coordinates.n_weights] = residual[0]
     model = PriorModel(replace(prior, residual=residual), LIKELIHOODS[loss], ridge=0.7)
     unit = rng.uniform(0.5, 2.0, coordinates.size)
-    return MarginalLikelihood(tasks, coordinates.n_weights, model, unit, mode_tol=1e-12)
+    return MarginalLikelihood(responses, coordinates.n_weights, model, unit, mode_tol=1e-12)
 
 
 def _sent(thing):
@@ -103,10 +104,10 @@ def _sent(thing):
 class PickledShards:
     """People in shards, which get works and states as bytes, and answer in bytes."""
 
-    def __init__(self, tasks, n_shards):
-        self.n_users = tasks.n_users
-        mine = np.arange(tasks.n_users) % n_shards
-        self._shards = [_sent(tasks.of_users(mine == shard)) for shard in range(n_shards)]
+    def __init__(self, responses, n_shards):
+        self.n_users = responses.n_users
+        mine = np.arange(responses.n_users) % n_shards
+        self._shards = [_sent(responses.of_users(mine == shard)) for shard in range(n_shards)]
         self.largest = 0
 
     def map_reduce(self, work, state, own=None):
@@ -123,10 +124,10 @@ class PickledShards:
             yield from shard.map(*_sent((work, state)), mine)
 
 
-def all_modes(tasks, prior, likelihood):
+def all_modes(responses, prior, likelihood):
     found = {}
-    for number in range(len(tasks.plan)):
-        mode = find_mode(tasks.task(number), prior, likelihood)
+    for number in range(len(responses.plan)):
+        mode = find_mode(responses.data(number), prior, likelihood)
         points = prior.mean + mode.system.z(mode.state) @ prior.root.T
-        found.update(zip(mode.task.users.tolist(), points, strict=True))
+        found.update(zip(mode.data.users.tolist(), points, strict=True))
     return np.array([found[person] for person in sorted(found)])

@@ -35,6 +35,7 @@ from likeminds import (
     make_sketch_shoes,
     plots,
     read_card,
+    read_export,
     save,
     split_within_users,
     wide_to_long,
@@ -112,6 +113,12 @@ ANNOTATIONS = [
     ({"labels": [0, 1, np.nan, 0, 1]}, r"labels must not be missing.*row\(s\) 2"),
     ({"labels": [1, 2, 1, 1, 2]}, r"2 values \(1, 2\).*positive=.*threshold="),
     ({"labels": ["a", "b", "c", "a", "a"], "positive": "a"}, "but positive= needs two"),
+    ({"nominal": True, "positive": 1}, "Pass nominal= .* or positive=, threshold= or grades="),
+    ({"labels": list("abcab"), "nominal": ["a", "b"]}, "has 'c', but the classes are 'a', 'b'"),
+    ({"nominal": ["a", "b", "a"]}, "nominal must list two or more .*classes, but 'a' occurs twice"),
+    ({"nominal": "ab"}, "TypeError: nominal must be a list of classes, or True, not 'ab'"),
+    ({"nominal": True, "labels": [1] * 5}, "2 to 100 classes, but labels has 1: 1. Merge rare"),
+    ({"nominal": True, "attributes": list("ababa")}, "leave out choice_sets= and attributes="),
     ({"positive": "yes"}, "positive='yes' does not occur"),
     ({"positive": 1, "threshold": 0}, "not both"),
     ({"threshold": "mean"}, "a number or \"median\", not 'mean'"),
@@ -168,6 +175,19 @@ FRAMES = [
             written("l.csv", "user,item,label\nann,cat,1\n"), worker="user"
         ),
         "TypeError: .*worker",
+    ),
+    *(
+        (lambda text=text: read_export("sawtooth", written("s.csv", text)), sentence)
+        for text, sentence in (
+            ("id,task,a\n1,1,2\n", "s.csv needs one column for the response .called response"),
+            ("id,task,a,response\n1,1,2,40\n", "row 1: the response '40' is not 1 .best.*export"),
+            ("id,best,worst\n1,2,3\n", "Item 1, Item 2.*Join the design"),
+            ("id,item1,item2,best,worst\n1,2,1,1,2\n", "numbers of items or positions.*Replace"),
+        )
+    ),
+    (
+        lambda: read_export("qualtrics", written("q.csv", "ResponseId\nid\nR_1\n")),
+        "third row has no import ids.*Export the responses",
     ),
 ]
 
@@ -300,6 +320,7 @@ WIDE_TABLES = [
     ({"alternatives": ["A"]}, "two or more"),
     ({"columns": "{alternative}"}, "must contain {alternative} and {feature}"),
     ({"columns": "{feature}:{alternative}"}, "No column is called like"),
+    ({"columns": None, "alternatives": {1: "X", 2: "Y"}}, "No column is called like"),
     ({"availability": "{alternative}_THERE"}, "KeyError: .*no such column"),
     ({"choice": "chosen"}, "KeyError: .*no such column"),
     ({"user": "who"}, "KeyError: .*no such column"),
@@ -643,6 +664,10 @@ RANKERS = [
     (
         lambda: HierarchicalRanker().fit(said(features=np.ones((4, 2)))),
         "No feature differs between the items",
+    ),
+    (
+        lambda: HierarchicalRanker(covariance="none", item_effects=False).fit(said()),
+        'covariance="none" regresses item effects on features: .* Leave covariance at "auto"',
     ),
     (lambda: Popularity().fit(said()).decision_function(TABLE), "do not say which item"),
     (lambda: Factorisation().fit(TABLE, Y), "knows items by their ids.*Pass Annotations"),

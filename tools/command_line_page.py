@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGE = DOCS / "command-line.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-_WIDTH = 100
+_WIDTH = 88
 
 
 def main(names: list[Path]) -> None:

@@ -16,7 +16,7 @@ from statistics import mean
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-QUOTED = re.compile(r"[+-]?[\d.,]*\d<!--([\w-]+)#([^|>]+)\|([^>]+?)-->")
+QUOTED = re.compile(r"[+-]?[\d.,]*\d<!--([\w/-]+)#([^|>]+)\|([^>]+?)-->")
 
 
 def pages() -> list[Path]:

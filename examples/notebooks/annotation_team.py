@@ -1,10 +1,10 @@
 # %% [markdown]
 # # An annotation team that disagrees
 #
-# Forty people have said of 150 comments whether they are offensive. The majority vote is easy,
-# and throws away what a moderation team wants to know: is a split vote carelessness, or do people
-# see it differently? The comments and the crowd are simulated here, so that we can check the
-# answers; read your own with `likeminds.data.connectors.read_export` or `Annotations.from_csv`.
+# Forty annotators labelled 150 comments as offensive or not. A majority vote hides whether a split
+# vote is due to carelessness or to different opinions. Comments and labels are simulated here, so
+# the results can be compared with the truth. Read your own labels with `likeminds.read_export` or
+# `Annotations.from_csv`.
 
 # %%
 import numpy as np
@@ -30,9 +30,10 @@ crowd = likeminds.Annotations(
 crowd
 
 # %% [markdown]
-# ## One fit
+# ## Fit a ranker
 #
-# The ranker learns what all agree on, what schools see differently, and how much to trust each.
+# `HierarchicalRanker` learns a consensus, groups of annotators who rank alike, and how far they
+# differ.
 
 # %%
 train, test = likeminds.split_within_users(crowd, test_size=0.3, random_state=0)
@@ -43,10 +44,10 @@ print(
 )
 
 # %% [markdown]
-# ## Who only clicks?
+# ## Annotators who answer at random
 #
-# Somebody whom the crowd does not predict, but whose own labels are consistent, is *different*.
-# Only somebody whom nothing predicts is *random*.
+# If their own ranking predicts an annotator's held-out labels, they are *different*. If neither
+# their own ranking nor the consensus does, they are *random*.
 
 # %%
 ranker = likeminds.HierarchicalRanker().fit(crowd)
@@ -56,7 +57,7 @@ print("random:", *found.of("random"))
 likeminds.plots.auc_by_user(found)
 
 # %% [markdown]
-# ## Where do the others differ?
+# ## Groups of annotators
 
 # %%
 clicked = set(found.of("random"))
@@ -67,11 +68,11 @@ print(schools)
 likeminds.plots.people_map(schools)
 
 # %% [markdown]
-# ## Soft labels, instead of one vote
+# ## Soft labels
 #
-# For each comment, the share of everybody who would call it offensive, those who were not asked
-# included: a better target for a classifier than the majority of three, and it comes with an
-# error.
+# A soft label is the share of all annotators who would call a comment offensive, with its standard
+# error. Annotators who did not label the comment count by their predicted label. Soft labels are a
+# better target for a classifier than the majority of three.
 
 # %%
 soft = schools.soft_labels
@@ -79,7 +80,7 @@ table = soft.table().to_pandas().sort_values("share", ascending=False)
 table.head()
 
 # %% [markdown]
-# How far from the truth, which we know here? Beside it, the share among those who were asked.
+# Distance of soft labels from the true shares, compared with the shares among given labels:
 
 # %%
 spoken = [i for i in range(n_users) if f"annotator {i:02d}" not in clicked]
@@ -93,7 +94,7 @@ print(
 print(f"{np.abs(asked - truth[ids]).mean():.3f} for the votes that were cast")
 
 # %% [markdown]
-# What divides people most is what the guidelines should talk about:
+# The most divisive comments, to be discussed in the guidelines:
 
 # %%
 for one in schools.divisive[:3]:

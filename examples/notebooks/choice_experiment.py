@@ -1,9 +1,9 @@
 # %% [markdown]
 # # A choice experiment: part-worths, willingness to pay, shares
 #
-# 361 households chose one of four contracts of electricity, twelve times each (Huber and Train,
-# 2001). It is the data on which mixed logits are taught. This notebook goes from the labels to
-# the numbers of a paper.
+# 361 households chose one of four electricity contracts, up to twelve times each (Huber and Train,
+# 2001). Textbooks use these data for mixed logits. This notebook estimates part-worths, willingness
+# to pay and market shares.
 
 # %%
 import likeminds
@@ -12,39 +12,41 @@ households = likeminds.load_electricity()
 households
 
 # %% [markdown]
-# Rows that were shown together are a *group*, of which one is chosen; that makes it a mixed logit
-# by itself. `covariance="full"` lets all part-worths be correlated.
+# Rows that were shown together are a choice set, of which one is chosen. For such labels,
+# `HierarchicalRanker` is a mixed logit. `covariance="full"` lets all part-worths be correlated.
 
 # %%
 ranker = likeminds.HierarchicalRanker(covariance="full").fit(households)
 ranker.loss_, ranker.covariance_
 
 # %% [markdown]
-# ## The table
+# ## Part-worths
 
 # %%
 table = ranker.summary(draws=60)
 table.to_pandas()
 
 # %% [markdown]
-# Nobody likes a rate by time of day, but on the length of the contract households are split: its
-# mean is small beside its deviation. The log-likelihood is simulated, and says how exactly.
+# Nearly all households avoid rates by time of day. They disagree about the contract length, whose
+# mean is small compared with its standard deviation. The log-likelihood is simulated and has a
+# Monte Carlo error.
 
 # %%
 ranker.log_likelihood(draws=100)
 
 # %% [markdown]
-# ## What is it worth?
+# ## Willingness to pay
 #
-# Minus the ratio of two weights. Its interval is Fieller's, which knows that both are estimated.
+# The willingness to pay is minus the ratio of two weights. Fieller's interval accounts for the
+# errors of both.
 
 # %%
 ranker.wtp("price", draws=60).to_pandas()
 
 # %% [markdown]
-# ## A market
+# ## Market shares
 #
-# Who would choose which of these? And who leaves if the first becomes dearer?
+# Shares of three contracts, and elasticities with respect to their prices:
 
 # %%
 market = {
@@ -58,9 +60,9 @@ ranker.shares(market).to_pandas()
 ranker.elasticities(market, "price").to_pandas()
 
 # %% [markdown]
-# ## Beyond the mean household
+# ## Predictions for each household
 #
-# Everybody has weights of their own. How well do they predict choices that were held out?
+# Each household has its own weights. Held-out choices measure how well they predict:
 
 # %%
 train, test = likeminds.split_within_users(households, test_size=0.25, random_state=0)

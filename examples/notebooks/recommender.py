@@ -1,10 +1,9 @@
 # %% [markdown]
-# # Films: from ratings to a list for somebody new
+# # Films: rankings for known and new users
 #
-# A catalogue of films with genres, people who rated some of them, and somebody who has just come
-# in. The ratings are simulated, with tastes that differ by genre and films that are good or bad
-# beyond their genres; `likeminds fit -a ratings.csv -f movies.csv --out films` does the same from
-# files.
+# Users rate films, whose features are genres. A new user rates five films. The ratings are
+# simulated: preferences differ by genre, and films have effects beyond their genres. For files:
+# `likeminds fit -a ratings.csv -f movies.csv --out films`.
 
 # %%
 import numpy as np
@@ -31,9 +30,9 @@ ratings = likeminds.Annotations(
 ratings
 
 # %% [markdown]
-# ## Learn, and hold against what anybody would do first
+# ## Fit, and compare with a baseline
 #
-# Stars are grades: everybody's scale is their own. `Popularity` ranks by the crowd's mean.
+# Stars are grades, and each user has their own thresholds. `Popularity` ranks by mean grades.
 
 # %%
 train, test = likeminds.split_within_users(ratings, test_size=0.3, random_state=0)
@@ -46,7 +45,7 @@ print(
 print("films have a character of their own:", ranker.item_effects_)
 
 # %% [markdown]
-# ## What to show
+# ## Recommendations
 
 # %%
 somebody = ranker.users_[7]
@@ -54,9 +53,9 @@ best = ranker.rank(somebody, ratings, k=5, unseen=True)
 print(best)
 
 # %% [markdown]
-# ## Somebody new
+# ## A new user
 #
-# Five ratings, no refit. What should they be asked about? And what comes out on top?
+# Five ratings, without a refit: `next_items` selects the films to ask about.
 
 # %%
 new = ranker.newcomer(
@@ -77,11 +76,11 @@ for row in order:
     )
 
 # %% [markdown]
-# ## Into a file, and out again
+# ## Save and load
 
 # %%
 from pathlib import Path
 from tempfile import mkdtemp
 
 path = likeminds.save(ranker, Path(mkdtemp()) / "films.likeminds")
-print(likeminds.read_card(path)["people"], "people;", f"{path.stat().st_size / 1e6:.1f} MB")
+print(likeminds.read_card(path)["users"], "users;", f"{path.stat().st_size / 1e6:.1f} MB")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from likeminds._version import __version__
 
 if TYPE_CHECKING:
+    from likeminds._util.result_tables import Table
     from likeminds.choice_models.summary import LogLikelihood, Summary
-    from likeminds.choice_models.text_tables import Table
     from likeminds.comparing.comparison import Comparison, compare
     from likeminds.comparing.few_shot import FewShotScores, FewShotTable, score_shots
     from likeminds.comparing.lewidi import write_lewidi
@@ -49,13 +49,14 @@ if TYPE_CHECKING:
     from likeminds.rankers.leaderboards import Leaderboard, leaderboard
     from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.newcomers import NewUsers
+    from likeminds.rankers.nominal import ClassShares, NominalRanker
     from likeminds.rankers.ranking import Ranking
     from likeminds.rankers.registry import default_rankers
     from likeminds.rankers.score_decomposition import ScoreDecomposition
     from likeminds.rankers.search import RankerCV
     from likeminds.rankers.similarity import Similarity
     from likeminds.rankers.three_level import ThreeLevelRanker
-    from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
+    from likeminds.rankers.three_level_search import ThreeLevelRankerCV
     from likeminds.report import write_report
     from likeminds.schools import School, Schools, SoftLabels, find_schools
     from likeminds.storage.models import FileChangedError, ModelFileError, load, read_card, save
@@ -65,6 +66,7 @@ __all__ = [
     "AnnotationFolder",
     "Annotations",
     "AttributeModel",
+    "ClassShares",
     "Comparison",
     "DecomposedRanker",
     "Diagnostics",
@@ -80,6 +82,7 @@ __all__ = [
     "MetricByUser",
     "ModelFileError",
     "NewUsers",
+    "NominalRanker",
     "Posterior",
     "RankerCV",
     "Ranking",
@@ -126,8 +129,8 @@ __all__ = [
 # Where each public name lives. They are imported when first used: scikit-learn alone takes
 # longer to import than most scripts of a newcomer take to run.
 _HOMES = {
+    "_util.result_tables": ("Table",),
     "choice_models.summary": ("LogLikelihood", "Summary"),
-    "choice_models.text_tables": ("Table",),
     "comparing.comparison": ("Comparison", "compare"),
     "comparing.few_shot": ("FewShotScores", "FewShotTable", "score_shots"),
     "comparing.lewidi": ("write_lewidi",),
@@ -158,13 +161,14 @@ _HOMES = {
     "rankers.leaderboards": ("Leaderboard", "leaderboard"),
     "rankers.multi_attribute": ("AttributeModel",),
     "rankers.newcomers": ("NewUsers",),
+    "rankers.nominal": ("ClassShares", "NominalRanker"),
     "rankers.ranking": ("Ranking",),
     "rankers.registry": ("default_rankers",),
     "rankers.score_decomposition": ("ScoreDecomposition",),
     "rankers.search": ("RankerCV",),
     "rankers.similarity": ("Similarity",),
     "rankers.three_level": ("ThreeLevelRanker",),
-    "rankers.three_level_cv": ("ThreeLevelRankerCV",),
+    "rankers.three_level_search": ("ThreeLevelRankerCV",),
     "report": ("write_report",),
     "schools": ("School", "Schools", "SoftLabels", "find_schools"),
     "storage.models": ("FileChangedError", "ModelFileError", "load", "read_card", "save"),

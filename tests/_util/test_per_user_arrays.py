@@ -83,7 +83,9 @@ def test_rows_are_in_the_order_of_their_codes_and_else_as_they_were(n_codes):
 
 def test_what_people_have_inside_of_what_people_have_is_taken_apart():
     z = np.arange(12.0).reshape(6, 2)
-    prior = GaussianPrior(np.zeros(3), np.ones((3, 1)), np.ones(3), MeanShifts(z, np.ones((3, 2))))
+    prior = GaussianPrior(
+        np.zeros(3), np.ones((3, 1)), np.ones(3), MeanShifts(z, np.ones((3, 2)), np.ones(3))
+    )
     arrays = []
     apart = split_user_arrays((prior, "state"), arrays)
     assert len(arrays) == 1

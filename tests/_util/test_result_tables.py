@@ -10,6 +10,7 @@ import likeminds
 from likeminds import (
     Agreement,
     Annotations,
+    ClassShares,
     Comparison,
     Diagnostics,
     FewShotTable,
@@ -84,6 +85,9 @@ def test_the_same_kind_comes_back(told):
 
 RESULTS = {
     Agreement: lambda said, _: agreement(said),
+    ClassShares: lambda *_: ClassShares(
+        np.array(["tea"]), np.array(["calm", "merry"]), np.array([2]), np.array([[0.4, 0.6]])
+    ),
     Comparison: lambda said, _: compare(said, ["Popularity"], repeats=1, progress=False),
     Diagnostics: lambda said, ranker: diagnose(ranker, said, n_folds=2),
     Leaderboard: lambda said, ranker: leaderboard(ranker),
@@ -149,3 +153,10 @@ def test_cells_are_escaped_and_numbers_rounded():
         "<table><thead><tr><th>item</th><th>score</th></tr></thead>"
         "<tbody><tr><td>&lt;b&gt;</td><td>0.500</td></tr></tbody></table>"
     )
+
+
+def test_html_of_a_table_is_escaped():
+    html = Table("<b>", [{"a&b": "<script>"}], ("x < y",))._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    assert "<p>x &lt; y</p>" in html

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likeminds import Annotations
-from likeminds._util.text_format import counted, join_words
-from likeminds._util.verbs import LIKE, RATE, Verb, read_verb
+from likeminds._util.text_format import LIKE, RATE, Verb, counted, join_words, read_verb
 
 VERBS = ("like", "buy", "choose", "watch", "miss", "fix", "try", "find", "agree with", "would buy")
 objects = st.text("abcxyz ", min_size=1, max_size=12).map(str.strip).filter(bool)

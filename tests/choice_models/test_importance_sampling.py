@@ -81,7 +81,7 @@ def test_weights_that_are_alike_enter_the_likelihood_exactly():
     crowd, _ = make_choices([1.0, -1.0], np.eye(2), n_users=8, n_sets=4)
     ranker = HierarchicalRanker(covariance="full").fit(crowd)
     loss = PRIOR_LOSSES["choice"]
-    responses = loss.tasks(crowd, ranker.prior_.design)
+    responses = loss.responses(crowd, ranker.prior_.design)
     one = np.array([0], dtype=np.intp), np.array([1], dtype=np.intp)
     problem = SimulationProblem(responses, loss.likelihood, *one, 2, np.zeros(1), np.zeros(1))
     near = Coefficients(np.array([1.0]), np.eye(1), np.array([-0.5]))

@@ -17,7 +17,7 @@ def test_gradient_is_that_of_differences(kind, constant, log):
     crowd, _ = make_choices([1.0, -1.0, 0.5], np.eye(3), n_users=12, n_sets=4)
     ranker = HierarchicalRanker(covariance="full").fit(crowd)
     loss = PRIOR_LOSSES["choice"]
-    responses = loss.tasks(crowd, ranker.prior_.design)
+    responses = loss.responses(crowd, ranker.prior_.design)
     varies = np.setdiff1d(np.arange(3), constant)
     signs = np.array([0.0, 1.0, 0.0])[varies]
     constant = np.array(constant, dtype=np.intp)

@@ -9,7 +9,8 @@ import pytest
 from commands import run, told
 from likeminds import Annotations, HierarchicalRanker, diagnose, load, make_schools, save
 from likeminds.diagnostics import UNUSUAL
-from likeminds.metrics import agreement
+from likeminds.metrics import agreement, score_choices
+from likeminds.rankers.nominal import row_chances
 
 
 @pytest.fixture
@@ -128,3 +129,38 @@ def test_without_leaves_annotators_out_of_fit_and_export(crowd):
     done = run(folder, *asked, "--without", "lazy")
     assert done.code == 2
     assert "constant, random" in done.err
+
+
+@pytest.mark.seconds
+def test_labels_without_an_order(tmp_path):
+    rows = [(u, i, "pqr"[(i + (u == "d")) % 3]) for u in "abcd" for i in range(12)]
+    frame = pd.DataFrame(rows, columns=["user", "item", "label"])
+    frame[:40].to_csv(tmp_path / "first.csv", index=False)
+    frame[40:].to_csv(tmp_path / "rest.csv", index=False)
+    data, model = ("--annotations", "first.csv", "--nominal"), "model.likeminds"
+    done = run(tmp_path, "fit", *data, "--holdout", "0.25", "--out", model, "--jobs", "1")
+    assert done.code == 0
+    assert "40 labels of 3 classes" in done.out
+    assert "Accuracy, held-out classes" in done.out
+    assert load(tmp_path / model).classes_.tolist() == list("pqr")
+    judged = json.loads(
+        run(tmp_path, "evaluate", model, "--annotations", "first.csv", "--json").out
+    )
+    said = Annotations.from_csv(tmp_path / "first.csv", nominal=True)
+    expected = score_choices(said, row_chances(said, load(tmp_path / model).predict_proba(said)))
+    assert judged["class_accuracy"] == pytest.approx(expected.accuracy.mean)
+    assert run(tmp_path, "export", model, "--out", "soft.csv").code == 0
+    soft = pd.read_csv(tmp_path / "soft.csv")
+    assert soft.columns.tolist() == ["item", "votes", "share_p", "share_q", "share_r"]
+    np.testing.assert_allclose(soft.iloc[:, 2:].sum(axis=1), 1.0)
+    more = run(tmp_path, "update", model, "--annotations", "rest.csv")
+    assert "added 8 labels of 3 classes" in more.out
+    assert load(tmp_path / model).rankers_["p"].n_labels_ == 48
+    found = json.loads(run(tmp_path, "agreement", *data, "--n-bootstrap", "0", "--json").out)
+    expected = agreement(Annotations.from_frame(frame[:40], nominal=True), n_bootstrap=0)
+    assert [row["value"] for row in found["coefficients"]] == pytest.approx(
+        [one.value for one in expected.coefficients]
+    )
+    wrong = run(tmp_path, "fit", *data, "--positive", "p", "--out", "other.likeminds")
+    assert wrong.code == 2
+    assert "--nominal" in wrong.err

@@ -42,3 +42,38 @@ def test_other_bases_and_no_constants(folder):
     assert "relative to 3" in run(folder, *fit, "--base", "3").err
     assert "1 feature" in run(folder, *fit, "--no-constants").out
     assert run(folder, *fit, "--base", "9").code == 2
+
+
+def test_one_row_per_choice_gives_the_same_model(folder):
+    long = pd.read_csv(folder / "long.csv", dtype={"alt": str})
+    wide = long.pivot(index="chid", columns="alt", values=["price", "av"])
+    wide.columns = [f"{name}{alternative}" for name, alternative in wide.columns]
+    chosen = long[long["chosen"] == 1].set_index("chid")
+    wide = wide.assign(id=chosen["id"], choice=chosen["alt"], age=30)
+    wide.to_csv(folder / "wide.csv", index=False)
+    codes = {"1": "x", "2": "y", "3": "z"}
+    wide.assign(choice=chosen["alt"].map(codes)).to_csv(folder / "coded.csv", index=False)
+    likelihoods = []
+    for file, more in (("long", ()), ("wide", ()), ("coded", ("--alternatives", "x=1,y=2,z=3"))):
+        tables = ("--annotations", f"{file}.csv", *more)
+        done = run(folder, "fit", *tables, "--out", "m.likeminds")
+        assert done.code == 0, done.err
+        assert ("age" in done.err) == (file != "long")
+        assert run(folder, "evaluate", "m.likeminds", *tables).code == 0
+        if file == "wide":
+            wide.iloc[:1].to_csv(folder / "new.csv", index=False)
+            new = run(folder, "newcomer", "m.likeminds", "--annotations", "new.csv", "--top", "2")
+            assert "What 0 would choose most" in new.out, new.err
+        ask = ("explain", "m.likeminds", "--table", "--json")
+        (facts,) = json.loads(run(folder, *ask).out)["explained"]
+        likelihoods.append(facts["log_likelihood"])
+    assert likelihoods == pytest.approx([likelihoods[0]] * 3, rel=1e-9)
+
+
+def test_columns_are_dropped(folder):
+    long = pd.read_csv(folder / "long.csv").assign(noise=lambda table: table["price"].shift(9))
+    long.to_csv(folder / "long.csv", index=False)
+    fit = ("fit", "--annotations", "long.csv", "--out", "m.likeminds")
+    assert run(folder, *fit).code == 2
+    assert "3 features" in run(folder, *fit, "--drop", "noise").out
+    assert run(folder, *fit, "--drop", "nose").code == 2

@@ -78,7 +78,7 @@ def test_items_without_features_are_told_apart(folder):
 def test_evaluate_with_shots(folder):
     words = "evaluate m.likeminds --comparisons test.csv --shots 0 5 10"
     rows = told(folder, *words.split())["scores"]
-    assert [(row["people"], row["shots"]) for row in rows] == [
+    assert [(row["users"], row["shots"]) for row in rows] == [
         *[("seen", 0), ("unseen", 0), ("unseen", 5), ("unseen", 10)]
     ]
     assert rows[3]["accuracy"] > rows[1]["accuracy"]
@@ -86,7 +86,7 @@ def test_evaluate_with_shots(folder):
     words = "evaluate m.likeminds --comparisons test.csv --out people.csv"
     assert run(folder, *words.split()).code == 0
     users = list(csv.DictReader((folder / "people.csv").read_text().splitlines()))
-    assert {row["people"] for row in users} == {"seen", "unseen"}
+    assert {row["users"] for row in users} == {"seen", "unseen"}
     assert len(users) == 30
 
 

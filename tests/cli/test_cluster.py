@@ -75,7 +75,7 @@ def test_a_fit_on_workers_of_this_machine_leaves_a_model_and_nothing_else(said, 
         start_new_session=True,
     )
     assert begun.returncode == 0, begun.stderr
-    assert json.loads(begun.stdout)["card"]["people"] == 20
+    assert json.loads(begun.stdout)["card"]["users"] == 20
     model, here = load(folder / "crowd.likeminds"), HierarchicalRanker().fit(said)
     np.testing.assert_allclose(model.coef_, here.coef_, atol=1e-6)
     np.testing.assert_allclose(model.item_effect_, here.item_effect_, atol=1e-6)

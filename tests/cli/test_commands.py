@@ -66,7 +66,7 @@ class TestFit:
         found = told(copy, *FIT, "--holdout", "0.25")
         card = found["card"]
         assert card["ranker"] == "HierarchicalRanker"
-        assert card["people"] == 40
+        assert card["users"] == 40
         assert card["labels"] == 40 * 24
         assert card["features"] == ["x0", "x1", "x2", "x3"]
         assert 0.7 < card["scores"]["auc"] < 1
@@ -133,7 +133,7 @@ class TestFit:
         features = pa.table({"image": [str(i) for i in range(20)], "x": rng.normal(size=20)})
         write_table(features, tmp_path / "features.parquet")
         data = ("--annotations", "labels.csv", "--features", "features.parquet", "--out", "m")
-        assert told(tmp_path, "fit", *data, "--threshold", "median")["card"]["people"] == 6
+        assert told(tmp_path, "fit", *data, "--threshold", "median")["card"]["users"] == 6
         done = run(tmp_path, "fit", *data, "--threshold", "high")
         assert done.err == "Error: --threshold is a number or median, not 'high'.\n"
 
@@ -203,7 +203,7 @@ class TestEvaluate:
         model = likeminds.load(crowd / "m.likeminds")
         assert found["auc"] == pytest.approx(model.score(said))
         assert found["consensus_auc"] < found["auc"]
-        assert found["people"] == 40
+        assert found["users"] == 40
 
     def test_it_notes_that_the_labels_are_known(self, crowd):
         done = run(crowd, "evaluate", "m.likeminds", *DATA)

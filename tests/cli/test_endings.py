@@ -14,7 +14,7 @@ import pytest
 from rich.progress import Progress
 
 from commands import run
-from likeminds.cli import update
+from likeminds.cli import fit
 from likeminds.cli._output import Output
 from likeminds.cli.main import run_to_the_end
 
@@ -251,7 +251,7 @@ def test_what_was_replaced_meanwhile_is_kept(copy, monkeypatch):
         (copy / "other").replace(model)
         return known.update(said)
 
-    monkeypatch.setattr(update, "_learn", learned_and_replaced)
+    monkeypatch.setattr(fit, "_learn_more", learned_and_replaced)
     done = run(copy, *UPDATE)
     assert done.code == 1
     assert done.err.startswith("Error: m.likeminds was changed by another program since it was")

@@ -114,7 +114,7 @@ def test_what_cannot_go_back_is_said(studio, tmp_path):
 @pytest.mark.seconds
 def test_annotators_as_json_lines(studio):
     ask = ("export", "mood.likeminds", "--out", "soft.jsonl")
-    assert told(studio, *ask, "--annotators", "people.jsonl")["people"] == N_PEOPLE
+    assert told(studio, *ask, "--annotators", "people.jsonl")["users"] == N_PEOPLE
     rows = [json.loads(line) for line in (studio / "people.jsonl").read_text().splitlines()]
     assert {"user", "verdict", "readiness", "consensus_auc"} <= set(rows[0])
     soft = [json.loads(line) for line in (studio / "soft.jsonl").read_text().splitlines()]
@@ -139,12 +139,13 @@ def test_a_card_tells_what_was_measured():
     from likeminds.report.model_card import model_card
 
     known = {
-        "ranker": "HierarchicalRanker", "people": 3, "labels": 9, "features": ["a|b"],
+        "ranker": "HierarchicalRanker", "users": 3, "labels": 9, "features": ["a|b"],
         "version": "0.1.0", "scores": {"held_out": 0.2, "auc": 0.8123, "error": 0.01},
         "parameters": {"n_groups": "auto", "tol": 1e-5}, "takes_updates": False,
         "attributes": None, "label_reading": None, "fingerprint": "f",
     }  # fmt: skip
     text = model_card(known, 'A "name"', file="m.likeminds")
+    assert text.splitlines()[1] == "library_name: likeminds"
     assert '- name: "A \\"name\\""' in text
     assert '    - type: "auc"\n      value: 0.8123' in text
     assert "| auc | 0.812 |" in text

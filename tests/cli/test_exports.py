@@ -82,3 +82,42 @@ def test_an_unknown_tool_and_nothing_at_all(tmp_path):
     done = run(tmp_path, "fit", "--out", "m.likeminds")
     assert done.code == 2
     assert "give --annotations, --comparisons, or --from" in done.err
+
+
+def test_a_conjoint_of_sawtooth(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = ["sys_RespNum,Task,Concept,Brand,Weight,Response"]
+    for who in range(12):
+        for task in range(6):
+            brand, weight = rng.integers(1, 4, 3), rng.choice([1.5, 2.5, 4.0], 3)
+            utility = 2.0 * (brand == 2) - weight + rng.gumbel(size=3)
+            rows += [
+                f"{who},{task},{k},{brand[k]},{weight[k]},{int(k == utility.argmax())}"
+                for k in range(3)
+            ]
+    (tmp_path / "cbc.csv").write_text("\n".join(rows))
+    done = run(tmp_path, "fit", "--from", "sawtooth", "cbc.csv", "--out", "m.likeminds")
+    assert done.code == 0, done.err
+    assert "72 choices among 3 by 12 people, 3 features" in done.out
+    weights = told(tmp_path, "explain", "m.likeminds", "--user", "3")
+    named = str(weights)
+    assert "Brand: 2" in named
+    assert "Weight" in named
+    again = told(tmp_path, "evaluate", "m.likeminds", "--from", "sawtooth", "cbc.csv")
+    assert again["scores"][0]["accuracy"] > 0.5
+
+
+def test_best_and_worst_items_of_a_survey(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = ["id,set,Item 1,Item 2,Item 3,Best,Worst"]
+    for who in range(12):
+        for task in range(8):
+            shown = rng.choice([*"abcdef"], 3, replace=False)
+            order = sorted(shown, key=lambda item: rng.gumbel() + 2 * ord(item))
+            rows.append(",".join([str(who), str(task), *shown, order[-1], order[0]]))
+    (tmp_path / "maxdiff.csv").write_text("\n".join(rows))
+    done = run(tmp_path, "fit", "--from", "sawtooth", "maxdiff.csv", "--out", "m.likeminds")
+    assert done.code == 0, done.err
+    assert "192 choices among 2 to 3 by 12 people on 6 items" in done.out
+    ranked = told(tmp_path, "rank", "m.likeminds")["rankings"]
+    assert [row["item"] for row in ranked] == [*"fedcba"]

@@ -38,7 +38,7 @@ def folder(tmp_path_factory):
     things.to_csv(folder / "things.csv", index=False)
     things.rename(columns={"weight": "wieght"}).to_csv(folder / "slip.csv", index=False)
     fit = ("fit", "-a", "labels.csv", "-f", "things.csv", "--out", "m.likeminds")
-    assert told(folder, *fit)["card"]["people"] == N_PEOPLE
+    assert told(folder, *fit)["card"]["users"] == N_PEOPLE
     return folder
 
 

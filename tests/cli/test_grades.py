@@ -16,6 +16,7 @@ def stars(tmp_path_factory):
     for i in range(16):
         given = np.clip(np.round(3 + liked + 0.7 * rng.normal(size=15)), 1, 5)
         lines += [f"p{i},s{j},{given[j]:.0f}" for j in range(15)]
+    lines.append("p0,rare,3")
     (folder / "stars.csv").write_text("\n".join(lines) + "\n")
     ask = ("fit", "-a", "stars.csv", "--loss", "cumulative", "--holdout", "0.3")
     done = run(folder, *ask, "--out", "s.likeminds")
@@ -27,6 +28,14 @@ def test_fit_tells_the_concordance(stars):
     _, done = stars
     assert "Concordance, held-out grades: 0." in done.out
     assert "AUC" not in done.out
+    assert "left out" not in done.out + done.err
+
+
+def test_explain_tells_a_users_threshold_and_no_weights_of_the_consensus(stars):
+    folder, _ = stars
+    done = run(folder, "explain", "s.likeminds", "--user", "p3")
+    assert "Says yes to" in done.out
+    assert "weights differ" not in done.out
 
 
 def test_evaluate_tells_the_concordance(stars):
@@ -100,7 +109,13 @@ def test_unseen_items_are_those_that_newcomers_would_rate_highest(stars):
 
 def test_rankings_have_the_number_of_ratings_and_explain_their_order(stars):
     folder, _ = stars
-    ask = ("rank", "s.likeminds", "--top", "2")
-    assert [row["labels"] for row in told(folder, *ask)["rankings"]] == [16, 16]
-    assert "lower 95 % bound" in run(folder, *ask).out
-    assert "lower 95 % bound" not in run(folder, *ask, "--user", "p1").out
+    explained = {}
+    for top in (2, 16):
+        ask = ("rank", "s.likeminds", "--top", str(top))
+        rows, out = told(folder, *ask)["rankings"], run(folder, *ask).out
+        grades = [row["expected"] for row in rows]
+        explained[top] = "lower 95 % bound" in out
+        assert explained[top] == (grades != sorted(grades, reverse=True))
+        assert rows[0]["labels"] == 16
+        assert "lower 95 % bound" not in run(folder, *ask, "--user", "p1").out
+    assert explained == {2: False, 16: True}

@@ -64,7 +64,7 @@ def refused(folder, *words, stdin=""):
 def test_ids_of_csv_are_texts(tmp_path, users):
     items = ["1", "01", *(f"{k}e2" for k in range(2, ITEMS))]
     write_crowd(tmp_path, users, items)
-    assert succeed(tmp_path, *FIT)["card"]["people"] == 6
+    assert succeed(tmp_path, *FIT)["card"]["users"] == 6
     assert sorted(likeminds.load(tmp_path / "m.likeminds").users_) == sorted(users)
     write(tmp_path, "more.csv", said(users[:2], items))
     assert succeed(tmp_path, *UPDATE)["new_people"] == 0
@@ -81,7 +81,7 @@ def typed(tmp_path_factory):
     users = [12345, 7, 8, 9]
     write_crowd(folder, users, list(range(100, 100 + ITEMS)), "parquet")
     words = [word.replace(".csv", ".parquet") for word in FIT]
-    assert succeed(folder, *words)["card"]["people"] == 4
+    assert succeed(folder, *words)["card"]["users"] == 4
     return folder
 
 
@@ -106,7 +106,7 @@ class TestTypedColumns:
         assert grown.users_.tolist() == [7, 8, 9, 10, 12345]
         assert grown.annotations_.n_items == ITEMS
         words = ("--annotations", "more.csv", "m.likeminds")
-        assert succeed(folder, "evaluate", *words)["scores"][0]["people"] > 0
+        assert succeed(folder, "evaluate", *words)["scores"][0]["users"] > 0
 
     @pytest.mark.seconds
     def test_the_same_number_written_otherwise_is_refused(self, folder):
@@ -140,7 +140,7 @@ class TestTypedColumns:
         days = np.array(["2024-01-02", "2024-01-03", "2024-01-04"], dtype="datetime64[D]")
         write_crowd(tmp_path, days.tolist(), ending="parquet")
         words = [word.replace(".csv", ".parquet") for word in FIT]
-        assert succeed(tmp_path, *words)["card"]["people"] == 3
+        assert succeed(tmp_path, *words)["card"]["users"] == 3
         write(tmp_path, "more.csv", said(["2024-01-02"]))
         assert succeed(tmp_path, *UPDATE)["new_people"] == 0
 
@@ -165,7 +165,13 @@ class TestLabels:
     @pytest.mark.seconds
     def test_ratings(self, tmp_path):
         read = self.fit(tmp_path, "--threshold", "3", low=1, high=5)
-        assert read == {"positive": None, "negative": None, "threshold": 3.0, "grades": None}
+        assert read == {
+            "positive": None,
+            "negative": None,
+            "threshold": 3.0,
+            "grades": None,
+            "classes": None,
+        }
         worst = said(["dan"], low=1, high=1)
         write(tmp_path, "more.csv", worst)
         new = ("newcomer", "m.likeminds", "--annotations", "more.csv", "--top", "1")
@@ -180,7 +186,13 @@ class TestLabels:
     @pytest.mark.seconds
     def test_two_values(self, tmp_path):
         read = self.fit(tmp_path, "--positive", "2", low=1, high=2)
-        assert read == {"positive": 2, "negative": 1, "threshold": None, "grades": None}
+        assert read == {
+            "positive": 2,
+            "negative": 1,
+            "threshold": None,
+            "grades": None,
+            "classes": None,
+        }
         write(tmp_path, "more.csv", said(["dan"], low=1, high=1))
         succeed(tmp_path, *UPDATE)
         grown = likeminds.load(tmp_path / "m.likeminds")

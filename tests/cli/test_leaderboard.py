@@ -62,3 +62,27 @@ def test_style_is_a_feature_of_each_answer(folder):
     assert model.item_effects_
     done = run(folder, "leaderboard", "styled.likeminds")
     assert done.code == 0, done.err
+
+
+def test_columns_of_style_are_features_of_each_answer(folder):
+    rng = np.random.default_rng(1)
+    judge, a = rng.integers(10, size=600), rng.integers(4, size=600)
+    b = (a + rng.integers(1, 4, size=600)) % 4
+    table = pd.DataFrame({"model_a": a, "model_b": b, "judge": judge, "score_a": 1, "score_b": 0})
+    table[["length_a", "length_b"]] = rng.integers(1, 2000, size=(600, 2))
+    table[["bold_a", "bold_b"]] = rng.integers(9, size=(600, 2))
+    longer = np.log1p(table["length_a"]) - np.log1p(table["length_b"])
+    # The length alone decides.
+    table["winner"] = np.where(rng.logistic(size=600) < 2 * longer, "model_a", "model_b")
+    table = table.astype({"model_a": str, "model_b": str})
+    table.loc[5, "bold_a"] = np.nan
+    table.to_csv(folder / "counted.csv", index=False)
+    done = run(folder, "fit", "--from", "arena", "counted.csv", "--out", "counted.likeminds")
+    assert done.code == 0, done.err
+    assert "lacks the style of answers" in done.out + done.err
+    model = load(folder / "counted.likeminds")
+    assert list(model.feature_names_) == ["length", "bold"]
+    length, bold = model.consensus_
+    assert length > 1 > 5 * abs(bold)
+    (board,) = told(folder, "leaderboard", "counted.likeminds")["leaderboards"]
+    assert all(row["low"] < 0 < row["high"] for row in board["items"])

@@ -100,7 +100,7 @@ def test_everybody_is_ranked_for_in_a_folder(place, name):
 def test_a_fit_on_a_cluster_leaves_people_apart(place, said):
     pytest.importorskip("distributed", reason="a cluster needs likeminds[dask]")
     words = ["--annotations", "labels", "--features", "items.parquet", "--out", "there.likeminds"]
-    done = run(place, "fit", *words, "--dask", "local:1", "--people-apart", "--verb", "would buy")
+    done = run(place, "fit", *words, "--dask", "local:1", "--user-files", "--verb", "would buy")
     assert done.code == 0, done.err
     there = load(place / "there.likeminds", verify=True)
     assert there.verb.many() == "would buy"
@@ -108,6 +108,6 @@ def test_a_fit_on_a_cluster_leaves_people_apart(place, said):
     np.testing.assert_allclose(
         there.decision_function(said), here.decision_function(said), atol=1e-6
     )
-    done = run(place, "fit", *words, "--people-apart")
+    done = run(place, "fit", *words, "--user-files")
     assert done.code != 0
     assert "say --dask where" in done.err

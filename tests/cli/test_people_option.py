@@ -63,7 +63,7 @@ def test_explain_says_what_covariates_go_with(folder):
     told = " ".join(done.out.split())
     assert "of the differences go with town (A: " in told
     facts = json.loads(run(folder, "explain", "m.likeminds", "--json").out)
-    assert facts["explained"][0]["people_by"][0]["share"] > 0.5
+    assert facts["explained"][0]["users_by"][0]["share"] > 0.5
 
 
 @pytest.mark.seconds
@@ -95,10 +95,15 @@ def test_people_who_rank_alike_may_have_covariates(folder, tmp_path):
     said = (rng.logistic(size=len(items)) < liked[items]).astype(int)
     table = {"person": [f"p{i}" for i in users], "item": items, "label": said}
     write_table(pa.table(table), tmp_path / "labels.csv")
-    people_file = str(folder / "people.csv")
+    head, *people = (folder / "people.csv").read_text().splitlines()
+    lines = [f"{head},planet", *(f"{line},Earth" for line in people)]
+    (tmp_path / "people.csv").write_text("\n".join(lines))
     fit = run(
-        tmp_path, "fit", "-a", "labels.csv", "--user-features", people_file, "--out", "m.likeminds"
+        tmp_path, "fit", "-a", "labels.csv", "--user-features", "people.csv", "--out", "m.likeminds"
     )
     assert fit.code == 0, fit.err
+    assert fit.err.count("planet") == 1
     told = run(tmp_path, "explain", "m.likeminds")
-    assert "town goes with no difference" in told.out
+    assert " with no difference between people's rankings." in told.out
+    assert "town" in told.out
+    assert "planet" not in told.out

@@ -11,8 +11,8 @@ import likeminds
 from commands import run
 from likeminds._util import console
 from likeminds._util.console import SafeConsole
+from likeminds._util.result_tables import rich_table
 from likeminds._util.text_format import visible
-from likeminds.cli._output import rich_table
 
 HOSTILE = "ann\x1b[2J\x1b]0;owned\x07\x9b1m\r\u202eb"
 SHOWN = r"ann\x1b[2J\x1b]0;owned\x07\x9b1m\r\u202eb"

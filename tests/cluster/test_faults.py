@@ -127,7 +127,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(programs, said):
 
 
 def test_a_worker_that_is_killed_while_three_levels_are_visited(programs, said, monkeypatch):
-    monkeypatch.setattr("likeminds.cluster.remote_fit._LITTLE", 0)
+    monkeypatch.setattr("likeminds.rankers.statistics_rankers._MERGED_BYTES", 0)
     given = {"n_groups": 1, "group_shrinkage": 0.1, "tol": 1e-2, "solver": FastSolver(n_starts=1)}
     with programs.client(2) as client:
         killed = []

@@ -16,7 +16,7 @@ PLENTY, LITTLE = 1 << 28, 2000
 
 @pytest.fixture(autouse=True)
 def _visited(monkeypatch):
-    monkeypatch.setattr("likeminds.cluster.remote_fit._LITTLE", 0)
+    monkeypatch.setattr("likeminds.rankers.statistics_rankers._MERGED_BYTES", 0)
 
 
 def made(n_users):

@@ -85,6 +85,50 @@ def test_choices_and_weights_are_the_same(client):
     assert there.loss_ == "choice"
 
 
+def pairs(n=400):
+    rng = np.random.default_rng(0)
+    users, first = rng.integers(0, 20, n), rng.integers(0, 10, n)
+    second = (first + rng.integers(1, 10, n)) % 10
+    features = rng.normal(size=(10, 2))
+    lead = np.sum((features[first] - features[second]) * rng.normal(1.0, 1.0, (20, 2))[users], 1)
+    wins = lead + rng.logistic(size=n) > 0
+    winners, losers = np.where(wins, first, second), np.where(wins, second, first)
+    ties = np.abs(lead) < 0.5
+    return Annotations.from_comparisons(
+        users, winners, losers, features=dict(enumerate(features)), ties=ties
+    )
+
+
+@pytest.mark.seconds
+@pytest.mark.parametrize("given", [{"item_effects": False}, {"n_item_factors": 0}])
+def test_ties_are_the_same_wherever_the_pairs_of_a_user_are(client, given):
+    said = pairs()
+    first = said.choice_set_codes % 2 == 0
+    shards = spread(said, client, [said[first], said[~first]], n_shards=3)
+    there, here = HierarchicalRanker(**given).fit(shards), HierarchicalRanker(**given).fit(said)
+    same(there, here)
+    nu = there.prior_.likelihood.nu
+    assert nu == pytest.approx(here.prior_.likelihood.nu, rel=1e-9)
+
+
+@pytest.mark.seconds
+def test_best_and_worst_choices_are_the_same(client):
+    rng = np.random.default_rng(0)
+    sets = [rng.permutation(8)[:4].tolist() for _ in range(120)]
+    users = [f"p{n % 12:02d}" for n in range(120)]
+    liked = rng.normal(size=(12, 8)) + np.arange(8)
+    ordered = [sorted(one, key=liked[n % 12].__getitem__) for n, one in enumerate(sets)]
+    items = dict(enumerate(rng.normal(size=(8, 2))))
+    said = Annotations.from_best_worst(
+        users, sets, [one[-1] for one in ordered], [one[0] for one in ordered], features=items
+    )
+    assert said.picks_worst.any()
+    first = said.choice_set_codes % 2 == 0
+    shards = spread(said, client, [said[first], said[~first]], n_shards=3)
+    ranker = HierarchicalRanker(item_effects=False)
+    same(clone(ranker).fit(shards), ranker.fit(said))
+
+
 def test_choice_sets_and_weights_are_found_by_their_usual_names():
     names = ["user", "item", "label", "chid", "weight", "group"]
     found = PartitionColumns(choice_set="chid").found_in(names)

@@ -100,7 +100,7 @@ def test_files_with_categories_that_differ_and_one_without_rows(
 @pytest.mark.slow
 @pytest.mark.parametrize("in_rows", [False, True])
 def test_visits_and_other_rankers_of_statistics(client, giant, in_rows, monkeypatch):
-    monkeypatch.setattr("likeminds.cluster.remote_fit._LITTLE", 0)
+    monkeypatch.setattr("likeminds.rankers.statistics_rankers._MERGED_BYTES", 0)
     table, names = wide_table(giant)
     parts = cut(table, [100, 200])
     shards = (
@@ -202,7 +202,7 @@ def test_choices_count_as_labels_as_they_do_here(client):
 def test_a_fit_goes_on_from_its_checkpoint_and_people_are_put_away(
     client, giant, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("likeminds.cluster.remote_fit._LITTLE", 0)
+    monkeypatch.setattr("likeminds.rankers.statistics_rankers._MERGED_BYTES", 0)
     given = {"n_groups": 0}
 
     def fail(step, objective, residual):

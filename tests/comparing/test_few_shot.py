@@ -41,7 +41,7 @@ def test_seen_unseen_and_a_few_shots(homes, ranker):
     losses = [one.measures["log_loss"].mean for one in found]
     assert losses[3] < losses[2] < losses[1]
     row = found[3].as_row()
-    assert row["people"] == "unseen"
+    assert row["users"] == "unseen"
     assert row["shots"] == 8
     assert row["accuracy"] == accuracy[3]
 

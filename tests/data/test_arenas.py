@@ -48,6 +48,13 @@ def test_votes_in_each_format(tmp_path, ending):
     assert export.comparison_annotations().n_users == 2
 
 
+def test_rows_left_out_are_counted_over_the_whole_table(tmp_path):
+    rows = pa.Table.from_pylist([*VOTES[:3], VOTES[3] | {"winner": "nobody"}])
+    pq.write_table(rows, tmp_path / "votes.parquet", row_group_size=1)
+    (left_out,) = read_export("arena", tmp_path / "votes.parquet").left_out
+    assert left_out.places == ("row 4",)
+
+
 def test_unreadable_votes_are_counted(tmp_path):
     votes = [
         VOTES[0],

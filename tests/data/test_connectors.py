@@ -6,7 +6,7 @@ import json
 import pytest
 
 from likeminds.data.connectors import CONNECTORS, read_export
-from likeminds.data.connectors.write_back import ExportQuestion, return_to
+from likeminds.data.connectors.labelling_tools import ExportQuestion, return_to
 
 
 def write(path, text):
@@ -328,7 +328,7 @@ def test_what_is_no_text_is_refused(tmp_path):
 def test_an_unknown_tool_is_named(tmp_path):
     with pytest.raises(ValueError):
         read_export("doccano", tmp_path)
-    assert len(CONNECTORS) == 8
+    assert len(CONNECTORS) == 10
 
 
 WHOLE = {

@@ -93,15 +93,15 @@ def test_grades_are_joined_and_divided_as_the_first_were():
 
 def test_grades_are_read_as_before():
     known = read_answers([1, 2, 3, 7]).reading
-    again = read_answers([1, 1], known=known)
+    again = read_answers([1, 1], reading=known)
     assert again.grades.tolist() == [1, 1]
     assert again.reading == known
     words = read_answers(["good"], grades=WORDS).reading
-    assert read_answers(["Bad"], known=words).grades.tolist() == [0]
+    assert read_answers(["Bad"], reading=words).grades.tolist() == [0]
     with pytest.raises(ValueError):
-        read_answers([1, 2], known=known, threshold=9)
+        read_answers([1, 2], reading=known, threshold=9)
     with pytest.raises(ValueError):
-        read_answers([1, 2, 3], known=graded([0, 1]).reading, grades=True)
+        read_answers([1, 2, 3], reading=graded([0, 1]).reading, grades=True)
 
 
 def test_grades_count_in_fingerprints_and_duplicates():

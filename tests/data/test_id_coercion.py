@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likeminds.data.id_coercion import coerce_ids
+from likeminds.data.identifiers import coerce_ids
 
 
 def texts(*values):

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from likeminds.data.label_parsing import (
     LabelReading,
-    as_binary,
     block_medians,
     count_labels,
     join_readings,
@@ -16,6 +15,10 @@ from likeminds.data.label_parsing import (
 )
 
 YES_NO_YES = [True, False, True]
+
+
+def as_binary(values, **options):
+    return read_labels(values, **options)[0]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from crowds import make_choices
 from likeminds import (
     AnnotationFolder,
     Annotations,
@@ -17,7 +18,7 @@ from likeminds import (
     Statistics,
     ThreeLevelRanker,
 )
-from likeminds.cluster.label_table import read_label_table
+from likeminds.cluster.partitions import read_label_table
 from likeminds.data.out_of_core import annotation_folder as stored
 from likeminds.data.out_of_core import first_pass
 from likeminds.data.out_of_core.annotation_folder import as_bytes
@@ -130,6 +131,25 @@ def test_rankers_learn_the_same_from_disk(tmp_path, ranker):
     found = ranker.fit(AnnotationFolder(path, **options))
     np.testing.assert_allclose(found.coef_, known, atol=1e-5)
     assert found.n_labels_ == 600
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize(
+    "ranker", [HierarchicalRanker(n_groups=0), ThreeLevelRanker(tol=1e-8)], ids=["prior", "levels"]
+)
+def test_choices_on_disk_are_those_in_memory(tmp_path, ranker):
+    chosen, _ = make_choices([1.0, -1.0], np.eye(2), n_users=12)
+    columns = {"user": chosen.users, "label": chosen.labels}
+    # Users share the ids of their sets, and the rows of a set lie in several files.
+    columns["choice_set"] = chosen.choice_set_codes % 8
+    columns |= dict(zip(chosen.feature_names, chosen.X.T, strict=True))
+    table = pa.table(columns).take(np.random.default_rng(0).permutation(len(chosen)))
+    here = Annotations.from_frame(table)
+    there = AnnotationFolder(in_parts(tmp_path / "choices", table))
+    sizes = np.bincount(there.annotations().choice_set_codes)
+    assert sizes.tolist() == [3] * 96
+    known = ranker.fit(here).coef_.copy()
+    np.testing.assert_allclose(ranker.fit(there).coef_, known, atol=1e-5)
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -376,9 +396,12 @@ def test_folders_without_labels_are_refused(tmp_path):
         AnnotationFolder(in_parts(tmp_path / "empty", a_table().slice(0, 0)))
 
 
-@pytest.mark.parametrize("column", ["attribute", "choice_set"])
+@pytest.mark.parametrize("column", ["attribute", "alternative"])
 def test_what_is_not_read_is_refused(tmp_path, column):
-    path = in_parts(tmp_path / "labels", a_table().append_column(column, a_table()["item"]))
+    table = a_table()
+    if column == "alternative":
+        table = table.append_column("choice_set", table["user"])
+    path = in_parts(tmp_path / "labels", table.append_column(column, table["item"]))
     with pytest.raises(ValueError, match=f"column {column}: leave it out"):
         len(AnnotationFolder(path, label="label").user_ids)
 

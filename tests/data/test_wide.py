@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from likeminds import Annotations, wide_to_long
+from likeminds.data.wide import is_wide
 
 WIDE = pd.DataFrame(
     {
@@ -42,6 +43,43 @@ def test_a_row_per_alternative_that_was_there():
     assert said.feature_names == ("TT", "WAIT", "alternative: TRAIN")
     assert said.X[:, 2].tolist() == [1, 0, 1, 1, 0]
     assert said.choice_set_codes.tolist() == [0, 0, 1, 2, 2]
+
+
+def test_names_of_columns_are_found():
+    wide = WIDE.drop(columns=["TRAIN_"])
+    named = wide.assign(CHOICE=["CAR", "TRAIN", "TRAIN"])
+    expected = wide_to_long(wide, **OPTIONS)
+    assert wide_to_long(wide, alternatives={1: "TRAIN", 2: "CAR"}) == expected
+    found = wide_to_long(named.rename(columns={"CHOICE": "mode"}))
+    assert found.sort_by([("choice_set", "ascending"), ("alternative", "descending")]) == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "wide"),
+    [
+        ({"choice": ["a", "b"], "price.a": [1, 2], "price.b": [2, 1]}, True),
+        ({"choice": [1, 2], "p1": [1, 2], "p2": [2, 1]}, True),
+        ({"choice": [0, 1], "x0": [1, 2], "x1": [2, 1]}, False),
+        ({"rating": [1, 2], "x1": [1, 2], "x2": [2, 1]}, False),
+        ({"choice": ["a", "b"], "price.a": [1, 2], "item": [2, 1]}, False),
+        ({"choice": ["a", "b"], "price.a": [1, 2], "cost.b": [2, 1]}, False),
+    ],
+)
+def test_numbered_features_are_not_alternatives(columns, wide):
+    assert is_wide(pd.DataFrame({"user": ["ann", "bob"], **columns})) == wide
+
+
+def test_alternatives_that_nobody_chose_are_found():
+    wide = pd.DataFrame(
+        {"id": [1], "choice": ["a"], "p.a": [1], "p.b": [2], "q.a": [3], "q.b": [4]}
+    )
+    assert wide_to_long(wide)["alternative"].to_pylist() == ["a", "b"]
+    assert wide_to_long(wide.assign(**{"p.c": 5}))["alternative"].to_pylist() == ["a", "b"]
+
+
+def test_weights_of_choices_stay():
+    wide = WIDE.drop(columns=["TRAIN_"]).assign(weight=[1.0, 2.0, 0.5])
+    assert wide_to_long(wide, **OPTIONS)["weight"].to_pylist() == [1, 1, 2, 0.5, 0.5]
 
 
 def test_what_was_chosen_was_there():

@@ -10,7 +10,7 @@ from scipy.io import savemat
 import networks
 from image_folders import FEATURES, NAMES, SHOES, SUN, write_features, write_pictures, write_table
 from likeminds import ThreeLevelRanker, load_shoes, load_sun, split_within_users
-from likeminds.datasets.image_folders import ImageCrowd
+from likeminds.datasets.paper_images import ImageCrowd
 from likeminds.features import GIST, ColourHistogram, Reduce, inception_v3
 
 
@@ -49,8 +49,8 @@ class TestShoes:
         def refuse(*_, **__):
             raise AssertionError("a picture was read again")
 
-        monkeypatch.setattr("likeminds.features.gist.read_image", refuse)
-        monkeypatch.setattr("likeminds.features.colour.read_image", refuse)
+        monkeypatch.setattr("likeminds.features.descriptors.read_image", refuse)
+        monkeypatch.setattr("likeminds.features.descriptors.read_image", refuse)
         again = load_shoes(tmp_path, attributes=["open"])
         np.testing.assert_array_equal(again.annotations.features, first.annotations.features)
         with pytest.raises(AssertionError, match="read again"):

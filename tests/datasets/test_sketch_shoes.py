@@ -67,11 +67,12 @@ class TestCrowd:
 
     @pytest.mark.parametrize("attribute", ATTRIBUTES)
     def test_schools_differ_and_sum_to_nothing(self, attribute):
-        crowd = draw_opinions(np.random.default_rng(0), OPINIONS[attribute], 30, 3)
-        centres = np.array([crowd.group[crowd.school == k][0] for k in range(3)])
+        rng = np.random.default_rng(0)
+        school, _, group, _ = draw_opinions(rng, OPINIONS[attribute], 30, 3)
+        centres = np.array([group[school == k][0] for k in range(3)])
         np.testing.assert_allclose(centres.sum(axis=0), 0, atol=1e-12)
         assert np.linalg.norm(centres, axis=1).min() > 0.5
-        assert not crowd.group[crowd.school < 0].any()
+        assert not group[school < 0].any()
         words = [OPINIONS[attribute][0], *OPINIONS[attribute][1].values()]
         assert {name for word in words for name in word} <= set(TRAITS)
 

@@ -333,3 +333,15 @@ def test_large_crowds_keep_their_prior(monkeypatch):
     assert abs(np.nanmean(kept.own_auc) - np.nanmean(refitted.own_auc)) < 0.02
     assert np.corrcoef(kept.own_auc, refitted.own_auc)[0, 1] > 0.9
     assert (kept.verdict == refitted.verdict).mean() > 0.9
+
+
+def test_grades_on_a_reversed_scale_are_reversed_however_few_are_below_the_threshold():
+    rng = np.random.default_rng(0)
+    worth = rng.normal(size=60)
+    grades = np.clip(np.round(1.5 + worth + 0.4 * rng.normal(size=(40, 60))), 1, 5)
+    grades[:3] = 6 - grades[:3]
+    crowd = Annotations(np.repeat(np.arange(40), 60), np.tile(np.arange(60), 40), grades.ravel())
+    found = diagnose(HierarchicalRanker(loss="gaussian").fit(crowd), crowd, n_folds=2)
+    assert found.positive_share[:3].min() > 0.95
+    assert found.verdict[:3].tolist() == ["reversed"] * 3
+    assert set(found.verdict[3:]) == {"agrees"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likeminds.features import ColourHistogram
-from likeminds.features.colour import to_space
+from likeminds.features.descriptors import to_space
 
 PICTURES = np.random.default_rng(1).integers(0, 256, (3, 16, 16, 3), dtype=np.uint8)
 

@@ -6,7 +6,7 @@ from PIL import Image
 from safetensors.numpy import load_file
 
 from likeminds.features import ColourHistogram
-from likeminds.features.feature_cache import FeatureCache
+from likeminds.features.extractor import FeatureCache
 
 PICTURES = np.random.default_rng(1).integers(0, 256, (3, 16, 16, 3), dtype=np.uint8)
 
@@ -63,7 +63,7 @@ class TestCache:
         assert Counting.seen == 3
 
     def test_rows_are_written_once_a_minute(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("likeminds.features.feature_cache._SECONDS_BETWEEN_SAVES", -1.0)
+        monkeypatch.setattr("likeminds.features.extractor._SECONDS_BETWEEN_SAVES", -1.0)
         cache = FeatureCache(tmp_path, {"features": "x"})
         cache.add([b"0" * 16], np.ones((1, 2), np.float32))
         assert b"0" * 16 in FeatureCache(tmp_path, {"features": "x"})

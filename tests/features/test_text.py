@@ -1,12 +1,14 @@
 """Features of texts: word counts against scikit-learn's parts, networks against a table."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import networks
 from likeminds.features import SentenceEmbeddings, TextFeatures
-from likeminds.features._onnx import WordPiece
+from likeminds.features.deep import WordPiece
 
 TEXTS = ["a red shoe", "a red boot with laces", "an open sandal", "open sandal, red laces", "boot"]
 VOCABULARY = [
@@ -75,6 +77,15 @@ class TestTextFeatures:
         assert not any(word in said for word in small)
         assert any(word in said for word in expected_information)
         assert len(set(names)) == len(names)
+
+    def test_words_of_little_weight_name_no_component(self):
+        rng = np.random.default_rng(0)
+        words = ["".join(each) for each in product("bdfgk", "aeiou", "lmnprst", "abcdefg")]
+        texts = [" ".join(rng.choice(words, 20)) for _ in range(300)] + ["autism"] * 9
+        names = TextFeatures(100, random_state=0).fit(texts).get_feature_names_out()
+        named = [name for name in names if name.startswith("text: ")]
+        assert "text: autism" in named
+        assert len(named) < 10
 
     def test_words_of_one_text_and_endless_words_name_no_component(self):
         subjects = [f"subject{letter}" for letter in "abcdefghijklmno"]

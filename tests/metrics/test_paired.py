@@ -61,9 +61,9 @@ def test_paired_is_that_of_scipy(found, aucs):
     users = np.nanmean(aucs[0], axis=0) - np.nanmean(aucs[1], axis=0)
     users = users[np.isfinite(users)]
     interval = stats.ttest_1samp(users, 0).confidence_interval()
-    assert row["people_difference"] == pytest.approx(users.mean())
-    assert (row["people_low"], row["people_high"]) == pytest.approx(tuple(interval))
-    assert row["people_p"] == pytest.approx(stats.wilcoxon(users).pvalue)
+    assert row["users_difference"] == pytest.approx(users.mean())
+    assert (row["users_low"], row["users_high"]) == pytest.approx(tuple(interval))
+    assert row["users_p"] == pytest.approx(stats.wilcoxon(users).pvalue)
     repeats = np.nanmean(aucs[0], axis=1) - np.nanmean(aucs[1], axis=1)
     assert row["repeats_difference"] == pytest.approx(repeats.mean())
     assert row["repeats_p"] == pytest.approx(stats.wilcoxon(repeats).pvalue)
@@ -75,7 +75,7 @@ def test_paired_is_that_of_scipy(found, aucs):
 def test_paired_against_a_named_ranker(found):
     rows = found.paired("bad").to_pylist()
     assert [row["ranker"] for row in rows] == ["good", "plain"]
-    assert all(row["people_difference"] > 0 for row in rows)
+    assert all(row["users_difference"] > 0 for row in rows)
     with pytest.raises(ValueError):
         found.paired("ugly")
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from learned_model import Design, coordinates_of, tasks_of
+from learned_model import Design, coordinates_of, responses_of
 from likeminds import Annotations, HierarchicalRanker
 from likeminds.data.coded_labels import are_choices
-from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed
+from likeminds.mixed_model.choice_responses import ChoiceBlocks
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
-from likeminds.mixed_model.losses import choose_loss
+from likeminds.mixed_model.losses import are_mixed, choose_loss
 
 FEATURES = dict(zip("abcd", np.random.default_rng(0).normal(size=(4, 3)), strict=True))
 POINT = np.array([0.3, -1.1, 0.7, 0.4])  # the last is the intercept's
@@ -19,11 +19,11 @@ def cost(said, *, single=False, features=FEATURES):
     """Return everybody's minus log-likelihood at one point."""
     d = len(next(iter(features.values())))
     coordinates = Design(np.zeros(d), np.ones(d), None, intercept=single)
-    tasks = ChoiceBlocks.of_annotations(said, coordinates, single=single)
+    responses = ChoiceBlocks.of_annotations(said, coordinates, single=single)
     found = np.zeros(said.n_users)
-    for number in range(len(tasks.plan)):
-        task = tasks.task(number)
-        found[task.users] = ChoiceLikelihood().at(task.rows @ POINT[: coordinates.size], task).loss
+    for number in range(len(responses.plan)):
+        data = responses.data(number)
+        found[data.users] = ChoiceLikelihood().at(data.rows @ POINT[: coordinates.size], data).loss
     return found
 
 
@@ -84,11 +84,11 @@ def test_none_of_those_shown_is_one_more_item():
     assert said.feature_names[-1] == "none"
     scores = np.array([score("a"), score("b"), POINT[3]])
     coordinates = Design(np.zeros(4), np.ones(4), None, intercept=False)
-    task = ChoiceBlocks.of_annotations(said, coordinates).task(0)
-    loss = ChoiceLikelihood().at(task.rows @ POINT, task).loss
+    data = ChoiceBlocks.of_annotations(said, coordinates).data(0)
+    loss = ChoiceLikelihood().at(data.rows @ POINT, data).loss
     other = np.array([score("b"), score("c"), POINT[3]])
     expected = [logsumexp(scores) - scores[0], logsumexp(other) - other[2]]
-    np.testing.assert_allclose(loss[np.argsort(task.users)], expected)
+    np.testing.assert_allclose(loss[np.argsort(data.users)], expected)
 
 
 def test_labels_and_comparisons_are_one_likelihood():
@@ -119,9 +119,9 @@ def test_an_item_that_is_compared_often_is_kept_once():
     )
     assert said.features.shape == (4, 3)
     coordinates = coordinates_of(said, intercept=False)
-    tasks = ChoiceBlocks.of_annotations(said, coordinates)
-    assert tasks.items.shape == (4, 3)
-    assert tasks.sets.table.shape == (500, 2 + 2 + 1)
+    responses = ChoiceBlocks.of_annotations(said, coordinates)
+    assert responses.items.shape == (4, 3)
+    assert responses.rows.table.shape == (500, 2 + 2 + 1)
 
 
 @pytest.mark.parametrize("kind", ["labels", "pairs", "both"])
@@ -160,7 +160,7 @@ def test_features_that_take_much_memory_become_coordinates_block_by_block(monkey
     by_block = ChoiceBlocks.of_annotations(said, coordinates)
     assert at_once.is_ready
     assert not by_block.is_ready
-    np.testing.assert_allclose(by_block.task(0).rows, at_once.task(0).rows)
+    np.testing.assert_allclose(by_block.data(0).rows, at_once.data(0).rows)
 
 
 def test_choices_are_made_within_groups_or_by_the_person():
@@ -171,12 +171,12 @@ def test_choices_are_made_within_groups_or_by_the_person():
     )
     assert not are_choices(crowd)
     assert are_choices(crowd[:3])
-    tasks, _ = tasks_of(crowd, "choice")
-    task = tasks.task(0)
+    responses, _ = responses_of(crowd, "choice")
+    data = responses.data(0)
     # Once one of three, and twice one of three: each positive label for itself.
-    assert task.weight.tolist() == [[1] * 9]
-    assert np.exp(task.log_count).tolist() == [[1] * 9]
-    assert task.response.reshape(-1, 3).tolist() == [[1, 0, 0]] * 3
+    assert data.weight.tolist() == [[1] * 9]
+    assert np.exp(data.log_count).tolist() == [[1] * 9]
+    assert data.response.reshape(-1, 3).tolist() == [[1, 0, 0]] * 3
     # A group of negatives only: single items, and all of them are compared.
-    tasks, _ = tasks_of(crowd[[0, 1, 3, 6]], "choice")
-    assert np.exp(tasks.task(0).log_count).tolist() == [[1] * 4]
+    responses, _ = responses_of(crowd[[0, 1, 3, 6]], "choice")
+    assert np.exp(responses.data(0).log_count).tolist() == [[1] * 4]

@@ -111,10 +111,6 @@ def test_combinations(  # noqa: PLR0917 - what is combined, and two fixtures
         with pytest.raises(ValueError, match="known by their effects alone"):
             ranker.fit(said)
         return
-    if place == "disk" and said.choice_set_codes is not None:
-        with pytest.raises(ValueError, match="each stands for itself"):
-            ranker.fit(on_disk(said, tmp_path))
-        return
     ranker.fit(on_disk(said, tmp_path) if place == "disk" else said)
     check(ranker, said, crowd.annotations(answer, [N_USERS]), tmp_path)
     expected = {"none": 0, "some": 2, "wide": 12}[features]

@@ -1,18 +1,21 @@
 import numpy as np
 import pytest
 
-from learned_model import GaussianPrior, MarginalLikelihood, PriorModel, tasks_of
+from learned_model import GaussianPrior, MarginalLikelihood, PriorModel, responses_of
 from likeminds import make_schools
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.optimisers import ScoringStep, StepLength, evaluate_model, step
 
 
 def start_of(annotations):
-    tasks, coordinates = tasks_of(annotations)
+    responses, coordinates = responses_of(annotations)
     size = coordinates.size
     prior = GaussianPrior(np.zeros(size), np.zeros((size, 0)), np.ones(size))
     return MarginalLikelihood(
-        tasks, coordinates.n_weights, PriorModel(prior, LogisticLikelihood(), 1.0), np.ones(size)
+        responses,
+        coordinates.n_weights,
+        PriorModel(prior, LogisticLikelihood(), 1.0),
+        np.ones(size),
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from learned_model import PickledShards, tasks_of
+from learned_model import PickledShards, responses_of
 from likeminds import make_schools
 from likeminds.mixed_model.fit_prior import learn
 from likeminds.mixed_model.losses import PRIOR_LOSSES
@@ -13,8 +13,8 @@ from likeminds.mixed_model.losses import PRIOR_LOSSES
 @pytest.mark.parametrize("loss", ["logistic", "auc"])
 def test_shards_that_are_sent_bytes_learn_the_same_prior(loss):
     said = make_schools(60, 12, 300, 8, n_schools=2, random_state=0).annotations
-    tasks, coordinates = tasks_of(said, loss)
-    shards = PickledShards(tasks, 3)
+    responses, coordinates = responses_of(said, loss)
+    shards = PickledShards(responses, 3)
     here, there = (
         learn(
             users,
@@ -25,7 +25,7 @@ def test_shards_that_are_sent_bytes_learn_the_same_prior(loss):
             tol=1e-10,
             max_iter=500,
         )
-        for users in (tasks, shards)
+        for users in (responses, shards)
     )
     found, its = here.model.prior, there.model.prior
     np.testing.assert_allclose(its.mean, found.mean, atol=1e-4)

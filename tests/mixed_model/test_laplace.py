@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 import naive
 from crowds import make_crowd
-from learned_model import GaussianPrior, coordinates_of, make_prior, tasks_of
+from learned_model import GaussianPrior, coordinates_of, make_prior, responses_of
 from likeminds import load_electricity, make_schools
 from likeminds.mixed_model import laplace
 from likeminds.mixed_model.laplace import find_mode
@@ -26,8 +26,8 @@ def block_of(name, n_labels, n_features):
         said = said.of_users(said.user_ids[:90])
     else:
         said = make_schools(90, n_labels, 500, n_features, 2, random_state=0).annotations
-    tasks, coordinates = tasks_of(said, name)
-    return tasks.task(0), coordinates.size
+    responses, coordinates = responses_of(said, name)
+    return responses.data(0), coordinates.size
 
 
 def prior_of(size, seed):
@@ -44,12 +44,12 @@ def likelihood_of(name):
 @pytest.mark.parametrize("case", CASES)
 def test_nobody_depends_on_who_still_moves(case, monkeypatch):
     """Those who have not arrived go on by themselves: the same steps, to the last digit."""
-    task, size = block_of(*case)
+    data, size = block_of(*case)
     rules = [lambda moves: False, laplace._are_few, lambda moves: not moves.all()]
     found = []
     for rule in rules:
         monkeypatch.setattr(laplace, "_are_few", rule)
-        found.append(find_mode(task, prior_of(size, 0), likelihood_of(case[0])))
+        found.append(find_mode(data, prior_of(size, 0), likelihood_of(case[0])))
     for other in found[1:]:
         np.testing.assert_array_equal(other.state, found[0].state)
         np.testing.assert_array_equal(other.derivatives.loss, found[0].derivatives.loss)
@@ -63,11 +63,11 @@ def test_nobody_depends_on_who_else_has_few_or_many_labels():
     coordinates = coordinates_of(said)
 
     def modes_of(some):
-        tasks = loss.tasks(some, coordinates)
-        for number in range(len(tasks.plan)):
-            task = tasks.task(number)
-            found = find_mode(task, prior, LogisticLikelihood(), tol=1e-3, approximate=True)
-            names = some.user_ids[task.users].tolist()
+        responses = loss.responses(some, coordinates)
+        for number in range(len(responses.plan)):
+            data = responses.data(number)
+            found = find_mode(data, prior, LogisticLikelihood(), tol=1e-3, approximate=True)
+            names = some.user_ids[data.users].tolist()
             yield from zip(names, found.system.z(found.state), strict=True)
 
     together = dict(modes_of(said))
@@ -78,9 +78,9 @@ def test_nobody_depends_on_who_else_has_few_or_many_labels():
 
 
 def test_one_step_is_solved_for_exactly_where_it_is_all_there_is():
-    task, size = block_of("auc", 10, 40)
+    data, size = block_of("auc", 10, 40)
     near, exact = (
-        find_mode(task, prior_of(size, 0), PRIOR_LOSSES["auc"].likelihood, approximate=nearly)
+        find_mode(data, prior_of(size, 0), PRIOR_LOSSES["auc"].likelihood, approximate=nearly)
         for nearly in (True, False)
     )
     np.testing.assert_array_equal(near.state, exact.state)
@@ -88,15 +88,15 @@ def test_one_step_is_solved_for_exactly_where_it_is_all_there_is():
 
 @pytest.mark.parametrize("case", CASES)
 def test_modes_do_not_depend_on_where_the_search_starts(case):
-    task, size = block_of(*case)
-    before = find_mode(task, prior_of(size, 0), likelihood_of(case[0]))
+    data, size = block_of(*case)
+    before = find_mode(data, prior_of(size, 0), likelihood_of(case[0]))
     assert isinstance(before.system, Dual if case[1:] == (10, 40) else Primal)
     kept = before.warm_start
     assert kept is not None
     assert (kept.points is None) == isinstance(before.system, Dual)
     prior = prior_of(size, 1)
-    found = find_mode(task, prior, likelihood_of(case[0]), kept)
-    expected = find_mode(task, prior, likelihood_of(case[0]))
+    found = find_mode(data, prior, likelihood_of(case[0]), kept)
+    expected = find_mode(data, prior, likelihood_of(case[0]))
     np.testing.assert_allclose(
         found.derivatives.loss + found.penalty, expected.derivatives.loss + expected.penalty
     )
@@ -106,11 +106,11 @@ def test_modes_do_not_depend_on_where_the_search_starts(case):
 
 
 def test_points_of_the_same_prior_are_where_the_search_ends():
-    task, size = block_of(*CASES[0])
+    data, size = block_of(*CASES[0])
     prior = prior_of(size, 0)
-    before = find_mode(task, prior, LogisticLikelihood())
+    before = find_mode(data, prior, LogisticLikelihood())
     np.testing.assert_allclose(
-        laplace._start(task, prior, before.system, before.warm_start), before.state, atol=1e-9
+        laplace._start(data, prior, before.system, before.warm_start), before.state, atol=1e-9
     )
 
 
@@ -128,8 +128,8 @@ def test_choices_weigh_matrices_alike_in_either_order():
 @pytest.mark.parametrize("case", CASES)
 def test_what_the_search_leaves_is_what_modes_have(case):
     """Matrices that the search has made on its way are those at its end, whoever moved last."""
-    task, size = block_of(*case)
-    mode = find_mode(task, prior_of(size, 0), likelihood_of(case[0]), tol=1e-3)
+    data, size = block_of(*case)
+    mode = find_mode(data, prior_of(size, 0), likelihood_of(case[0]), tol=1e-3)
     again = mode.system.posterior_covariance(mode.derivatives.curvature)
     np.testing.assert_allclose(mode.covariance.total, again.total, rtol=1e-9)
     objective = mode.derivatives.loss + mode.penalty + again.log_determinant
@@ -137,9 +137,9 @@ def test_what_the_search_leaves_is_what_modes_have(case):
 
 
 def test_scores_far_from_zero_do_not_overflow():
-    task, _ = block_of("choice", 0, 0)
-    eta = np.random.default_rng(0).normal(size=task.weight.shape)
-    near, far = ChoiceLikelihood().at(eta, task), ChoiceLikelihood().at(eta + 2000.0, task)
+    data, _ = block_of("choice", 0, 0)
+    eta = np.random.default_rng(0).normal(size=data.weight.shape)
+    near, far = ChoiceLikelihood().at(eta, data), ChoiceLikelihood().at(eta + 2000.0, data)
     np.testing.assert_allclose(far.loss, near.loss, atol=1e-8)
     np.testing.assert_allclose(far.residuals, near.residuals, atol=1e-8)
 
@@ -147,21 +147,22 @@ def test_scores_far_from_zero_do_not_overflow():
 @pytest.mark.parametrize("case", CASES)
 def test_steps_that_are_nearly_solved_lead_to_the_same_modes(case):
     """Few products with everybody's matrix instead of its inverse: large crowds are in a hurry."""
-    task, size = block_of(*case)
+    data, size = block_of(*case)
     prior, likelihood = prior_of(size, 0), likelihood_of(case[0])
-    exact = find_mode(task, prior, likelihood)
+    exact = find_mode(data, prior, likelihood)
     rows, offset = exact.system.rows, exact.system.offset
     system = Dual(rows, offset, rows @ rows.transpose(0, 2, 1), approximate=True)
     for gain, apart in ((laplace.EXACT, 1e-4), (1e-5, 5e-3)):
-        found = laplace.newton(task, system, likelihood, np.zeros_like(task.weight), gain)
+        start = laplace.PosteriorMode.at(np.zeros_like(data.weight), data, system, likelihood)
+        found = laplace.newton(start, likelihood, gain)
         np.testing.assert_allclose(found.eta, exact.eta, atol=apart * np.abs(exact.eta).max())
 
 
 def test_small_crowds_are_solved_exactly():
-    task, size = block_of("logistic", 10, 40)
+    data, size = block_of("logistic", 10, 40)
     prior = prior_of(size, 0)
-    assert find_mode(task, prior, LogisticLikelihood()).system.approximate is False
-    assert find_mode(task, prior, LogisticLikelihood(), approximate=True).system.approximate is True
+    assert find_mode(data, prior, LogisticLikelihood()).system.approximate is False
+    assert find_mode(data, prior, LogisticLikelihood(), approximate=True).system.approximate is True
 
 
 def choice_cost(point, rows, labels, weights, prior):
@@ -181,16 +182,16 @@ def choice_cost(point, rows, labels, weights, prior):
 def test_modes_of_choices_are_those_of_the_definition(seed, n_features):
     rng = np.random.default_rng(seed)
     crowd = make_crowd(rng, n_features)
-    tasks, coordinates = tasks_of(crowd, "choice")
+    responses, coordinates = responses_of(crowd, "choice")
     prior = make_prior(rng, coordinates.size)
     points = np.repeat(prior.mean[None], crowd.n_users, axis=0)
-    for number in range(len(tasks.plan)):
-        mode = find_mode(tasks.task(number), prior, ChoiceLikelihood())
-        points[mode.task.users] += mode.system.z(mode.state) @ prior.root.T
+    for number in range(len(responses.plan)):
+        mode = find_mode(responses.data(number), prior, ChoiceLikelihood())
+        points[mode.data.users] += mode.system.z(mode.state) @ prior.root.T
         expected = [
             choice_cost(points[i], coordinates.rows(rows), labels, weights, prior)
             for i, (rows, labels, weights) in enumerate(naive.by_user(crowd))
-            if i in mode.task.users
+            if i in mode.data.users
         ]
         assert (mode.derivatives.loss + mode.penalty).sum() == pytest.approx(sum(expected))
     for i, (features, labels, weights) in enumerate(naive.by_user(crowd)):

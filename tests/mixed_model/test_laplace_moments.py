@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 import naive
 from crowds import make_crowd
-from learned_model import all_modes, make_prior, tasks_of
+from learned_model import all_modes, make_prior, responses_of
 from likeminds import Annotations
 from likeminds.mixed_model.laplace import EStepParams, WarmStarts, sum_moments
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, LogisticLikelihood
@@ -28,9 +28,9 @@ def logistic_cost(point, rows, labels, weights, prior):
 def test_modes_and_covariances_are_those_of_the_definition(seed, n_features, rank):
     rng = np.random.default_rng(seed)
     crowd = make_crowd(rng, n_features)
-    tasks, coordinates = tasks_of(crowd)
+    responses, coordinates = responses_of(crowd)
     prior = make_prior(rng, coordinates.size, rank)
-    points = all_modes(tasks, prior, LogisticLikelihood())
+    points = all_modes(responses, prior, LogisticLikelihood())
     spread = np.zeros((coordinates.size, coordinates.size))
     for i, (features, labels, weights) in enumerate(naive.by_user(crowd)):
         rows = coordinates.rows(features)
@@ -39,7 +39,7 @@ def test_modes_and_covariances_are_those_of_the_definition(seed, n_features, ran
         chance = 1 / (1 + np.exp(-rows @ points[i]))
         curvature = (rows * (weights * chance * (1 - chance))[:, None]).T @ rows
         spread += np.linalg.inv(curvature + np.linalg.inv(prior.covariance))
-    found = sum_moments(tasks, EStepParams(prior, LogisticLikelihood()), WarmStarts())
+    found = sum_moments(responses, EStepParams(prior, LogisticLikelihood()), WarmStarts())
     np.testing.assert_allclose(
         prior.root @ found.covariance @ prior.root.T, spread, rtol=1e-5, atol=1e-6
     )
@@ -50,9 +50,9 @@ def test_objective_is_near_the_integral_it_approximates():
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(12, 1)), rng.random(12) < 0.5
     crowd = Annotations(users=["ann"] * 12, items=None, labels=labels, features=rows)
-    tasks, coordinates = tasks_of(crowd)
+    responses, coordinates = responses_of(crowd)
     prior = make_prior(rng, 2)
-    found = sum_moments(tasks, EStepParams(prior, LogisticLikelihood()), WarmStarts())
+    found = sum_moments(responses, EStepParams(prior, LogisticLikelihood()), WarmStarts())
     seen, normal = coordinates.rows(rows), 2 * np.pi * np.sqrt(np.linalg.det(prior.covariance))
     integral, _ = dblquad(
         lambda y, x: np.exp(-logistic_cost(np.array([x, y]), seen, labels, np.ones(12), prior)),
@@ -65,9 +65,9 @@ def test_objective_is_near_the_integral_it_approximates():
 def test_objective_of_the_auc_loss_is_the_exact_marginal(seed, n_features):
     rng = np.random.default_rng(seed)
     crowd = make_crowd(rng, n_features)
-    tasks, coordinates = tasks_of(crowd, "auc")
+    responses, coordinates = responses_of(crowd, "auc")
     prior, precision = make_prior(rng, n_features), 3.0
-    found = sum_moments(tasks, EStepParams(prior, GaussianLikelihood(precision)), WarmStarts())
+    found = sum_moments(responses, EStepParams(prior, GaussianLikelihood(precision)), WarmStarts())
     expected = 0.0
     for features, labels, weights in naive.by_user(crowd):
         if labels.all() or not labels.any():

@@ -6,7 +6,7 @@ from scipy.optimize import approx_fprime
 
 import naive
 from crowds import make_crowd
-from learned_model import coordinates_of, tasks_of
+from learned_model import coordinates_of, responses_of
 from likeminds import HierarchicalRanker
 from likeminds.mixed_model.losses import PRIOR_LOSSES, PriorLoss
 
@@ -15,8 +15,8 @@ every_loss = pytest.mark.parametrize("loss", PRIOR_LOSSES.values(), ids=PRIOR_LO
 
 
 def blocks(crowd, loss):
-    tasks, _ = tasks_of(crowd, loss.name)
-    return [tasks.task(number) for number in range(len(tasks.plan))]
+    responses, _ = responses_of(crowd, loss.name)
+    return [responses.data(number) for number in range(len(responses.plan))]
 
 
 @every_loss
@@ -24,8 +24,8 @@ def test_value_is_that_of_the_definition(crowd, loss):
     coordinates = coordinates_of(crowd, intercept=loss.has_intercept)
     w = np.random.default_rng(1).standard_normal(coordinates.size)
     found = np.zeros(crowd.n_users)
-    for task in blocks(crowd, loss):
-        found[task.users] = loss.likelihood.at(task.rows @ w, task).loss
+    for data in blocks(crowd, loss):
+        found[data.users] = loss.likelihood.at(data.rows @ w, data).loss
     cost = naive.PRIOR_LOSSES[loss.name]
     expected = [
         cost(coordinates.rows(features), labels, w, weights)
@@ -36,17 +36,17 @@ def test_value_is_that_of_the_definition(crowd, loss):
 
 @every_loss
 def test_pull_and_curvature_are_derivatives(crowd, loss):
-    task = blocks(crowd, loss)[0]
-    shape = task.weight.shape
+    data = blocks(crowd, loss)[0]
+    shape = data.weight.shape
     eta = np.random.default_rng(1).standard_normal(shape)
 
     def value(flat):
-        return loss.likelihood.at(flat.reshape(shape), task).loss.sum()
+        return loss.likelihood.at(flat.reshape(shape), data).loss.sum()
 
     def slope(flat):
-        return -loss.likelihood.at(flat.reshape(shape), task).residuals.ravel()
+        return -loss.likelihood.at(flat.reshape(shape), data).residuals.ravel()
 
-    said = loss.likelihood.at(eta, task)
+    said = loss.likelihood.at(eta, data)
     numerical = approx_fprime(eta.ravel(), value, 1e-7)
     np.testing.assert_allclose(-said.residuals.ravel(), numerical, atol=1e-5)
     direction = np.random.default_rng(2).standard_normal(shape)
@@ -68,10 +68,10 @@ def test_whether_labels_of_one_class_teach(crowd, loss):
 def test_newcomers_have_the_coordinates_of_the_crowd_first(crowd, loss):
     known = HierarchicalRanker(1, loss, max_iter=5, tol=1e-2).fit(crowd).prior_
     size = known.design.size
-    tasks, seen = loss.of_newcomers(crowd, known, 0.3)
+    responses, seen = loss.of_newcomers(crowd, known, 0.3)
     np.testing.assert_array_equal(seen.prior.mean[:size], known.prior.mean)
     assert seen.predictive is not None
-    assert tasks.task(0).rows.shape[2] == seen.design.size == len(seen.prior.mean)
+    assert responses.data(0).rows.shape[2] == seen.design.size == len(seen.prior.mean)
 
 
 @every_loss

@@ -37,7 +37,7 @@ def test_vector_and_model_are_the_same():
 def test_people_who_stand_for_others_have_the_objective_of_as_many():
     said = make_schools(400, 20, 1000, 16, random_state=0).annotations
     start = make_objective(said, np.random.default_rng(0), rank=2)
-    some = sample(start.tasks, 50)
+    some = sample(start.responses, 50)
     one = MarginalLikelihood(some, start.n_weights, start.model, start.unit, structure=LOW_RANK)
     many = MarginalLikelihood(
         some, start.n_weights, start.model, start.unit, structure=LOW_RANK, user_weight=8.0

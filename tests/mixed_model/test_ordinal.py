@@ -24,14 +24,14 @@ def graded():
     """Grades, from 0 to 4, of three people, and a block of them."""
     rng = np.random.default_rng(0)
     codes, users = rng.integers(0, 5, (3, 12)), np.repeat(np.arange(3), 12)
-    task = PaddedRows(
+    data = PaddedRows(
         users=np.arange(3),
         rows=np.zeros((3, 12, 1)),
         response=codes.astype(float),
         weight=rng.random((3, 12)),
         comparisons=np.full(3, 12.0),
     )
-    return codes, users, task
+    return codes, users, data
 
 
 def likelihoods(codes, users):
@@ -42,54 +42,54 @@ def likelihoods(codes, users):
 
 
 def test_pull_and_curvature_are_derivatives(graded):
-    codes, users, task = graded
+    codes, users, data = graded
     eta = np.random.default_rng(1).standard_normal(codes.shape)
     for likelihood in likelihoods(codes, users):
 
         def value(flat, likelihood=likelihood):
-            return likelihood.at(flat.reshape(codes.shape), task).loss.sum()
+            return likelihood.at(flat.reshape(codes.shape), data).loss.sum()
 
         def slope(flat, likelihood=likelihood):
-            return -likelihood.at(flat.reshape(codes.shape), task).residuals.ravel()
+            return -likelihood.at(flat.reshape(codes.shape), data).residuals.ravel()
 
-        said = likelihood.at(eta, task)
+        said = likelihood.at(eta, data)
         np.testing.assert_allclose(
             -said.residuals.ravel(), approx_fprime(eta.ravel(), value), atol=1e-5
         )
         h = (slope(eta.ravel() + 1e-6) - slope(eta.ravel() - 1e-6)) / 2e-6
         np.testing.assert_allclose(said.curvature.root.ravel() ** 2, h, atol=1e-6)
-        assert (said.curvature.root**2 <= likelihood.curvature_bound * task.weight + 1e-12).all()
-        higher = likelihood.at(eta + 1e-5, task).curvature.root ** 2
+        assert (said.curvature.root**2 <= likelihood.curvature_bound * data.weight + 1e-12).all()
+        higher = likelihood.at(eta + 1e-5, data).curvature.root ** 2
         bend = (np.log(higher) - np.log(said.curvature.root**2)) / 1e-5
         variance = np.full(codes.shape, 2.0)
         np.testing.assert_allclose(said.curvature.grad_half_logdet(variance), bend, atol=1e-3)
 
 
 def test_loss_is_minus_the_log_probability_of_the_definition(graded):
-    codes, users, task = graded
+    codes, users, data = graded
     cumulative, normal = likelihoods(codes, users)
     eta = np.random.default_rng(1).standard_normal(codes.shape)
     padded = np.concatenate([[-np.inf], cumulative.cuts, [np.inf]])
     for i, s in enumerate(cumulative.use):
         chance = expit(s * padded[codes[i] + 1] - eta[i]) - expit(s * padded[codes[i]] - eta[i])
-        expected = -task.weight[i] @ np.log(chance)
-        assert cumulative.at(eta, task).loss[i] == pytest.approx(expected)
+        expected = -data.weight[i] @ np.log(chance)
+        assert cumulative.at(eta, data).loss[i] == pytest.approx(expected)
         own = (codes[i] - normal.centres[i]) / normal.spreads[i]
-        expected = 0.5 * task.weight[i] @ (own - eta[i]) ** 2
-        assert normal.at(eta, task).loss[i] == pytest.approx(expected)
+        expected = 0.5 * data.weight[i] @ (own - eta[i]) ** 2
+        assert normal.at(eta, data).loss[i] == pytest.approx(expected)
     for likelihood in (cumulative, normal):
         each = likelihood.each(eta.ravel(), codes.ravel(), users).reshape(codes.shape)
-        by_user = (task.weight * each).sum(axis=1)
-        np.testing.assert_allclose(likelihood.at(eta, task).loss, by_user)
+        by_user = (data.weight * each).sum(axis=1)
+        np.testing.assert_allclose(likelihood.at(eta, data).loss, by_user)
 
 
 def test_with_two_grades_a_cumulative_logit_is_logistic(graded):
-    codes, users, task = graded
-    task = replace(task, response=(codes > 2).astype(float))
+    codes, users, data = graded
+    data = replace(data, response=(codes > 2).astype(float))
     two = CumulativeLogit.given(GradeCounts.of((codes > 2).ravel().astype(float), users))
     two = replace(two, cuts=np.zeros(1))
     eta = np.random.default_rng(1).standard_normal(codes.shape)
-    ours, theirs = two.at(eta, task), LogisticLikelihood().at(eta, task)
+    ours, theirs = two.at(eta, data), LogisticLikelihood().at(eta, data)
     np.testing.assert_allclose(ours.loss, theirs.loss)
     np.testing.assert_allclose(ours.curvature.root, theirs.curvature.root)
     np.testing.assert_allclose(

@@ -29,7 +29,8 @@ def test_primal_and_dual_are_the_same(kind, seed, is_held):
     held, in_y = None, rows
     if is_held:
         root = rng.normal(size=(3, 2, 2))
-        held = UserPenalty(root @ root.transpose(0, 2, 1), rng.normal(size=(2, 4)))
+        precision, directions = root @ root.transpose(0, 2, 1), rng.normal(size=(2, 4))
+        held = UserPenalty(precision, directions, rng.normal(size=(3, 2)))
         in_y = held.of_rows(rows)
     primal = Primal(rows, offset, held)
     dual = Dual(in_y, offset, in_y @ in_y.transpose(0, 2, 1), held)
@@ -38,6 +39,11 @@ def test_primal_and_dual_are_the_same(kind, seed, is_held):
     np.testing.assert_allclose(primal.eta(states[0]), dual.eta(states[1]))
     eta = primal.eta(states[0])
     np.testing.assert_allclose(primal.penalty(states[0], eta), dual.penalty(states[1], eta))
+    if held is not None:
+        z = states[0] + held.centre
+        v = held.means + z @ held.directions.T
+        penalty = 0.5 * (z**2).sum(axis=1) + 0.5 * np.einsum("ba,bac,bc->b", v, held.precision, v)
+        np.testing.assert_allclose(primal.penalty(states[0], eta), penalty)
     steps, promised = [], []
     for system, state in zip((primal, dual), states, strict=True):
         matrices = system.matrices(curvature)

@@ -29,7 +29,7 @@ def objective_of(annotations):
 
 def test_as_many_learn_and_correct_as_the_excess_allows(schools):
     start = objective_of(schools)
-    crowd = start.tasks
+    crowd = start.responses
     assert SubsamplePlan.of(start, crowd, 1e-5) is None  # fewer than four samples of the least size
     plan = SubsamplePlan(n_numbers=170, n_labels=20.0, n_learned=400, n_asked=800)
     assert plan.excess(400, 1600) == pytest.approx(170 / 40 * (1 / 400 - 1 / 1600))
@@ -38,15 +38,15 @@ def test_as_many_learn_and_correct_as_the_excess_allows(schools):
 
 def test_a_smaller_tolerance_takes_more_people(schools, small_samples):
     start = objective_of(schools)
-    few, many = (SubsamplePlan.of(start, start.tasks, tol) for tol in (2e-4, 1e-4))
+    few, many = (SubsamplePlan.of(start, start.responses, tol) for tol in (2e-4, 1e-4))
     n_numbers = len(start.start)
     assert few.n_numbers == many.n_numbers == n_numbers
     assert few.n_labels == pytest.approx(20.0)
     assert few.n_learned == 300
     assert few.n_asked < many.n_asked == 1600
-    excess = few.excess(few.n_asked, start.tasks.n_users)
+    excess = few.excess(few.n_asked, start.responses.n_users)
     assert excess <= 10 * 2e-4
-    assert SubsamplePlan.of(start, start.tasks, 1e-9) is None
+    assert SubsamplePlan.of(start, start.responses, 1e-9) is None
 
 
 @pytest.mark.slow

@@ -24,12 +24,12 @@ def test_what_is_nearly_known_claims_no_more_than_labels_say():
     )
     coordinates = coordinates_of(said, standardize=False, intercept=False)
     prior = GaussianPrior(np.zeros(size), rng.normal(size=(size, 3)), np.full(size, 0.4))
-    task = PRIOR_LOSSES["logistic"].tasks(said, coordinates).task(0)
-    mode = find_mode(task, prior, LogisticLikelihood())
+    data = PRIOR_LOSSES["logistic"].responses(said, coordinates).data(0)
+    mode = find_mode(data, prior, LogisticLikelihood())
     found = _approximate_reduction(mode, prior, rank).astype(np.float64)
     best = _variance_reduction(mode.system, mode.derivatives.curvature, rank) @ prior.root.T
-    for person in range(len(task.users)):
-        rows = mode.derivatives.curvature.times_root_back(task.rows)[person]
+    for person in range(len(data.users)):
+        rows = mode.derivatives.curvature.times_root_back(data.rows)[person]
         exact = np.linalg.inv(np.linalg.inv(prior.covariance) + rows.T @ rows)
         claimed = prior.covariance - found[person].T @ found[person]
         assert np.linalg.eigvalsh(claimed - exact).min() > -1e-4
@@ -41,10 +41,10 @@ def test_points_of_people_in_shards_are_asked_for():
     said = make_schools(40, 12, 200, 8, n_schools=2, random_state=1).annotations
     ranker = HierarchicalRanker(n_groups=1, item_effects=False).fit(said)
     crowd = ranker.prior_
-    tasks = PRIOR_LOSSES["logistic"].tasks(said, crowd.design)
+    responses = PRIOR_LOSSES["logistic"].responses(said, crowd.design)
     here, there = (
         posterior_of(users, said.n_users, crowd, warm_starts=WarmStarts(), rank=4)
-        for users in (tasks, PickledShards(tasks, 3))
+        for users in (responses, PickledShards(responses, 3))
     )
     np.testing.assert_allclose(there[0], here[0], atol=1e-7)
     np.testing.assert_allclose(

@@ -16,13 +16,12 @@ from learned_model import (
     first_model,
 )
 from likeminds import Annotations
+from likeminds.mixed_model import wide_fit
 from likeminds.mixed_model.losses import PRIOR_LOSSES
 from likeminds.mixed_model.optimisers import descend
 from likeminds.mixed_model.user_posteriors import posterior_of
-from likeminds.mixed_model.wide import wide_fit
-from likeminds.mixed_model.wide.kernel_rows import KernelRows
-from likeminds.mixed_model.wide.wide_fit import InformationSpectrum, learn_in_rows, lowest
-from likeminds.mixed_model.wide.wide_marginal_likelihood import WideMarginalLikelihood
+from likeminds.mixed_model.wide_fit import InformationSpectrum, learn_wide, lowest_eigenvectors
+from likeminds.mixed_model.wide_marginal_likelihood import KernelRows, WideMarginalLikelihood
 
 N_FEATURES = 30
 
@@ -73,7 +72,7 @@ def both_ways(said, loss, rng, rank=2):
     mean, loadings = rng.normal(size=size) / 5, rng.normal(size=(size, rank))
     model = replace(model, prior=GaussianPrior(mean, loadings, 1.3 * unit), ridge=3.0)
     exact = {"mode_tol": 1e-12, "structure": LOW_RANK}
-    dense = MarginalLikelihood(loss.tasks(said, coordinates), n_weights, model, unit, **exact)
+    dense = MarginalLikelihood(loss.responses(said, coordinates), n_weights, model, unit, **exact)
     every = coordinates_of(said, every=True, intercept=loss.has_intercept)
     rows = KernelRows.of_annotations(said, loss, every)
     return dense, WideMarginalLikelihood(
@@ -124,17 +123,17 @@ def test_people_left_out_say_nothing():
     loss = PRIOR_LOSSES["logistic"]
     _, wide = both_ways(said, loss, rng)
     chosen = rng.random(said.n_users) < 0.5
-    few = replace(wide, tasks=wide.rows.of_users(chosen), warm_starts=type(wide.warm_starts)())
+    few = replace(wide, responses=wide.rows.of_users(chosen), warm_starts=type(wide.warm_starts)())
     one = said.of_users(said.user_ids[chosen].tolist())
     coordinates = coordinates_of(said, every=True)
-    alone = replace(few, tasks=KernelRows.of_annotations(one, loss, coordinates))
+    alone = replace(few, responses=KernelRows.of_annotations(one, loss, coordinates))
     assert few(few.start)[0] == pytest.approx(alone(alone.start)[0], rel=1e-12)
 
 
 def information(wide):
     """Return the information about the mean as a matrix, and as it is applied."""
-    found = wide.look(wide.model)
-    return found.told.times(np.eye(wide.n_weights)), found.told
+    found = wide.row_moments(wide.model).information
+    return found.times(np.eye(wide.n_weights)), found
 
 
 def test_ridges_are_those_of_the_whole_spectrum():
@@ -143,7 +142,7 @@ def test_ridges_are_those_of_the_whole_spectrum():
     matrix, applied = information(wide)
     for ridge in (0.1, 1.0, 10.0):
         exact = np.trace(matrix @ np.linalg.inv(matrix + ridge * np.eye(len(matrix))))
-        assert InformationSpectrum.of(applied, 200).well_known(ridge) == pytest.approx(
+        assert InformationSpectrum.of(applied, 200).degrees_of_freedom(ridge) == pytest.approx(
             exact, rel=0.05
         )
 
@@ -151,9 +150,9 @@ def test_ridges_are_those_of_the_whole_spectrum():
 def test_lowest_directions_are_eigenvectors():
     rng = np.random.default_rng(4)
     _, wide = both_ways(some_pairs(rng, d=40), PRIOR_LOSSES["choice"], rng)
-    matrix = wide.look(wide.model).missing
+    matrix = wide.row_moments(wide.model).by_covariance
     values = np.linalg.eigvalsh(matrix.times(np.eye(40)))
-    found, vectors = lowest(matrix, 40, 3)
+    found, vectors = lowest_eigenvectors(matrix, 40, 3)
     np.testing.assert_allclose(found, values[:3], rtol=1e-3)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-9)
 
@@ -165,13 +164,13 @@ def test_posteriors_in_few_coordinates_are_those_in_all(kind, monkeypatch):
     every = coordinates_of(said, every=True, intercept=loss.has_intercept)
     points, known, coordinates = [], [], []
     for kept in (N_FEATURES, 7):
-        monkeypatch.setattr(wide_fit, "KEPT", kept)
-        learned, tasks, few = learn_in_rows(
+        monkeypatch.setattr(wide_fit, "N_COORDINATES", kept)
+        learned, responses, few = learn_wide(
             loss, said, every, 2, likelihood=loss.likelihood, centre=0.0, tol=1e-6, max_iter=100
         )
         crowd = FittedPrior(few, learned.model.prior, learned.model.likelihood)
         at, told = posterior_of(
-            tasks, said.n_users, crowd, warm_starts=learned.warm_starts, rank=99
+            responses, said.n_users, crowd, warm_starts=learned.warm_starts, rank=99
         )
         points.append(at)
         known.append(np.einsum("pma,pmb->pab", told, told))

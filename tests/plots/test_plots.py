@@ -6,6 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 
@@ -17,6 +18,7 @@ from likeminds import (
     ThreeLevelRankerCV,
     diagnose,
     find_schools,
+    leaderboard,
     make_schools,
     make_simulation,
     plots,
@@ -318,3 +320,23 @@ def test_the_path_counts_true_and_false_personal_parts():
     assert "1 users have a personal part, 1 of them rightly" in axes.get_title(loc="left")
     (line,) = plots.personal_path(path).lines
     assert list(line.get_ydata()) == [0, 1, 3]
+
+
+def test_leaderboards_have_a_dot_and_an_interval_for_each_item_and_group():
+    rng = np.random.default_rng(0)
+    won = rng.integers(5, size=300)
+    lost = (won + rng.integers(1, 5, size=300)) % 5
+    votes = Annotations.from_comparisons(rng.integers(6, size=300), won, lost)
+    ranker = HierarchicalRanker().fit(votes)
+    boards = {"everyone": leaderboard(ranker), "judge 2": leaderboard(ranker, 2)}
+    axes = plots.leaderboards(boards)
+    lines = [c for c in axes.collections if isinstance(c, LineCollection)]
+    dots = [c for c in axes.collections if isinstance(c, PathCollection)]
+    for board, line, dot in zip(boards.values(), lines, dots, strict=True):
+        order = [board.items.tolist().index(item) for item in boards["everyone"].items]
+        np.testing.assert_allclose(dot.get_offsets()[:, 0], board.scores[order])
+        ends = np.array(line.get_segments())[:, :, 0]
+        np.testing.assert_allclose(ends, np.column_stack([board.low, board.high])[order])
+    assert [t.get_text() for t in axes.get_yticklabels()] == boards["everyone"].items.astype(
+        str
+    ).tolist()

@@ -50,7 +50,7 @@ def test_summary_is_a_table_in_every_form(table):
     assert [row["feature"] for row in table.rows] == ["price", "size", "speed"]
     assert list(table.to_pandas()["feature"]) == ["price", "size", "speed"]
     plain = table.to_dict()
-    assert plain["people"] == 80
+    assert plain["users"] == 80
     assert plain["log_likelihood"] < 0
     assert "maximum simulated likelihood" in str(table)
     assert "<table>" in table._repr_html_()
@@ -159,7 +159,7 @@ def test_willingness_to_pay_is_a_ratio_with_an_interval(ranker, table):
     row = paid.rows[0]
     assert row["at the mean"] == pytest.approx(-worth.mean[1] / worth.mean[0])
     assert row["from"] < row["at the mean"] < row["to"]
-    assert row["people from"] < row["median person"] < row["people to"]
+    assert row["users from"] < row["median user"] < row["users to"]
     assert row["from"] < 0.8 < row["to"]
 
 

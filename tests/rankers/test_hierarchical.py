@@ -209,7 +209,7 @@ def test_interrupt_keeps_the_best_so_far(schools):
 
 @pytest.mark.seconds
 def test_large_crowds_start_on_a_sample(monkeypatch, schools, fitted):
-    monkeypatch.setattr("likeminds.mixed_model.fit_prior._SAMPLE", 25)
+    monkeypatch.setattr("likeminds.mixed_model.fit_prior.SAMPLE", 25)
     ranker = HierarchicalRanker(tol=1e-7).fit(schools.annotations)
     assert ranker.n_groups_ == fitted.n_groups_
     monkeypatch.undo()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
 from likeminds import (
@@ -236,6 +237,8 @@ def test_summary_has_each_class_and_feature(fitted):
     assert len(table.rows) == 6
     assert table.rows[4]["coefficient"] == pytest.approx(ranker.class_coef_[1, 1])
     assert table.rows[4]["error"] == pytest.approx(ranker.class_coef_errors_[1, 1])
+    assert table.rows[4]["p"] == pytest.approx(2 * norm.sf(abs(table.rows[4]["z"])))
+    assert f"AIC {ranker.aic_:.1f}" in table.title
     assert "class 1 " in str(table)
 
 

@@ -28,6 +28,22 @@ def test_the_likelihood_is_chosen_by_held_out_people_and_kept():
     )
 
 
+@pytest.mark.parametrize(("noise", "expected"), [(0.2, "cumulative"), (0.01, "gaussian")])
+def test_another_loss_is_chosen_if_its_lead_is_not_noise(noise, expected, monkeypatch):
+    lead = 0.02 + noise * np.tile([-1.0, 1.0], 20)
+
+    def scores_of(ranker, candidates, *halves):
+        assert candidates
+        return {name: 0.7 + lead * (name == "gaussian") for name in candidates}
+
+    monkeypatch.setattr(loss_selection, "_try", scores_of)
+    said = make_grades(np.random.default_rng(1))
+    chosen, scores = choose_grade_loss(HierarchicalRanker(), TrainingData.of(said))
+    assert chosen == expected
+    assert scores["gaussian"] == pytest.approx(0.72)
+    assert scores["cumulative"] == pytest.approx(0.7)
+
+
 @pytest.mark.parametrize(("n_features", "n_groups"), [(3, "auto"), (200, 0)])
 def test_no_directions_are_tried_where_people_have_fewer_grades_than_features(
     n_features, n_groups, monkeypatch

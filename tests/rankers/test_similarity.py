@@ -44,7 +44,7 @@ def test_as_a_table_and_a_page(fitted):
     assert found.table().column_names == ["user", "likeness"]
     assert [one for one, _ in found] == found.ids.tolist()
     assert "<table>" in ranker.similar_items(crowd.item_ids[0], items=crowd)._repr_html_()
-    assert repr(found).startswith(f"People most like {users[0]}: ")
+    assert repr(found).startswith(f"Users most like {users[0]}: ")
 
 
 def test_bad_input(fitted):

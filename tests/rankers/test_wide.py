@@ -60,7 +60,7 @@ def test_levels_add_up(wide):
 
 
 def narrowed(monkeypatch, kept=12):
-    monkeypatch.setattr("likeminds.mixed_model.wide.wide_fit.KEPT", kept)
+    monkeypatch.setattr("likeminds.mixed_model.wide_fit.N_COORDINATES", kept)
 
 
 @pytest.mark.parametrize("kept", [12, 64])

@@ -14,6 +14,8 @@ from likeminds import (
     HierarchicalRanker,
     ThreeLevelRanker,
     ThreeLevelRankerCV,
+    find_schools,
+    leaderboard,
     make_schools,
     split_within_users,
     write_report,
@@ -260,3 +262,39 @@ def test_numbers_are_those_of_the_data_and_nothing_is_claimed_beyond_them(tmp_pa
     assert 'alt="Share of people that say yes to each item, in order"' in content  # a picture first
     for claim in ("divides people", "below", "-0.00", "all agree", "very stable"):
         assert claim not in re.sub("<style>.*?</style>", "", content, flags=re.DOTALL)
+
+
+@pytest.mark.seconds
+def test_people_who_differ_only_in_threshold(tmp_path):
+    rng = np.random.default_rng(0)
+    users, X = np.repeat(np.arange(30), 30), np.tile(rng.normal(size=(30, 2)), (30, 1))
+    said = X[:, 0] + rng.logistic(size=900) > np.linspace(-2, 2, 30)[users]
+    crowd = Annotations(users, np.tile(np.arange(30), 30), said, X, features_per="row")
+    ranker = HierarchicalRanker(n_groups=0, item_effects=False).fit(crowd)
+    content = write_report(ranker, tmp_path / "page.html", crowd, diagnostics=False).read_text()
+    assert "as far as these labels show, but differ in threshold" in content
+    alike = "Their rankings do not differ as far as these labels show. Only their thresholds do ("
+    assert alike in content
+
+
+def test_comparisons_have_leaderboards_of_everyone_and_schools(tmp_path):
+    rng = np.random.default_rng(0)
+    worth, judge, a = np.linspace(-1, 1, 5), rng.integers(30, size=1200), rng.integers(5, size=1200)
+    b = (a + rng.integers(1, 5, size=1200)) % 5
+    ahead = (worth[a] - worth[b]) * np.where(judge % 2, 1, -1)
+    first = rng.logistic(size=1200) < ahead
+    names = np.array(["lark", "wren", "rook", "swan", "dove"])
+    won, lost = names[np.where(first, a, b)], names[np.where(first, b, a)]
+    model = HierarchicalRanker(n_item_factors=1).fit(Annotations.from_comparisons(judge, won, lost))
+    page = write_report(model, tmp_path / "a.html", diagnostics=False)
+    found = outline(page)
+    assert ("h2", "Leaderboards") in found.headings
+    assert "Scores of items with intervals, for everyone and each school" in found.alts
+    schools = find_schools(model)
+    board = leaderboard(model, schools.members(1).tolist(), n_next=3)
+    told = " ".join(found.said)
+    pairs = ", ".join(f"{a} or {b}" for a, b in board.ask_next)
+    assert f"Most informative comparisons for school 1: {pairs}." in told
+    assert "ranks, school 2" in found.said
+    row = found.said.index(board.items[0], found.said.index("ranks, school 2"))
+    assert found.said[row + 4] == "1"  # the first place of school 1 is certain

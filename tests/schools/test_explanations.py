@@ -14,8 +14,7 @@ from likeminds import (
     make_schools,
     save,
 )
-from likeminds.report.facts import ReportFacts
-from likeminds.report.sentences import agreed
+from likeminds.report.facts import ReportFacts, agreed
 from likeminds.schools import Explanation
 from likeminds.schools.weight_levels import likeness
 

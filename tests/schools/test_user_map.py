@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from likeminds import HierarchicalRanker, find_schools, make_schools
-from likeminds.schools.user_map import map_places, n_dimensions
+from likeminds import HierarchicalRanker, find_schools, load_electricity, make_schools
+from likeminds.schools.user_map import levels_of_posterior, map_places, n_dimensions
+from likeminds.schools.weight_levels import WeightLevels
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +37,17 @@ def test_along_one_axis_people_are_heaped_up(one):
     heaps = map_places(placed(one, first, 0.01 * first), np.ones(len(first), dtype=bool))
     assert heaps[:10, 1].tolist() == list(range(10))
     np.testing.assert_array_equal(heaps[:, 0], first)
+
+
+@pytest.mark.seconds
+def test_n_dimensions():
+    simulation = make_schools(60, 40, 200, 12, n_schools=3, contested=0.5, random_state=0)
+    assert n_dimensions(find_schools(HierarchicalRanker().fit(simulation.annotations))) == 2
+
+
+@pytest.mark.seconds
+def test_levels_of_posterior():
+    ranker = HierarchicalRanker(n_groups=2).fit(load_electricity())
+    levels = WeightLevels.of_ranker(ranker)
+    new = levels_of_posterior(levels, ranker, ranker.user_posterior("household-001"))
+    assert bool(np.allclose(new.coef[0], ranker.coef_[0]))

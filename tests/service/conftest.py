@@ -13,8 +13,8 @@ from fastapi.testclient import TestClient
 from likeminds import Annotations, HierarchicalRanker, make_schools, save
 from likeminds.features.images import png_bytes
 from likeminds.service.app import make_app
-from likeminds.service.keys import add_key
 from likeminds.service.settings import Settings
+from likeminds.service.store import add_key
 from service.browser import chromium
 
 FEATURES = ["sturdy", "heel", "shine", "price"]

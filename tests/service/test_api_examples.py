@@ -1,9 +1,10 @@
 """Every operation of the description has examples, and they work: on a model of two attributes."""
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from likeminds import Annotations, AttributeModel, HierarchicalRanker, save
+from likeminds import Annotations, AttributeModel, HierarchicalRanker, NominalRanker, load, save
 from likeminds.service.app import make_app
 from likeminds.service.refit_job import refresh_file
 from service.conftest import make_settings
@@ -103,3 +104,23 @@ def test_a_model_of_several_attributes_is_refreshed(client, several):
     assert holder.swap_model()
     assert "person-03" not in holder.current.users
     assert "ann" in holder.current.users
+
+
+@pytest.mark.seconds
+def test_classes_without_an_order_are_served_as_attributes(said, tmp_path):
+    labels = np.where(said.labels, "fine", np.where(said.item_codes % 2, "spam", "toxic"))
+    items = {"features": said.features, "item_ids": said.item_ids, "features_per": "item"}
+    crowd = Annotations(said.users, said.items, labels, **items, nominal=True)
+    path = save(NominalRanker().fit(crowd), tmp_path / "classes.likeminds", with_data=True)
+    settings = make_settings(path, tmp_path)
+    with TestClient(make_app(settings, watching=False), base_url="http://127.0.0.1") as client:
+        ranked = client.post("/v1/rank", json={"attribute": "spam"})
+        assert ranked.status_code == 200, ranked.text
+        client.post("/v1/newcomers", json={"user": "zoe"})
+        rows = [{"attribute": "spam", "item": "shoe-03", "label": True}]
+        assert client.post("/v1/users/zoe/labels", json={"labels": rows}).status_code == 200
+    refresh_file(settings)
+    again = load(settings.refreshed)
+    assert isinstance(again, NominalRanker)
+    assert again.classes_.tolist() == ["fine", "spam", "toxic"]
+    assert "zoe" in again.rankers_["spam"].users_.tolist()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from likeminds.service.app import make_app
-from likeminds.service.keys import add_key, hashed
+from likeminds.service.store import add_key, hashed
 from service.conftest import make_settings
 
 schemathesis = pytest.importorskip("schemathesis", reason="property tests need schemathesis")

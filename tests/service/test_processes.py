@@ -13,8 +13,8 @@ from importlib.util import find_spec
 
 import pytest
 
+from likeminds.service.startup import PRELOADED
 from likeminds.service.store import open_store
-from likeminds.service.workers import PRELOADED
 from service.running_service import free_port, running, start, stop
 
 pytestmark = pytest.mark.slow

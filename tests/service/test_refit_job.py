@@ -10,12 +10,10 @@ import pytest
 from likeminds import HierarchicalRanker, load, load_electricity, save
 from likeminds.service import refit_job
 from likeminds.service.app_state import AppState
-from likeminds.service.keys import hashed
 from likeminds.service.refit_job import Refresher, fold_in, refresh_file
-from likeminds.service.store import Label
+from likeminds.service.store import Label, hashed
 from likeminds.storage import safetensors
-from likeminds.storage.folders import main_file
-from likeminds.storage.models import ModelFileError
+from likeminds.storage.models import ModelFileError, main_file
 
 pytestmark = pytest.mark.seconds
 

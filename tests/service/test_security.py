@@ -6,10 +6,9 @@ import sqlite3
 
 import pytest
 
-from likeminds.service.keys import add_key
 from likeminds.service.metrics import JsonLines
 from likeminds.service.startup import require_keys
-from likeminds.service.store import open_store
+from likeminds.service.store import add_key, open_store
 from service.conftest import show
 
 pytestmark = pytest.mark.seconds

@@ -5,11 +5,12 @@ import threading
 import pytest
 
 from likeminds.service.database import StoreDownError
-from likeminds.service.keys import hashed, new_key
 from likeminds.service.store import (
     STEPS,
     Answer,
     KeyReusedError,
+    hashed,
+    new_key,
     open_store,
     write_labels,
 )

@@ -271,7 +271,9 @@ def test_every_kind_of_ranker_scores_as_when_it_was_saved(kind):
         crowd = households.of_users(households.user_ids[:10])
     model = load(path)
     np.testing.assert_allclose(model.decision_function(crowd), expected, rtol=1e-12, atol=1e-12)
-    if read_card(path)["takes_updates"]:
+    card = read_card(path)
+    assert card["users"] == len(model.users_)
+    if card["takes_updates"]:
         before = model.rankers_["open"] if kind == "AttributeModel" else model
         assert before.n_labels_ == len(crowd)
         model.update({"open": crowd[:16]} if kind == "AttributeModel" else crowd[:16])

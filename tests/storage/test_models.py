@@ -160,7 +160,7 @@ def test_card(tmp_path, shared):
     assert card["ranker"] == "HierarchicalRanker"
     assert card["parameters"]["n_groups"] == 1
     assert card["features"] == ["x0", "x1", "x2", "x3"]
-    assert (card["people"], card["labels"]) == (12, len(shared))
+    assert (card["users"], card["labels"]) == (12, len(shared))
     assert card["preprocessing"] == {"standardize": True, "scale": fitted.scale_.tolist()}
     assert card["fingerprint"] == fingerprint(shared)
     assert card["scores"] == {"auc": 0.75, "by person": [0.5, "nan"]}
@@ -190,10 +190,10 @@ def test_card_of_several_attributes(tmp_path, shared):
     assert card["ranker"] == "AttributeModel"
     assert card["parameters"]["ranker"]["class"] == "RankerCV"
     assert list(card["attributes"]) == ["open", "pointy"]
-    assert card["attributes"]["pointy"]["people"] == 3
+    assert card["attributes"]["pointy"]["users"] == 3
     assert card["attributes"]["pointy"]["preprocessing"]["standardize"] is True
     assert card["attributes"]["open"]["fingerprint"] == fingerprint(shared)
-    assert card["people"] == 12
+    assert card["users"] == 12
 
 
 def test_the_card_is_read_without_the_arrays(path, monkeypatch):
@@ -201,7 +201,7 @@ def test_the_card_is_read_without_the_arrays(path, monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr(safetensors.ArrayFile, "array", fail)
-    assert read_card(path)["people"] == 12
+    assert read_card(path)["users"] == 12
     # A file that has lost its arrays is refused all the same.
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(ModelFileError):
@@ -212,7 +212,7 @@ def test_any_reader_of_safetensors_can_open_it(path, ranker):
     arrays = load_file(path)
     np.testing.assert_array_equal(arrays["coef_"], ranker.coef_)
     with safe_open(path, framework="numpy") as file:
-        assert json.loads(file.metadata()["likeminds"])["people"] == 12
+        assert json.loads(file.metadata()["likeminds"])["users"] == 12
 
 
 # Lazily.

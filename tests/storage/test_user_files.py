@@ -25,9 +25,8 @@ from likeminds import (
 from likeminds._util import atomic_files as support
 from likeminds._util.lazy_rows import LazyRows
 from likeminds.rankers.capabilities import subset_users
-from likeminds.storage.id_arrays import from_arrays, hashes_of, kind_of, to_arrays
 from likeminds.storage.models import ModelFileError
-from likeminds.storage.user_files import UserFiles
+from likeminds.storage.user_files import UserFiles, from_arrays, hashes_of, kind_of, to_arrays
 
 IDS = {
     "texts": [f"p{n:02d}" for n in range(23)],
@@ -97,7 +96,7 @@ def test_the_same_ranker_comes_back(ids, tmp_path):
     assert again.rank(person, said).items.tolist() == here.rank(person, said).items.tolist()
     assert again.rank(person, said).user == person
     card = read_card(folder)
-    assert (card["people"], card["people_files"], card["format"]) == (23, 5, 4)
+    assert (card["users"], card["user_files"], card["format"]) == (23, 5, 4)
 
 
 def test_numbers_are_found_as_texts_and_strangers_are_not(tmp_path):

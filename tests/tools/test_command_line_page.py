@@ -19,7 +19,7 @@ def test_blocks_show_what_commands_print(page, tmp_path):
 
 def _comparable(text):
     """Leave out seconds (the last column of comparisons) and digits that processors differ in."""
-    text = re.sub(r"(?<= )\d+\.\d\d$", "s", text, flags=re.MULTILINE)
+    text = re.sub(r" +\d+\.\d\d$", " s", text, flags=re.MULTILINE)
     return re.sub(r"(\d+\.\d{6})\d+", r"\1", text)
 
 

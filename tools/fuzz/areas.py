@@ -192,6 +192,9 @@ _EXPORTS: dict[str, Any] = {
     "preferences": [{"prompt": "Say.", "chosen": "Oh.", "rejected": "Ah.", "user": 1}],
     "crowd-kit": "task,worker,label\n1,u,glad\n2,u,sad\n",
     "polis": "comment-id,voter-id,vote,timestamp\n1,2,1,3\n2,2,-1,4\n",
+    "sawtooth": "id,task,concept,brand,price,response\n1,1,1,2,5,1\n1,1,2,1,7,0\n1,1,3,0,0,0\n",
+    "qualtrics": "ResponseId,Q1_1,Q1_2,Q1_3\nid,a,b,c\n{'ImportId': 'id'},{'ImportId': 'QID1_1'},"
+    "{'ImportId': 'QID1_2'},{'ImportId': 'QID1_3'}\nR_1,1,2,\nR_2,,1,2\n",
 }
 _JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), corpus.numbers, corpus.names),
@@ -237,6 +240,7 @@ def try_export(workshop: Workshop, tally: Tally, drawn: tuple[str, str]) -> None
     def work() -> str:
         export = read_export(tool, folder if tool == "polis" else folder / name)
         whole = not export.labels or export.to_table().num_rows == len(export.labels)
+        whole &= not export.choices or len(export.choice_annotations()) >= 2 * len(export.choices)
         return "" if whole and str(export) else "rows that are lost without a word"
 
     judge(tally, "connectors", drawn, work)

@@ -68,7 +68,7 @@ def write_whole(
         if before is not None:
             _make_alike(scratch, before)
         version = FileVersion.of(scratch.stat())
-        with _alone_in(place.parent):
+        with file_lock(place.parent):
             _refuse_another(target, _stat(place), replacing)
             scratch.replace(place)
     except BaseException:
@@ -79,8 +79,8 @@ def write_whole(
 
 
 @contextmanager
-def file_lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold an exclusive lock on a file, from reading it to replacing it.
+def file_lock(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold an exclusive lock on a file or a folder, from reading it to replacing it.
 
     ``waiting`` is called when another process holds the lock. Where the system has no locks,
     `write_whole` still notices what others have replaced.
@@ -94,10 +94,7 @@ def file_lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def readable(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a regular file or a folder; refuse pipes, sockets and devices.
-
-    They would block, or never end.
-    """
+    """Return the path of a file or a folder; refuse pipes and devices, which may never end."""
     found = Path(path)
     try:
         mode = found.stat().st_mode
@@ -184,7 +181,12 @@ def _refuse_another(
 
 def _lock_file(path: Path, waiting: Callable[[], None]) -> int | None:
     while True:
-        descriptor = os.open(path, os.O_RDWR)
+        try:
+            descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+        except PermissionError:
+            if path.is_dir():  # a folder that can be written to and not be read
+                return None
+            raise
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -241,21 +243,3 @@ def _make_alike(scratch: Path, before: os.stat_result) -> None:
                 os.chown(scratch, owner, before.st_gid)
                 break
     scratch.chmod(stat.S_IMODE(before.st_mode))
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a folder, where the system can lock folders."""
-    try:
-        descriptor = None if fcntl is None else os.open(folder, os.O_RDONLY)
-    except PermissionError:  # a folder that can be written to and not be read
-        descriptor = None
-    if descriptor is None:
-        yield
-        return
-    try:
-        with suppress(OSError):  # network file systems may have no locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -70,10 +70,7 @@ def did_you_mean(wrong: object, known: Iterable[object]) -> str:
 
 
 def as_matrix(values: ArrayLike, name: str) -> FloatArray:
-    """Return a finite two-dimensional float array, or say which rows are not.
-
-    Single precision is kept; everything else that is numeric becomes double.
-    """
+    """Return a finite two-dimensional array, single precision as it is and all else as double."""
     array = _numeric(values, name)
     if array.ndim != 2:
         raise ValueError(

@@ -30,10 +30,7 @@ else:
 
 
 def load_later(*names: str) -> None:
-    """Put modules that are loaded at first use into `sys.modules`, for programs of one thread.
-
-    scikit-learn imports pandas and `scipy.stats`, which take longer than most commands.
-    """
+    """Put modules that are loaded at first use into `sys.modules`, for programs of one thread."""
     for name in names:
         spec = None if name in sys.modules else find_spec(name)
         if spec is not None and spec.loader is not None:

@@ -252,11 +252,7 @@ _limit = _Limit()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread, and restore the limit afterwards.
-
-    Several threads gain little on the small matrices of a user; on a busy machine they wait for
-    each other, and the same work takes fifty times as long.
-    """
+    """Limit BLAS to one thread: several wait for each other on the small matrices of users."""
     _limit.enter()
     try:
         yield
@@ -265,11 +261,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def in_threads(work: Callable[[T], R], blocks: Iterable[T]) -> Iterator[R]:
-    """Yield the result of each block in order, computed by as many threads as there are cores.
-
-    The order makes sums the same whatever the number of threads. Work that is done in a thread
-    and asks for threads itself has that one.
-    """
+    """Yield the result of each block in order, by a thread per core; in a thread, by that one."""
     blocks = iter(blocks)
     first = list(islice(blocks, 2))
     if len(first) < 2:
@@ -309,10 +301,7 @@ def in_this_thread() -> Iterator[None]:
 
 
 def scratch(shape: tuple[int, ...]) -> Float:
-    """Return this thread's scratch array in a shape, its values undefined.
-
-    Allocating large temporaries costs more than filling them.
-    """
+    """Return this thread's scratch array, undefined: allocating costs more than filling it."""
     size = math.prod(shape)
     if _own.array.size < size:
         _own.array = np.empty(size)

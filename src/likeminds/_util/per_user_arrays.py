@@ -1,4 +1,4 @@
-"""Arrays with an entry per user: small matrices, collected rows, groups of rows, hash sampling."""
+"""Arrays with an entry per user: small matrices, Newton steps, collected rows, hash sampling."""
 
 import zlib
 from collections.abc import Callable, Hashable, Iterable
@@ -12,8 +12,12 @@ from likeminds._util.array_types import Bool, Float, Index
 
 Hashes = NDArray[np.uint64]
 S = TypeVar("S")
+T = TypeVar("T")
 
 _TINY = 1e-300
+# The gain at which Newton's method stops, in units of log-likelihood; steps are limited.
+EXACT = 1e-9
+NEWTON_STEPS = 100
 # For matrices no larger than this, a call of LAPACK for each costs more than what it computes.
 _FEW_ROWS = 10
 
@@ -68,6 +72,12 @@ def lift_diagonal(matrices: Float, share: float) -> Float:
     return np.asarray(matrices + lift[:, None, None] * np.eye(matrices.shape[-1]))
 
 
+def symmetric_root(covariances: Float) -> Float:
+    """Return matrices L with L L' = covariances, which may be singular."""
+    values, vectors = np.linalg.eigh(covariances)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
+
+
 def half_log_determinant(matrices: Float) -> Float:
     """Return half of log |M_i|, shape (p,), of positive definite matrices (p, n, n)."""
     factor = np.linalg.cholesky(matrices)
@@ -91,6 +101,61 @@ def inverse_and_log(matrices: Float) -> tuple[Float, Float]:
         swept[place] = row
         swept[place, place] = 1.0 / pivot
     return np.ascontiguousarray(swept.transpose(2, 0, 1)), 0.5 * np.log(pivots).sum(axis=0)
+
+
+def damped_step(
+    state: Float, step: Float, at: Callable[[Float], tuple[T, Float]], moves: Bool, scale: Float
+) -> tuple[T, Float]:
+    """Halve the steps of users whose objective rises; return the last evaluation and its gains.
+
+    ``at`` evaluates a state and returns each user's gain; rises below rounding, relative to
+    ``scale``, do not count. Users who do not move keep their state.
+    """
+    share = moves.astype(np.float64)
+    for _ in range(40):
+        new, gain = at(state + share[:, None] * step)
+        rises = gain < -EXACT * scale
+        if not rises.any():
+            break
+        share = np.where(rises, 0.5 * share, share)
+    return new, gain
+
+
+def damped_newton(
+    state: Float,
+    at: Callable[[Float], tuple[T, Float | None]],
+    step_of: Callable[[T], Float],
+    *,
+    longest: float = np.inf,
+    enough: float = EXACT,
+    n_steps: int = NEWTON_STEPS,
+) -> T:
+    """Solve a batch of problems, (n, k), each with steps of its own length; return the last ``at``.
+
+    ``at`` evaluates a state: what ``step_of`` makes steps of, and objectives, which do not rise.
+    If only slopes are known, there are none: steps are then cut to ``longest``, and ``enough``
+    is about their length.
+    """
+    found, value = at(state)
+    moves = np.ones(len(state), dtype=np.bool_)
+    for _ in range(n_steps):
+        step = step_of(found)
+        length = np.abs(step).max(axis=1)
+        step = step / np.maximum(length / longest, 1.0)[:, None]
+        scale = np.ones(len(state)) if value is None else 1.0 + np.abs(value)
+
+        def tried(
+            new: Float, before: Float | None = value, length: Float = length
+        ) -> tuple[tuple[T, Float, Float | None], Float]:
+            found, objective = at(new)
+            gain = length if before is None or objective is None else before - objective
+            return (found, new, objective), gain
+
+        (found, state, value), gain = damped_step(state, step, tried, moves, scale)
+        moves &= gain > enough
+        if not moves.any():
+            break
+    return found
 
 
 @dataclass

@@ -1,21 +1,31 @@
-"""Results that are tables: data frames of the caller's kind, and HTML from ``templates/``."""
+"""Results that are tables: as data frames, HTML from ``templates/``, text, and tables of rich."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from likeminds._util.lazy_imports import nw, pa
 from likeminds._util.text_format import decimal, visible
+from likeminds._util.text_format import signed as with_sign
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from rich.console import Console, ConsoleOptions, RenderableType
 
 Frames = Literal["pyarrow", "pandas", "polars"]
 KINDS: tuple[Frames, ...] = ("pyarrow", "pandas", "polars")
 Rows = Sequence[Mapping[str, object]]
+Row = dict[str, Any]
 
+# The width of a column without its cells, and of a table without its columns.
+_BORDER, _EDGE = 3, 1
+# Texts of so many letters are not broken.
+_WHOLE = 16
+# Columns of ids: 12345 is a user, not 12,345 users.
+_IDS = ("user", "item", "attribute")
 # A notebook shows the first few rows; data frames have them all.
 _MOST_ROWS = 20
 
@@ -58,13 +68,62 @@ class ResultTable(ABC):
         return html_page(self._headline(), *map(html_table, self._html_tables()), *notes)
 
 
-def kind_of(frame: object) -> Frames:
-    """Return the kind of a data frame; pyarrow for any other object."""
-    found = nw.from_native(frame, pass_through=True)
-    if not isinstance(found, nw.DataFrame | nw.LazyFrame):
-        return "pyarrow"
-    name = str(found.implementation.name).lower()
-    return next((kind for kind in KINDS if kind == name), "pyarrow")
+@dataclass(frozen=True, eq=False, repr=False)
+class Table(ResultTable):
+    """Rows with the same columns, a title, and notes.
+
+    Attributes
+    ----------
+    title : str
+        What the table shows.
+    rows : list of dict
+        The rows; missing numbers are None.
+    notes : tuple of str
+        Sentences below the table.
+    frames : str
+        The kind of data frame that ``table()`` returns: that of the labels.
+
+    Examples
+    --------
+    >>> table = Table("Prices", [{"item": "tea", "costs": 2.0}, {"item": "rum", "costs": None}])
+    >>> print(table)
+    Prices
+    item   costs
+    tea    2.000
+    rum        -
+    >>> table.to_dict()["rows"][0]
+    {'item': 'tea', 'costs': 2.0}
+    """
+
+    title: str
+    rows: list[Row]
+    notes: tuple[str, ...] = ()
+    frames: Frames = field(default="pyarrow", kw_only=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return title, rows and notes as plain values, for JSON."""
+        return {"title": self.title, "rows": self.rows, "notes": list(self.notes)}
+
+    def to_arrow(self) -> "pa.Table":
+        """Return the rows as a table of pyarrow."""
+        return pa.Table.from_pylist(self.rows)
+
+    def __str__(self) -> str:
+        names = list(self.rows[0]) if self.rows else []
+        cells = [names, *([_cell(row[name], keep="") for name in names] for row in self.rows)]
+        numbers = [not isinstance(self.rows[0][name], str) for name in names]
+        return "\n".join([self.title, *aligned(cells, numbers), *self.notes])
+
+    __repr__ = __str__
+
+    def _headline(self) -> str:
+        return self.title
+
+    def _html_tables(self) -> Sequence[Rows]:
+        return [self.rows]
+
+    def _html_notes(self) -> Sequence[str]:
+        return self.notes
 
 
 def as_kind(table: "pa.Table", kind: Frames) -> Any:
@@ -121,7 +180,123 @@ def table_html(
     return str(blocks.table(header, rows, caption))
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, keep: str = "\n\t") -> str:
     if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
         return "-"
-    return decimal(value) if isinstance(value, float) else visible(str(value))
+    return decimal(value) if isinstance(value, float) else visible(str(value), keep)
+
+
+def aligned(rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> list[str]:
+    """Return rows of cells as lines of text; columns of numbers end at the same place."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if is_number else cell.ljust(width)
+            for cell, width, is_number in zip(row, widths, numbers, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def rich_table(
+    title: str, rows: Rows, *, digits: int | None = 3, signed: Sequence[str] = ()
+) -> "RenderableType":
+    """Return rows with the same columns as a table for the terminal."""
+    from rich.console import Group  # noqa: PLC0415 - for terminals
+    from rich.text import Text  # noqa: PLC0415
+
+    columns = [
+        TableColumn(
+            name.replace("_", " "),
+            all(isinstance(row[name], int | float) or row[name] is None for row in rows),
+            [
+                cell(str(row[name]) if name in _IDS else row[name], digits, name in signed)
+                for row in rows
+            ],
+        )
+        for name in (rows[0] if rows else ())
+    ]
+    # Not the table's own title, which breaks where the table ends.
+    return Group(Text(title, style="bold"), TableColumns(columns))
+
+
+class TableColumn(NamedTuple):
+    """A column of a table: its name, whether it is of numbers, and its cells."""
+
+    name: str
+    numbers: bool
+    cells: list[str]
+
+    @property
+    def least(self) -> int:
+        """The least width in which numbers, short texts and words of the header are whole."""
+        cells = max(map(len, self.cells), default=0)
+        words = max(map(len, self.name.split()), default=0)
+        return max(words, cells if self.numbers else min(cells, _WHOLE))
+
+
+class TableColumns(NamedTuple):
+    """Columns side by side.
+
+    If the terminal is too narrow for that, columns continue below, each time after the first
+    one; where it is too narrow for two, one cell a line.
+    """
+
+    columns: list[TableColumn]
+
+    def __rich_console__(
+        self, _: "Console", options: "ConsoleOptions"
+    ) -> Iterator["RenderableType"]:
+        from rich.box import SIMPLE_HEAD  # noqa: PLC0415
+        from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        room = options.max_width - _EDGE
+        first, *rest = self.columns or [TableColumn("", numbers=False, cells=[])]
+        if first.least + max((c.least for c in rest), default=0) + 2 * _BORDER > room:
+            for cells in zip(*(column.cells for column in self.columns), strict=True):
+                yield Text("")
+                for column, shown in zip(self.columns, cells, strict=True):
+                    yield Text(f"{column.name}: {shown}", overflow="fold")
+            return
+        blocks = [[first]]
+        for column in rest:
+            if sum(c.least + _BORDER for c in [*blocks[-1], column]) > room:
+                blocks.append([first])
+            blocks[-1].append(column)
+        for block in blocks:
+            table = Table(box=SIMPLE_HEAD)
+            is_tight = sum(max(len(c.name), c.least) + _BORDER for c in block) > room
+            for column in block:
+                table.add_column(
+                    Text(column.name),
+                    justify="right" if column.numbers else "left",
+                    overflow="fold",
+                    min_width=column.least or None,
+                    max_width=column.least if column.numbers and is_tight else None,
+                )
+            for cells in zip(*(column.cells for column in block), strict=True):
+                table.add_row(*map(Text, cells))
+            yield table
+
+
+def cell(value: object, digits: int | None = 3, signed: bool = False) -> str:
+    """Return the text of a cell.
+
+    Examples
+    --------
+    >>> cell(-0.0001), cell(-0.0001, signed=True), cell(0.25, 2, signed=True), cell(-0.25, 2)
+    ('0.000', '0.000', '+0.25', '-0.25')
+    """
+    if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        if digits is None:
+            return decimal(value)
+        written = with_sign(value, digits)
+        return written if signed else written.removeprefix("+")
+    return visible(str(value), keep="")

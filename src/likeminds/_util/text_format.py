@@ -1,7 +1,8 @@
-"""Format texts: counts, signs, lists, escaped control characters, masked passwords."""
+"""Format texts: counts, signs, lists, verbs, escaped control characters, masked passwords."""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 # Names of text features start with this; the words of the text follow.
 TEXT_NAME = "text: "
@@ -11,6 +12,16 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\
 # without one, up to the last @ before a space.
 _IN_ADDRESS = re.compile(r"([\w.%+-]+:/+)[^\n]*@|([\w.%+-]+:)\S+@")
 _IN_OPTION = re.compile(r"(pass\w*\s*=)\s*[^\s&]+", re.IGNORECASE)
+# The object precedes the complement of these: "find it rude".
+_WITH_COMPLEMENT = ("find", "consider", "call", "judge", "rate")
+_MODAL = ("would", "will", "can", "could", "should", "might", "may", "must")
+_WISHING = ("like", "love", "enjoy", "want", "prefer", "choose", "buy")
+_OPPOSITES = {
+    "like it": "dislike it",
+    "agree with it": "disagree with it",
+    "rate it high": "rate it low",
+}
+_DEGREES = {"most high": "highest", "more high": "higher", "less high": "lower"}
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
@@ -67,3 +78,118 @@ def mask(text: str) -> str:
     """
     text = _IN_ADDRESS.sub(lambda found: f"{found[1] or found[2]}***@", text)
     return _IN_OPTION.sub(r"\1***", text)
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb in the infinitive; its object replaces "it".
+
+    Examples
+    --------
+    >>> find = Verb.of("find rude")
+    >>> find.words, find.one("the joke"), find.many(), find.most()
+    ('find it rude', 'finds the joke rude', 'find rude', 'finds most rude')
+    >>> find.one_not("it"), Verb.of("agree with").one_not("tea"), Verb.of("would buy").one("tea")
+    ('does not find it rude', 'disagrees with tea', 'would buy tea')
+    """
+
+    words: str
+
+    @classmethod
+    def of(cls, verb: str | None) -> "Verb":
+        """Parse an infinitive, by default "rate high"; without "it", the usual place is taken."""
+        words = ("rate high" if verb is None else verb).split()
+        if "it" not in words[1:]:
+            main = int(words[0] in _MODAL and len(words) > 1)
+            place = main + 1 if words[main] in _WITH_COMPLEMENT else len(words)
+            words.insert(place, "it")
+        return cls(" ".join(words))
+
+    @property
+    def wishes(self) -> bool:
+        """Whether a positive label means that the user wants the item."""
+        return self.words.removeprefix("would ").removesuffix(" it") in _WISHING
+
+    @property
+    def conditional(self) -> "Verb":
+        """The verb for items that a user has not labelled: "would like"."""
+        return self if self.words.split()[0] in _MODAL else Verb(f"would {self.words}")
+
+    def one(self, what: str = "") -> str:
+        """Return "finds WHAT rude"."""
+        first, *rest = self.words.split()
+        return _put(what, _third_person(first), *rest)
+
+    def many(self, what: str = "") -> str:
+        """Return "find WHAT rude"."""
+        return _put(what, *self.words.split())
+
+    def one_not(self, what: str = "") -> str:
+        """Return "does not find WHAT rude"."""
+        if self.words in _OPPOSITES:
+            return Verb(_OPPOSITES[self.words]).one(what)
+        first, *rest = self.words.split()
+        start = [first, "not"] if first in _MODAL else ["does", "not", first]
+        return _put(what, *start, *rest)
+
+    def would(self, what: str = "it") -> str:
+        """Return "would find WHAT rude"."""
+        return self.conditional.many(what)
+
+    def question(self, what: str = "this") -> str:
+        """Return "Do you find WHAT rude?"."""
+        if self == RATE:
+            return f"How do you rate {what}?"
+        first, *rest = self.words.split()
+        start = [first.capitalize(), "you"] if first in _MODAL else ["Do", "you", first]
+        return f"{_put(what, *start, *rest)}?"
+
+    def most(self, *, many: bool = False) -> str:
+        """Return "finds most rude", or "likes best"."""
+        best = self.words.removeprefix("would ") == "like it"
+        verb = self._in_degree("best" if best else "most")
+        return verb.many() if many else verb.one()
+
+    def more(self, what: str, *, even: bool = False) -> str:
+        """Return "finds WHAT more rude"."""
+        return self._in_degree("even more" if even else "more").one(what)
+
+    def less(self, what: str) -> str:
+        """Return "finds WHAT less rude"."""
+        return self._in_degree("less").one(what)
+
+    def _in_degree(self, degree: str) -> "Verb":
+        before, _, complement = f"{self.words} ".partition(" it ")
+        words = f"{degree} {complement}".strip()
+        for irregular, word in _DEGREES.items():
+            words = words.replace(irregular, word)
+        return Verb(f"{before} it {words}")
+
+
+LIKE = Verb("like it")
+# The verb of labels whose meaning is not known: they may be about disliked items.
+RATE = Verb("rate it high")
+
+
+def read_verb(verb: str | None) -> str | None:
+    """Check the verb of a user; {} in it stands for the attribute."""
+    if verb is None:
+        return None
+    first = verb.split()[0] if isinstance(verb, str) and verb.split() else "is"
+    if first.endswith("s") and not first.endswith(("ss", "us")):
+        raise ValueError(f'verb must be an infinitive as in "find rude" or "like", not {verb!r}.')
+    return verb
+
+
+def _third_person(verb: str) -> str:
+    if verb in _MODAL:
+        return verb
+    if verb.endswith("y") and verb[-2:-1] not in set("aeiou"):
+        return f"{verb[:-1]}ies"
+    return f"{verb}es" if verb.endswith(("s", "x", "zz", "ch", "sh", "o")) else f"{verb}s"
+
+
+def _put(what: str, *words: str) -> str:
+    """Replace the first "it" after the verb by an object, or leave it out."""
+    place = words.index("it", 1)
+    return " ".join(word for word in (*words[:place], what, *words[place + 1 :]) if word)

@@ -7,19 +7,23 @@ import numpy as np
 from scipy.special import ndtr
 
 from likeminds._util.array_types import Float, Index
-from likeminds.choice_models.covariance_parameters import (
-    CovarianceParameters,
-    full_covariance,
-    scaled_covariance,
-)
+from likeminds._util.per_user_arrays import symmetric_root
 from likeminds.choice_models.importance_sampling import (
     Coefficients,
     ImportanceSampler,
     SimulationProblem,
 )
-from likeminds.choice_models.simulated_likelihood import LikelihoodSurface
+from likeminds.choice_models.simulated_likelihood import (
+    CovarianceParameters,
+    LikelihoodSurface,
+    full_covariance,
+    scaled_covariance,
+)
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.extensions.sign_constraints import moments_of_weights, weights_of_logs
+from likeminds.mixed_model.extensions.sign_constraints import (
+    constrained_weights,
+    moments_of_weights,
+)
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 
 # Scores give standard errors with this many users per parameter; a full Omega has standard errors
@@ -77,10 +81,9 @@ class PartWorths:
 
     def drawn(self, n_users: int, rng: np.random.Generator) -> Float:
         """Return the part-worths of users drawn at random, shape (n_users, d)."""
-        values, vectors = np.linalg.eigh(self.covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        drawn = self.centre + rng.standard_normal((n_users, len(values))) @ root.T
-        return weights_of_logs(np.where(self.signs * drawn < 0.0, 0.0, drawn), self.logs)
+        normal = rng.standard_normal((n_users, len(self.centre)))
+        drawn = self.centre + normal @ symmetric_root(self.covariance).T
+        return constrained_weights(drawn, self.signs, self.logs)
 
     @property
     def correlation(self) -> Float:
@@ -190,19 +193,19 @@ def estimate(
         outer = n_users * np.cov(scores.T, ddof=0)
         if len(outer) * _USERS_EACH <= n_users and _is_definite(outer):
             usual, by = slopes.T @ np.linalg.inv(outer) @ slopes, "scores"
-    kept = _definite_part(information, n_means)
-    if design.basis is not None and len(kept) < len(information):
-        kept = kept[:n_means]  # each weight depends on several deviations
-    inverse = _inverse(information, kept)
+    identified = _definite_part(information, n_means)
+    if design.basis is not None and len(identified) < len(information):
+        identified = identified[:n_means]  # each weight depends on several deviations
+    inverse = _inverse(information, identified)
     # Statistics that depend on a parameter without information have no error.
-    lost = np.abs(np.delete(slopes, kept, axis=0))
+    lost = np.abs(np.delete(slopes, identified, axis=0))
     unknown = (lost > _DEPENDS * np.abs(slopes).max(axis=0)).any(axis=0)
     robust = np.sqrt(np.diag(slopes.T @ (inverse @ scores.T @ scores @ inverse) @ slopes))
     robust[unknown] = np.nan
     if usual is None:
         usual = slopes.T @ inverse @ slopes
         usual[unknown], usual[:, unknown] = np.nan, np.nan
-        if len(kept) == n_means:
+        if len(identified) == n_means:
             given = "everything" if np.isnan(inverse).any() else "covariance"
         elif not is_full and kind != "diagonal":
             given = "correlations"
@@ -230,9 +233,9 @@ def _statistics(surface: LikelihoodSurface, vector: Float, design: Design) -> Fl
     return np.concatenate([*parts, worth.correlation.ravel()])
 
 
-def _inverse(information: Float, kept: Index) -> Float:
-    """Return the inverse of the entries ``kept``, zero elsewhere; NaN if it does not exist."""
-    entries = np.ix_(kept, kept)
+def _inverse(information: Float, identified: Index) -> Float:
+    """Return the inverse of some entries, zero elsewhere; NaN if it does not exist."""
+    entries = np.ix_(identified, identified)
     is_definite, inverse = _is_definite(information[entries]), np.zeros(information.shape)
     inverse[entries] = np.linalg.inv(information[entries]) if is_definite else np.nan
     return inverse
@@ -240,16 +243,16 @@ def _inverse(information: Float, kept: Index) -> Float:
 
 def _definite_part(information: Float, n_first: int) -> Index:
     """Return the first entries, and as many others as leave the information definite."""
-    kept = np.arange(len(information))
-    while len(kept) > n_first:
-        part = information[np.ix_(kept, kept)]
+    identified = np.arange(len(information))
+    while len(identified) > n_first:
+        part = information[np.ix_(identified, identified)]
         if _is_definite(part):
             break
         unit = np.sqrt(np.maximum(part.diagonal(), np.finfo(np.float64).tiny))
         vector = np.linalg.eigh(part / np.outer(unit, unit))[1][:, 0]
         worst = np.where(part.diagonal() > 0, np.abs(vector), np.inf)[n_first:]
-        kept = np.delete(kept, n_first + int(worst.argmax()))
-    return kept
+        identified = np.delete(identified, n_first + int(worst.argmax()))
+    return identified
 
 
 def _is_definite(matrix: Float) -> bool:

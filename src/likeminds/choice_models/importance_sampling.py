@@ -17,11 +17,11 @@ from scipy.special import gammaln
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.per_user_arrays import row_dots
-from likeminds.mixed_model.extensions.sign_constraints import find_mode_of_logs, weights_of_logs
+from likeminds.mixed_model.extensions.sign_constraints import constrained_weights, find_mode_of_logs
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.laplace import find_mode
 from likeminds.mixed_model.likelihoods import Likelihood
-from likeminds.mixed_model.responses import PaddedRows, Responses, of_each_user, task_of
+from likeminds.mixed_model.responses import PaddedRows, Responses, data_of, of_each_user
 
 # Degrees of freedom of the proposal.
 _FREEDOM = 8.0
@@ -44,8 +44,8 @@ class Coefficients:
 class SimulatedLikelihood:
     """The simulated log-likelihood by user, its squared Monte-Carlo errors, and its derivatives.
 
-    ``first`` and ``second`` are sums over users of posterior moments of weights around theta,
-    ``by_fixed`` is the gradient by the fixed weights.
+    ``first`` and ``second`` are posterior moments of weights around theta, by user; ``by_fixed``
+    is the gradient by the fixed weights.
     """
 
     by_user: Float
@@ -58,15 +58,6 @@ class SimulatedLikelihood:
     def value(self) -> float:
         """The log-likelihood of all labels."""
         return float(self.by_user.sum())
-
-
-@dataclass(frozen=True)
-class SimulatedMoments:
-    """What each user contributes to the gradient of the simulated likelihood."""
-
-    first: Float
-    second: Float
-    by_fixed: Float
 
 
 @dataclass(frozen=True)
@@ -100,16 +91,6 @@ class SimulationProblem:
         loadings = np.zeros((size, inner.rank))
         loadings[self.varies] = inner.loadings
         return GaussianPrior(mean, loadings, residual)
-
-    def censor(self, normal: Float) -> Float:
-        """Replace normal numbers, shape (..., q), of the wrong sign by zero."""
-        if not self.signs.any():
-            return normal
-        return np.where(self.signs * normal < 0.0, 0.0, normal)
-
-    def weights(self, normal: Float) -> Float:
-        """Return the weights, shape (..., q), that normal numbers stand for."""
-        return weights_of_logs(self.censor(normal), self.logs)
 
 
 @dataclass(frozen=True)
@@ -154,47 +135,17 @@ class ImportanceSampler:
         return np.concatenate([block.users for block in self._blocks])
 
     def at(self, coefficients: Coefficients) -> SimulatedLikelihood:
-        """Return the simulated likelihood under a prior, and its derivatives."""
-        parts = [self._total(*visit) for visit in self._visits(coefficients)]
-        by_user, variance, first, second, by_fixed = zip(*parts, strict=True)
-        return SimulatedLikelihood(
-            np.concatenate(by_user),
-            np.concatenate(variance),
-            np.sum(first, axis=0),
-            np.sum(second, axis=0),
-            np.sum(by_fixed, axis=0),
-        )
-
-    def moments(self, coefficients: Coefficients) -> SimulatedMoments:
-        """Return each user's part of the gradient, in the order of ``users``."""
-        parts = []
-        for _, _, share, deviation, by_fixed in self._visits(coefficients):
-            weighted = share[:, :, None] * deviation
-            gradient = np.einsum("br,brf->bf", share, by_fixed)
-            parts.append((weighted.sum(axis=1), weighted.transpose(0, 2, 1) @ deviation, gradient))
-        return SimulatedMoments(*map(np.concatenate, zip(*parts, strict=True)))
-
-    @staticmethod
-    def _total(
-        by_user: Float, variance: Float, share: Float, deviation: Float, by_fixed: Float
-    ) -> tuple[Float, Float, Float, Float, Float]:
-        """Return a block's contribution to each field of `SimulatedLikelihood`."""
-        flat, shares = deviation.reshape(-1, deviation.shape[2]), share.ravel()
-        weighted = shares[:, None] * flat
-        gradient = shares @ by_fixed.reshape(len(shares), -1)
-        return by_user, variance, weighted.sum(axis=0), weighted.T @ flat, gradient
-
-    def _visits(self, at: Coefficients) -> Iterator[tuple[Float, Float, Float, Float, Float]]:
-        """Yield log-likelihoods, their variances, shares of draws, deviations, gradients."""
-        root = np.linalg.cholesky(at.covariance)
+        """Return the simulated likelihood under a prior, and its derivatives, by user."""
+        root = np.linalg.cholesky(coefficients.covariance)
         inverse = np.asarray(np.linalg.inv(root), dtype=np.float64)
         log_scale = -float(np.log(np.diag(root)).sum()) - 0.5 * len(root) * np.log(2.0 * np.pi)
-        for block in self._blocks:
-            yield self._visit(block, at, inverse, log_scale)
+        parts = [self._visit(block, coefficients, inverse, log_scale) for block in self._blocks]
+        return SimulatedLikelihood(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _visit(
         self, block: _DrawBlock, at: Coefficients, inverse: Float, log_scale: float
-    ) -> tuple[Float, Float, Float, Float, Float]:
+    ) -> tuple[Float, ...]:
+        """Return a block's part of each field of `SimulatedLikelihood`."""
         size = len(inverse)
         deviation = block.draws - at.mean
         inner = deviation.reshape(-1, size) @ inverse.T
@@ -210,18 +161,21 @@ class ImportanceSampler:
         # A draw and its mirror image are one observation.
         paired = 0.5 * (ratio[:, :half] + ratio[:, half:])
         variance = paired.var(axis=1) / (half * mean**2)
-        by_user = np.log(mean) + highest[:, 0]
-        return by_user, variance, ratio / (self.n_draws * mean[:, None]), deviation, by_fixed
+        share = ratio / (self.n_draws * mean[:, None])
+        weighted = share[:, :, None] * deviation
+        second = weighted.transpose(0, 2, 1) @ deviation
+        gradient = np.einsum("br,brf->bf", share, by_fixed)
+        return np.log(mean) + highest[:, 0], variance, weighted.sum(axis=1), second, gradient
 
     def _make(self, at: Coefficients, rng: np.random.Generator) -> Iterator[_DrawBlock]:
         problem = self.problem
         prior = replace(problem.prior(at), shifts=problem.shifts)
         root = np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64)
-        for task in problem.responses.map(task_of, None):
-            user_bytes = 8 * self.n_draws * task.rows.shape[1] * (1 + len(at.fixed))
+        for data in problem.responses.map(data_of, None):
+            user_bytes = 8 * self.n_draws * data.rows.shape[1] * (1 + len(at.fixed))
             most = max(1, _BYTES_AT_ONCE // user_bytes)
-            for start in range(0, len(task.users), most):
-                some = of_each_user(task, itemgetter(slice(start, start + most)))
+            for start in range(0, len(data.users), most):
+                some = of_each_user(data, itemgetter(slice(start, start + most)))
                 shifts = np.zeros((len(some.users), len(problem.varies)))
                 if problem.shifts is not None:
                     shifts = problem.shifts[np.ix_(some.users, problem.varies)]
@@ -231,16 +185,16 @@ class ImportanceSampler:
 
     def _draw(
         self,
-        task: PaddedRows,
+        data: PaddedRows,
         prior: GaussianPrior,
         root: Float,
         shifts: Float,
         rng: np.random.Generator,
     ) -> tuple[Float, Float]:
         """Draw weights of a few users from Student's t around the modes of their posteriors."""
-        n_users, size, half = len(task.users), len(root), self.n_draws // 2
-        mode, precision = self._mode(task, prior, root)
-        centre = self.problem.censor(mode) - shifts
+        n_users, size, half = len(data.users), len(root), self.n_draws // 2
+        mode, precision = self._mode(data, prior, root)
+        centre = constrained_weights(mode, self.problem.signs) - shifts
         factor = np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
         normal = rng.standard_normal((n_users, half, size))
         e = normal / np.sqrt(rng.chisquare(_FREEDOM, (n_users, half, 1)) / _FREEDOM)
@@ -253,30 +207,32 @@ class ImportanceSampler:
         log_volume = np.log(np.einsum("bqq->bq", factor)).sum(axis=1) - np.log(np.diag(root)).sum()
         return draws, log_density + log_volume[:, None]
 
-    def _mode(self, task: PaddedRows, prior: GaussianPrior, root: Float) -> tuple[Float, Float]:
+    def _mode(self, data: PaddedRows, prior: GaussianPrior, root: Float) -> tuple[Float, Float]:
         """Return modes of posteriors, (b, q), and precisions in units of the prior's root."""
         problem = self.problem
         varies = problem.varies
         if problem.logs.any():
             logs = np.zeros(len(prior.mean))
             logs[varies] = problem.logs
-            found = find_mode_of_logs(task, prior, problem.likelihood, logs)
+            found = find_mode_of_logs(data, prior, problem.likelihood, logs)
             return found.logs[:, varies], found.precision
-        mode = find_mode(task, prior, problem.likelihood)
+        mode = find_mode(data, prior, problem.likelihood)
         deviation = mode.system.z(mode.state) @ prior.root.T
-        scaled = mode.derivatives.curvature.times_root_back(task.rows[:, :, varies] @ root)
+        scaled = mode.derivatives.curvature.times_root_back(data.rows[:, :, varies] @ root)
         precision = scaled.transpose(0, 2, 1) @ scaled + np.eye(len(root))
-        return (prior.means(task.users) + deviation)[:, varies], precision
+        return (prior.means(data.users) + deviation)[:, varies], precision
 
-    def _labels(self, task: PaddedRows, weights: Float, fixed: Float) -> tuple[Float, Float, Float]:
+    def _labels(self, data: PaddedRows, weights: Float, fixed: Float) -> tuple[Float, Float, Float]:
         """Return the log-likelihoods of labels at all draws, and derivatives by ``fixed``."""
-        constant = task.rows[:, :, self.problem.constant]
-        rows = task.rows[:, :, self.problem.varies]
-        eta = self.problem.weights(weights) @ rows.transpose(0, 2, 1)
+        constant = data.rows[:, :, self.problem.constant]
+        rows = data.rows[:, :, self.problem.varies]
+        eta = constrained_weights(weights, self.problem.signs, self.problem.logs) @ rows.transpose(
+            0, 2, 1
+        )
         eta += (constant @ fixed)[:, None]
         n_users, n_draws, n_rows = eta.shape
-        task = of_each_user(task, partial(np.repeat, repeats=n_draws, axis=0))
-        derivatives = self.problem.likelihood.at(eta.reshape(-1, n_rows), task)
+        data = of_each_user(data, partial(np.repeat, repeats=n_draws, axis=0))
+        derivatives = self.problem.likelihood.at(eta.reshape(-1, n_rows), data)
         gradient = derivatives.residuals.reshape(eta.shape) @ constant
         curvature = np.zeros((*gradient.shape, len(fixed)))
         if len(fixed):

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, softmax
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray
-from likeminds._util.result_tables import Frames
+from likeminds._util.per_user_arrays import symmetric_root
+from likeminds._util.result_tables import Frames, Table
 from likeminds.choice_models.estimates import Estimates
-from likeminds.choice_models.text_tables import Table
-from likeminds.mixed_model.extensions.sign_constraints import logs_of_moments, weights_of_logs
+from likeminds.mixed_model.extensions.sign_constraints import constrained_weights, logs_of_moments
 from likeminds.mixed_model.posterior import Posterior
 
 # Draws from each user's posterior; half of them mirror the others.
@@ -72,18 +72,12 @@ class Market:
             centre, covariance = posterior.points[users], whole - known.transpose(0, 2, 1) @ known
             if self.logs is not None:
                 centre, covariance = logs_of_moments(centre, covariance, self.logs)
-            values, vectors = np.linalg.eigh(covariance)
-            root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-            points = centre[:, None] + normal @ root.transpose(0, 2, 1)
-            if self.signs is not None:
-                points = np.where(self.signs * points < 0.0, 0.0, points)
-            if self.logs is not None:
-                points = weights_of_logs(points, self.logs)
+            points = centre[:, None] + normal @ symmetric_root(covariance).transpose(0, 2, 1)
+            points = constrained_weights(points, self.signs, self.logs)
             weights = posterior.design.weights(points)
             scores = weights @ self.items.T
             scores[np.broadcast_to(~self.available[users][:, None], scores.shape)] = -np.inf
-            probabilities = np.exp(scores - scores.max(axis=2, keepdims=True))
-            yield weights, probabilities / probabilities.sum(axis=2, keepdims=True)
+            yield weights, softmax(scores, axis=2)
 
 
 def fieller(
@@ -133,19 +127,19 @@ def willingness_to_pay(
                 "at the mean": float(-worth.mean[k] / worth.mean[price]),
                 "from": ends[0],
                 "to": ends[1],
-                "median person": float(middle[k]),
-                "people from": float(low[k]),
-                "people to": float(high[k]),
+                "median user": float(middle[k]),
+                "users from": float(low[k]),
+                "users to": float(high[k]),
             }
         )
     notes = [
         f"In units of {names[price]}, for one more unit of the feature. From, to: {level:.0%} "
-        f"interval of the ratio of means (Fieller's). People from, to: {level:.0%} of people."
+        f"interval of the ratio of means (Fieller's). Users from, to: {level:.0%} of users."
     ]
     if share < 1:
         notes.append(
-            f"{1 - share:.1%} of the normal distribution of people have a weight of {names[price]} "
-            "that is not negative: they are left out of the people's columns."
+            f"{1 - share:.1%} of the normal distribution of users have a weight of {names[price]} "
+            "that is not negative: they are left out of the columns of users."
         )
     return Table("Willingness to pay", rows, tuple(notes), frames=frames)
 

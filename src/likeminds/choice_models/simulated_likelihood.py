@@ -11,15 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._util.array_types import Float
+from likeminds._util.array_types import Float, Index
 from likeminds._util.lazy_imports import LazyModule
 from likeminds._util.map_reduce import one_blas_thread
-from likeminds.choice_models.covariance_parameters import (
-    CovarianceParameters,
-    full_covariance,
-    low_rank_covariance,
-    scaled_covariance,
-)
 from likeminds.choice_models.importance_sampling import (
     Coefficients,
     ImportanceSampler,
@@ -31,6 +25,7 @@ from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.laplace import WarmStarts
 from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.responses import Responses
+from likeminds.solvers.solver import Callback
 
 optimize: Any = LazyModule("scipy.optimize")
 
@@ -41,9 +36,9 @@ _FIRST_RADIUS, _LAST_RADIUS = 0.5, 0.01
 # Its factors, where more than the upper or less than the lower share of a gain is confirmed.
 _GROWTH, _SHRINKAGE = 2.0, 0.3
 _UPPER, _LOWER = 0.75, 0.25
-# How far a mean may move in a round, in standard deviations of the weights; and a fixed weight, in
-# units of standardised features.
-_REACH, _REACH_FIXED = 2.0, 0.5
+# How far parameters may move in a round: means and entries of Omega, in standard deviations of the
+# weights; fixed weights, in units of standardised features; log standard deviations.
+_REACH, _REACH_FIXED, _LOG_REACH = 2.0, 0.5, 1.0
 # Steps of the quasi-Newton method in a round, and how many it remembers.
 _STEPS, _MEMORY = 50, 20
 # Half the distance over which gradients are differenced.
@@ -53,7 +48,81 @@ _NEAR_ZERO = 0.1
 # Bounds of the first variance of the logarithm of a weight.
 _FIRST_VARIANCE = (0.05, 1.0)
 
-Callback = Callable[[int, float, float], bool | None]
+
+@dataclass(frozen=True)
+class CovarianceParameters:
+    """Matrices Omega near a first one, as a function of a vector."""
+
+    start: Float  # the vector of the first matrix
+    reach: Float  # how far each entry may move from there
+    covariance: Callable[[Float], Float]
+    # The gradient by the vector, at a vector, given the symmetric gradient by Omega.
+    gradient: Callable[[Float, Float], Float]
+
+
+def full_covariance(first: Float) -> CovarianceParameters:
+    """Omega = R C C' R', with R R' the first one and C lower triangular, its diagonal an exp."""
+    root = np.asarray(np.linalg.cholesky(first), dtype=np.float64)
+    rows, columns = np.tril_indices(len(root))
+
+    def triangle(vector: Float) -> Float:
+        lower = np.zeros_like(root)
+        lower[rows, columns] = vector
+        np.fill_diagonal(lower, np.exp(lower.diagonal()))
+        return lower
+
+    def covariance(vector: Float) -> Float:
+        whole = root @ triangle(vector)
+        return np.asarray(whole @ whole.T)
+
+    def gradient(vector: Float, by_covariance: Float) -> Float:
+        lower = triangle(vector)
+        by_lower = 2.0 * root.T @ by_covariance @ root @ lower
+        np.fill_diagonal(by_lower, by_lower.diagonal() * lower.diagonal())
+        return np.asarray(by_lower[rows, columns])
+
+    reach = np.where(rows == columns, _LOG_REACH, _REACH)
+    return CovarianceParameters(np.zeros(len(rows)), reach, covariance, gradient)
+
+
+def scaled_covariance(first: Float) -> CovarianceParameters:
+    """Omega = D R D, with R the first one and D = diag(exp(vector)): correlations stay."""
+
+    def covariance(vector: Float) -> Float:
+        return np.asarray(first * np.exp(vector[:, None] + vector))
+
+    def gradient(vector: Float, by_covariance: Float) -> Float:
+        return np.asarray(2.0 * (by_covariance * covariance(vector)).sum(axis=1))
+
+    start = np.zeros(len(first))
+    return CovarianceParameters(start, np.full(len(first), _LOG_REACH), covariance, gradient)
+
+
+def low_rank_covariance(loadings: Float, residual: Float, groups: Index) -> CovarianceParameters:
+    """Omega = B B' + diag(r^2), with B = diag(residual) loadings at first.
+
+    Coordinates with the same number in ``groups`` share a factor of their residuals r.
+    """
+
+    def parts(vector: Float) -> tuple[Float, Float]:
+        flat, logs = vector[: loadings.size], vector[loadings.size :]
+        directions = flat.reshape(loadings.shape) * residual[:, None]
+        return directions, residual * np.exp(logs)[groups]
+
+    def covariance(vector: Float) -> Float:
+        directions, deviations = parts(vector)
+        return np.asarray(directions @ directions.T + np.diag(deviations**2))
+
+    def gradient(vector: Float, by_covariance: Float) -> Float:
+        directions, deviations = parts(vector)
+        by_directions = 2.0 * by_covariance @ directions * residual[:, None]
+        by_logs = np.bincount(groups, 2.0 * by_covariance.diagonal() * deviations**2)
+        return np.concatenate([by_directions.ravel(), by_logs])
+
+    n_logs = int(groups.max()) + 1
+    start = np.concatenate([loadings.ravel(), np.zeros(n_logs)])
+    reach = np.repeat([_REACH, _LOG_REACH], [loadings.size, n_logs])
+    return CovarianceParameters(start, reach, covariance, gradient)
 
 
 @dataclass(frozen=True)
@@ -102,23 +171,25 @@ class LikelihoodSurface:
 
     def __call__(self, vector: Float) -> tuple[float, Float]:
         """Return the log-likelihood, and its gradient."""
-        at = self.coefficients(vector)
-        found = self.simulation.at(at)
-        precision = np.linalg.inv(at.covariance)
-        by_mean = precision @ found.first * self._unit
-        n_users = len(found.by_user)
-        by_covariance = 0.5 * (precision @ found.second @ precision - n_users * precision)
-        by_omega = self.omega.gradient(self._split(vector)[2], by_covariance)
-        return found.value, np.concatenate([by_mean, found.by_fixed, by_omega])
+        found = self.simulation.at(self.coefficients(vector))
+        by_user = (found.first, found.second, found.by_fixed)
+        totals = (part.sum(axis=0, keepdims=True) for part in by_user)
+        return found.value, self._gradients(vector, *totals, n_users=len(found.by_user))[0]
+
+    def _gradients(
+        self, vector: Float, first: Float, second: Float, by_fixed: Float, *, n_users: int = 1
+    ) -> Float:
+        """Return gradients from moments of users, each row a sum over ``n_users``."""
+        precision = np.linalg.inv(self.coefficients(vector).covariance)
+        by_covariance = 0.5 * (precision @ second @ precision - n_users * precision)
+        omega = self._split(vector)[2]
+        by_omega = np.array([self.omega.gradient(omega, one) for one in by_covariance])
+        return np.concatenate([first @ precision * self._unit, by_fixed, by_omega], axis=1)
 
     def scores(self) -> Float:
         """Return each user's gradient at the start, shape (n_users, size of the vector)."""
-        found = self.simulation.moments(self.at)
-        precision = np.linalg.inv(self.at.covariance)
-        by_covariance = 0.5 * (precision @ found.second @ precision - precision)
-        by_omega = [self.omega.gradient(self.omega.start, one) for one in by_covariance]
-        by_mean = found.first @ precision * self._unit
-        return np.concatenate([by_mean, found.by_fixed, np.array(by_omega)], axis=1)
+        found = self.simulation.at(self.at)
+        return self._gradients(self.start, found.first, found.second, found.by_fixed)
 
     def information(self, n_first: int | None = None) -> Float:
         """Return minus the Hessian at the start (of ``n_first`` entries), by finite differences."""

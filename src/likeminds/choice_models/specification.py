@@ -14,7 +14,7 @@ from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.sign_constraints import LogNormalPrior, moment_matched
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood, Likelihood, LogisticLikelihood
-from likeminds.mixed_model.responses import Responses, task_of
+from likeminds.mixed_model.responses import Responses, data_of
 
 # Draws for each user if the specification needs simulation and gives no number.
 _DRAWS = 200
@@ -87,11 +87,7 @@ class Specification:
             return
         unknown = self.names[unidentified(responses, likelihood, design)]
         if len(unknown):
-            raise ValueError(
-                f"The labels do not identify the weights of {listing(unknown)}: these features are "
-                "constant, or follow from each other (dummies of all categories add up to one), "
-                "among items shown together. Leave out one of each such set."
-            )
+            raise ValueError(unidentified_sentence(unknown))
 
     def problem(
         self, responses: Responses, likelihood: Likelihood, design: Design, shifts: Float | None
@@ -138,9 +134,9 @@ def unidentified(responses: Responses, likelihood: Likelihood, design: Design) -
     """
     n_weights = design.n_weights
     information = np.zeros((n_weights, n_weights))
-    for task in responses.map(task_of, None):
-        derivatives = likelihood.at(np.zeros(task.rows.shape[:2]), task)
-        root = derivatives.curvature.times_root_back(task.rows[:, :, :n_weights]).reshape(
+    for data in responses.map(data_of, None):
+        derivatives = likelihood.at(np.zeros(data.rows.shape[:2]), data)
+        root = derivatives.curvature.times_root_back(data.rows[:, :, :n_weights]).reshape(
             -1, n_weights
         )
         information += root.T @ root
@@ -149,6 +145,15 @@ def unidentified(responses: Responses, likelihood: Likelihood, design: Design) -
         return np.asarray((null**2).sum(axis=1) > _PART)
     missing = 1.0 - (design.basis**2).sum(axis=1)
     return np.asarray(missing + ((design.basis @ null) ** 2).sum(axis=1) > _PART)
+
+
+def unidentified_sentence(names: IdArray) -> str:
+    """Return what features whose weights are not identified have in common."""
+    return (
+        f"The labels do not identify the weights of {listing(names)}: these features are "
+        "constant, or follow from each other (dummies of all categories add up to one), "
+        "among items shown together. Leave out one of each such set."
+    )
 
 
 def _log_normal(names: IdArray, signs: Float, distributions: Mapping[str | int, str]) -> Bool:

@@ -9,15 +9,15 @@ from scipy.special import ndtr
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.checks import listing
-from likeminds._util.result_tables import Frames, Rows
+from likeminds._util.result_tables import Frames, Row, Rows, Table
 from likeminds._util.text_format import counted
 from likeminds.choice_models.estimates import Estimates
 from likeminds.choice_models.importance_sampling import ImportanceSampler, SimulationProblem
 from likeminds.choice_models.simulated_likelihood import covariance_parameters
-from likeminds.choice_models.text_tables import Row, Table
+from likeminds.choice_models.specification import unidentified_sentence
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
-from likeminds.mixed_model.responses import task_of
+from likeminds.mixed_model.responses import data_of
 
 _STRUCTURES = {
     "full": "any covariance",
@@ -74,7 +74,7 @@ class FitStatistics:
         """Return the numbers, for JSON."""
         return {
             "choices" if self.are_choices else "labels": self.n_choices,
-            "people": self.n_users,
+            "users": self.n_users,
             "parameters": self.n_parameters,
             "aic": self.aic,
             "bic": self.bic,
@@ -102,9 +102,9 @@ def fit_statistics(
 ) -> FitStatistics:
     """Count choices and parameters; ``kind`` is the structure of Omega."""
     null, n_choices = 0.0, 0
-    for task in problem.responses.map(task_of, None):
-        null -= float(problem.likelihood.at(np.zeros(task.weight.shape), task).loss.sum())
-        n_choices += int(np.count_nonzero(task.weight[:, :: task.set_size]))
+    for data in problem.responses.map(data_of, None):
+        null -= float(problem.likelihood.at(np.zeros(data.weight.shape), data).loss.sum())
+        n_choices += int(np.count_nonzero(data.weight[:, :: data.set_size]))
     at = problem.coefficients(prior)
     omega = covariance_parameters(kind, problem, at, n_groups)
     rank = n_groups if kind == "low_rank" else 0
@@ -264,7 +264,7 @@ def summarise(
             f"Log-likelihood {likelihood!r}.",
             str(fit),
             *_notes(estimates, labels, kind=kind, is_maximum=is_maximum),
-            *_unidentified_note(labels, unidentified),
+            *([unidentified_sentence(names[unidentified])] if unidentified.any() else []),
             *_flat_note(estimates, labels),
         ),
         frames=frames,
@@ -276,17 +276,6 @@ def summarise(
         if estimates.correlation_error is None
         else _square(estimates.correlation_error, varying, labels),
     )
-
-
-def _unidentified_note(names: list[str], unidentified: Bool) -> list[str]:
-    which = [names[k] for k in np.flatnonzero(unidentified)]
-    if not which:
-        return []
-    return [
-        f"The labels do not identify the weights of {listing(which)}: these features are "
-        "constant, or follow from each other, among items shown together. Leave out one of each "
-        "such set."
-    ]
 
 
 def _flat_note(estimates: Estimates, names: list[str]) -> list[str]:

@@ -5,8 +5,7 @@ from collections.abc import Hashable, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from likeminds._util.text_format import counted, signed, written_grade
-from likeminds._util.verbs import Verb
+from likeminds._util.text_format import Verb, counted, signed, written_grade
 from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ _MOST_FEATURES = 8
 _MOST_NAMES = 12
 _FEW_ITEMS = 5
 # Covariates that explain less of the differences between users are not shown.
-_LEAST_SHARE = 0.005
+_ROUNDING = 0.005
 
 
 def _show_crowd(output: Output, facts: "Facts") -> None:
@@ -35,7 +34,7 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
     rows = [
         {
             "school": one["number"],
-            "people": one["size"],
+            "users": one["size"],
             "comes back": f"{one['stability']:.0%}",
             "what sets it apart": one["name"],
         }
@@ -51,7 +50,7 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
         output.show("No schools stand apart: rankings do not differ as far as these labels show.")
     for axis in facts["axes"]:
         output.show(f"{axis['share']:.0%} of the differences: from {axis['low']} to {axis['high']}")
-    _show_covariates(output, facts["people_by"])
+    _show_covariates(output, facts["users_by"])
     _show_severity(output, facts["severity"])
     _show_level_shares(output, facts["level_shares"], "Scores, on average")
     loners = facts["loners"]
@@ -109,9 +108,12 @@ def _show_severity(output: Output, severity: "Facts | None") -> None:
 
 
 def _show_covariates(output: Output, covariates: "list[Facts]") -> None:
+    idle = [str(one["covariate"]) for one in covariates if one["share"] < _ROUNDING]
+    if idle:
+        go = "goes" if len(idle) == 1 else "go"
+        output.show(f"{_names(idle)} {go} with no difference between people's rankings.")
     for one in covariates:
-        if one["share"] < _LEAST_SHARE:
-            output.show(f"{one['covariate']} goes with no difference between people's rankings.")
+        if one["covariate"] in idle:
             continue
         parts = "; ".join(f"{part['of']}: {part['wants']}" for part in one["goes_with"])
         output.show(f"{one['share']:.0%} of the differences go with {one['covariate']} ({parts})")
@@ -133,9 +135,10 @@ def _show_user(output: Output, facts: "Facts") -> None:
             f"Says yes to {severity['share']:.0%} of {counted(severity['labels'], 'label')}; "
             f"the middle half of people to {half}"
         )
-    rows = [_in_words(one) for one in facts["features"][:_MOST_FEATURES]]
-    output.table("Where the weights differ most", rows, digits=2, signed=("own", "consensus"))
-    output.hint("(weights times the spread of the feature)")
+    rows = [_in_words(one) for one in facts["features"][:_MOST_FEATURES] if _differs(one)]
+    if rows:
+        output.table("Where the weights differ most", rows, digits=2, signed=("own", "consensus"))
+        output.hint("(weights times the spread of the feature)")
     if "best" in facts:
         verb, lines = Verb.of(facts["verb"]), defaultdict(list)
         for whose in ("", "_by_consensus"):
@@ -147,6 +150,11 @@ def _show_user(output: Output, facts: "Facts") -> None:
                 lines[most].append(f"{_called({'item': item} | _text(facts, item))}{graded}")
         for most, named in lines.items():
             output.show(f"{most.capitalize()}: {_names(named)}")
+
+
+def _differs(feature: "Facts") -> bool:
+    """Tell whether a user's weight differs from the consensus in the digits that are shown."""
+    return bool(abs(feature["own"] - feature["consensus"]) >= 2 * _ROUNDING)
 
 
 def _show_school(output: Output, facts: "Facts") -> None:

@@ -103,7 +103,7 @@ class LargeFit:
             output.show(f"{shards} on {len(client.nthreads())} workers")
             if checkpoint is not None:
                 shards = shards.checkpointed(checkpoint, resume=options.resume)
-            if options.people_apart:
+            if options.user_files:
                 shards = shards.saved_to(self.target)
             try:
                 model = self.learn(self.ranker, bar, task, lambda new: new.fit(shards))
@@ -117,14 +117,13 @@ class LargeFit:
 
     def _saved(self, model: Any) -> Path:
         """Save a model of a cluster; where workers have written its users, the verb is missing."""
-        from likeminds._util.verbs import read_verb
-        from likeminds.storage.folders import main_file
-        from likeminds.storage.models import save, write_model
+        from likeminds._util.text_format import read_verb
+        from likeminds.storage.models import main_file, save, write_model
         from likeminds.storage.user_files import user_files_of
 
         if self.verb is not None:
             model._best_model.verb_ = model.verb_ = read_verb(self.verb)
-        if not self.options.people_apart:
+        if not self.options.user_files:
             return save(model, self.target, with_data=False)
         if self.verb is not None:
             write_model(model, main_file(self.target), users=user_files_of(model))

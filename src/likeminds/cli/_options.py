@@ -3,7 +3,8 @@
 Options without a panel come first in the help: they are those that most calls need.
 """
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
+    from likeminds.data.label_parsing import LabelReading
     from likeminds.rankers.capabilities import ReadableModel
 
 _TABLE = (
@@ -20,16 +22,24 @@ _TABLE = (
 SETTINGS = "Settings"
 
 
-def option(description: str, *names: str, panel: str | None = None, **limits: Any) -> Any:
-    """Return an option with its help text, in a panel of the help."""
-    return typer.Option(*names, help=description, rich_help_panel=panel, **limits)
+def option(
+    description: str, *names: str, default: Any = ..., panel: str | None = None, **limits: Any
+) -> Any:
+    """Return an option with its help text, in a panel of the help; required without a default."""
+    return typer.Option(default, *names, help=description, rich_help_panel=panel, **limits)
 
 
-_column = partial(option, panel="Columns (found by their usual names)")
-_pair = partial(option, panel="Comparisons and exports")
-_large = partial(option, panel="Labels that do not fit in memory")
-_cluster = partial(option, panel="On a cluster")
-_output = partial(option, panel="Output")
+def _field(description: str, *names: str, default: Any = None, **others: Any) -> Any:
+    """Return an option as a field of a dataclass, whose options several commands have."""
+    declared = option(description, *names, default=default, **others)
+    return field(default=default, metadata={"option": declared})
+
+
+_column = partial(_field, panel="Columns (found by their usual names)")
+_pair = partial(_field, panel="Comparisons and exports")
+_large = partial(_field, panel="Labels that do not fit in memory")
+_cluster = partial(_field, panel="On a cluster")
+_output = partial(_field, panel="Output")
 
 
 Model = Annotated[Path, typer.Argument(help="The model, which fit wrote.", show_default=False)]
@@ -78,41 +88,30 @@ Texts = Annotated[
 class OutputOptions:
     """Options of output that every command has."""
 
-    as_json: Annotated[bool, _output("Print the result as JSON, and nothing else.", "--json")] = (
-        False
+    as_json: bool = _output("Print the result as JSON, and nothing else.", "--json", default=False)
+    quiet: bool = _output(
+        "No progress and no hints, only the result.", "--quiet", "-q", default=False
     )
-    quiet: Annotated[
-        bool, _output("No progress and no hints, only the result.", "--quiet", "-q")
-    ] = False
-    debug: Annotated[bool, _output("Show the traceback of an error.", "--debug")] = False
+    debug: bool = _output("Show the traceback of an error.", "--debug", default=False)
 
 
 @dataclass(frozen=True)
 class ItemOptions:
     """Items and their features."""
 
-    features: Annotated[
-        str | None,
-        option(
-            "One row of numbers per item, with the item's id: a file or query as for annotations.",
-            "--features",
-            "-f",
-        ),
-    ] = None
-    images: Annotated[
-        Path | None,
-        option(
-            "A folder with a picture of each item, instead of features: shapes (GIST) and colours "
-            "are computed from them."
-        ),
-    ] = None
-    item_name: Annotated[
-        str | None,
-        _column(
-            "The column of --features with names of items, shown next to their ids: by default "
-            "title or name."
-        ),
-    ] = None
+    features: str | None = _field(
+        "One row of numbers per item, with the item's id: a file or query as for annotations.",
+        "--features",
+        "-f",
+    )
+    images: Path | None = _field(
+        "A folder with a picture of each item, instead of features: shapes (GIST) and colours "
+        "are computed from them."
+    )
+    item_name: str | None = _column(
+        "The column of --features with names of items, shown next to their ids: by default "
+        "title or name."
+    )
 
     def refuse_two_sources(self) -> None:
         """Refuse features together with pictures."""
@@ -124,76 +123,60 @@ class ItemOptions:
 class LabelTableOptions:
     """A table of labels: where it is, its columns, and which labels are positive."""
 
-    annotations: Annotated[
-        str | None,
-        option(f"Who gave which label to which item: {_TABLE}.", "--annotations", "-a"),
-    ] = None
-    user_features: Annotated[
-        str | None,
-        option(
-            "Covariates of users (age, country): one row per user, with the user's id; a file or "
-            "query as for annotations."
-        ),
-    ] = None
-    user: Annotated[str | None, _column("The user: user, annotator, ...", "--user-column")] = None
-    item: Annotated[str | None, _column("The item: item, image, ...", "--item-column")] = None
-    label: Annotated[
-        str | None,
-        _column("The label: label, rating, chosen, ...", "--label-column"),
-    ] = None
-    attribute: Annotated[
-        str | None,
-        _column(
-            "The attribute that a label is about, where there are several.", "--attribute-column"
-        ),
-    ] = None
-    choice_set: Annotated[
-        str | None,
-        _column("Items that were shown together: choice_set, group, chid.", "--choice-set-column"),
-    ] = None
-    alternative: Annotated[
-        str | None,
-        _column(
-            "The alternative of a choice set that a row is about: alternative, alt. Each but the "
-            "base gets an alternative-specific constant.",
-            "--alternative-column",
-        ),
-    ] = None
-    base: Annotated[
-        str | None,
-        _column("The base alternative of the constants; by default the first in sorted order."),
-    ] = None
-    constants: Annotated[
-        bool,
-        _column("Whether alternatives get constants.", "--constants/--no-constants"),
-    ] = True
-    availability: Annotated[
-        str | None,
-        _column(
-            "Whether an alternative was available (1 or 0): availability, av.",
-            "--availability-column",
-        ),
-    ] = None
-    weight: Annotated[str | None, _column("How much a row counts.", "--weight-column")] = None
-    positive: Annotated[str | None, _column("Which of two labels is the positive one.")] = None
-    threshold: Annotated[
-        str | None,
-        _column("Ratings above this number are positive; median is that of each user."),
-    ] = None
-    grades: Annotated[
-        str | None,
-        _column(
-            "Grades that are words, from worst to best: bad,fair,good. More than two numbers are "
-            "grades by themselves."
-        ),
-    ] = None
-    duplicates: Annotated[
-        str | None,
-        _column(
-            "If a user labels an item twice: keep counts both labels, weights makes one row of "
-            "equal ones, error refuses them."
-        ),
-    ] = None
+    annotations: str | None = _field(
+        f"Who gave which label to which item: {_TABLE}.", "--annotations", "-a"
+    )
+    user_features: str | None = _field(
+        "Covariates of users (age, country): one row per user, with the user's id; a file or "
+        "query as for annotations."
+    )
+    user: str | None = _column("The user: user, annotator, ...", "--user-column")
+    item: str | None = _column("The item: item, image, ...", "--item-column")
+    label: str | None = _column("The label: label, rating, chosen, ...", "--label-column")
+    attribute: str | None = _column(
+        "The attribute that a label is about, where there are several.", "--attribute-column"
+    )
+    choice_set: str | None = _column(
+        "Items that were shown together: choice_set, group, chid.", "--choice-set-column"
+    )
+    alternative: str | None = _column(
+        "The alternative of a choice set that a row is about: alternative, alt. Each but the "
+        "base gets an alternative-specific constant.",
+        "--alternative-column",
+    )
+    alternatives: str | None = _column(
+        "For one row per choice with columns such as price.car, price.train: the alternatives "
+        "(car,train), or what the chosen one is written as (1=car,2=train). By default those "
+        "in the label."
+    )
+    base: str | None = _column(
+        "The base alternative of the constants; by default the first in sorted order."
+    )
+    constants: bool = _column(
+        "Whether alternatives get constants.", "--constants/--no-constants", default=True
+    )
+    availability: str | None = _column(
+        "Whether an alternative was available (1 or 0): availability, av.", "--availability-column"
+    )
+    drop: list[str] | None = _column(
+        "A column to leave out, of labels or features; may be repeated."
+    )
+    weight: str | None = _column("How much a row counts.", "--weight-column")
+    positive: str | None = _column("Which of two labels is the positive one.")
+    threshold: str | None = _column(
+        "Ratings above this number are positive; median is that of each user."
+    )
+    grades: str | None = _column(
+        "Grades that are words, from worst to best: bad,fair,good. More than two numbers are "
+        "grades by themselves."
+    )
+    nominal: bool = _column(
+        "Labels are classes without an order: toxic, spam, fine.", "--nominal", default=False
+    )
+    duplicates: str | None = _column(
+        "If a user labels an item twice: keep counts both labels, weights makes one row of "
+        "equal ones, error refuses them."
+    )
 
     @property
     def columns(self) -> dict[str, str | None]:
@@ -202,17 +185,32 @@ class LabelTableOptions:
 
         return {role: getattr(self, role) for role in LABEL_ROLES}
 
+    @property
+    def wide_alternatives(self) -> dict[Hashable, Hashable] | None:
+        """The alternatives of a table with one row per choice, by what the label has."""
+        if self.alternatives is None:
+            return None
+        pairs = [one.strip().rpartition("=") for one in self.alternatives.split(",")]
+        return {written or name: name for written, _, name in pairs}
+
     def label_reading(self, model: "ReadableModel | None" = None) -> dict[str, Any]:
         """Return the options of how labels are read; by default as those of the model."""
-        readings = set()
-        if model is not None:
-            readings = {ranker.label_reading_ for ranker in model.rankers_.values()}
+        readings: set[LabelReading | None] = set()
+        if model is not None:  # that of all classes, or the one that all rankers share
+            all_classes = model.label_reading_
+            readings = (
+                {all_classes}
+                if all_classes
+                else {one.label_reading_ for one in model.rankers_.values()}
+            )
         options: dict[str, Any] = {"reading": readings.pop() if len(readings) == 1 else None}
         options |= {
             name: value
             for name in ("positive", "threshold", "duplicates")
             if (value := getattr(self, name)) is not None
         }
+        if self.nominal:
+            options["nominal"] = True
         if self.threshold not in {None, "median"}:
             try:
                 options["threshold"] = float(str(self.threshold))
@@ -233,45 +231,29 @@ class LabelOptions(ItemOptions, LabelTableOptions):
 class ComparisonOptions:
     """Comparisons of two items, and exports of labelling tools."""
 
-    comparisons: Annotated[
-        str | None,
-        option(
-            "Who preferred which item to which: a table as for annotations, instead of or in "
-            "addition to them."
-        ),
-    ] = None
-    export: Annotated[
-        tuple[str, str] | None,
-        option(
-            "An export of a labelling tool instead of tables: label-studio, argilla, prodigy, "
-            "crowd-kit, lewidi, polis (a folder), preferences or arena, and its file.",
-            "--from",
-            metavar="TOOL FILE",
-        ),
-    ] = None
-    of_attribute: Annotated[
-        str | None,
-        _pair("With --from: the attribute, or the category of an arena's votes.", "--attribute"),
-    ] = None
-    winner: Annotated[
-        str | None,
-        _pair("The preferred item: winner, chosen.", "--winner-column"),
-    ] = None
-    loser: Annotated[str | None, _pair("The other item: loser, rejected.", "--loser-column")] = None
-    tie: Annotated[
-        str | None,
-        _pair("Whether neither was preferred: tie, draw.", "--tie-column"),
-    ] = None
-    strength: Annotated[str | None, _pair("How much a comparison counts.", "--strength-column")] = (
-        None
+    comparisons: str | None = _field(
+        "Who preferred which item to which: a table as for annotations, instead of or in "
+        "addition to them."
     )
-    tie_model: Annotated[
-        Literal["davidson", "half"],
-        _pair(
-            "How ties count: with a learned probability (Davidson), or as half a win of each.",
-            "--ties",
-        ),
-    ] = "davidson"
+    export: tuple[str, str] | None = _field(
+        "An export of a labelling or survey tool instead of tables: label-studio, argilla, "
+        "prodigy, crowd-kit, lewidi, polis (a folder), preferences, arena, sawtooth or qualtrics, "
+        "and its file.",
+        "--from",
+        metavar="TOOL FILE",
+    )
+    of_attribute: str | None = _pair(
+        "With --from: the attribute, or the category of an arena's votes.", "--attribute"
+    )
+    winner: str | None = _pair("The preferred item: winner, chosen.", "--winner-column")
+    loser: str | None = _pair("The other item: loser, rejected.", "--loser-column")
+    tie: str | None = _pair("Whether neither was preferred: tie, draw.", "--tie-column")
+    strength: str | None = _pair("How much a comparison counts.", "--strength-column")
+    tie_model: Literal["davidson", "half"] = _pair(
+        "How ties count: with a learned probability (Davidson), or as half a win of each.",
+        "--ties",
+        default="davidson",
+    )
 
 
 NO_COMPARISONS = ComparisonOptions()
@@ -281,51 +263,39 @@ NO_COMPARISONS = ComparisonOptions()
 class LargeFitOptions:
     """Labels that are larger than memory, on disk or on the workers of a cluster."""
 
-    memory: Annotated[
-        str | None,
-        _large(
-            "Read labels in pieces: --annotations is a folder of Parquet or CSV files, and reading "
-            "takes at most so much memory: 4GB, 512MiB. The model keeps no labels."
-        ),
-    ] = None
-    scratch: Annotated[
-        Path | None,
-        _large(
-            "With --memory: a folder that keeps labels grouped by user for the next fit. By "
-            "default next to the model, and removed once that is written."
-        ),
-    ] = None
-    dask: Annotated[
-        str | None,
-        _cluster(
-            "Fit on a Dask cluster: the address of its scheduler (tcp://host:8786), or local:4 for "
-            "four processes on this machine. --annotations is a folder of Parquet or CSV files "
-            "that all workers see. The model keeps no labels.",
-            metavar="ADDRESS",
-        ),
-    ] = None
-    checkpoint: Annotated[
-        Path | None,
-        _cluster("With --dask: a folder that all workers see, for checkpoints of the fit."),
-    ] = None
-    resume: Annotated[bool, _cluster("Resume the fit in --checkpoint.", "--resume")] = False
-    people_apart: Annotated[
-        bool,
-        _cluster(
-            "With --dask: workers write the parameters of their users. The model is a folder, with "
-            "a file for the users of each shard.",
-            "--people-apart",
-        ),
-    ] = False
+    memory: str | None = _large(
+        "Read labels in pieces: --annotations is a folder of Parquet or CSV files, and reading "
+        "takes at most so much memory: 4GB, 512MiB. The model keeps no labels."
+    )
+    scratch: Path | None = _large(
+        "With --memory: a folder that keeps labels grouped by user for the next fit. By "
+        "default next to the model, and removed once that is written."
+    )
+    dask: str | None = _cluster(
+        "Fit on a Dask cluster: the address of its scheduler (tcp://host:8786), or local:4 for "
+        "four processes on this machine. --annotations is a folder of Parquet or CSV files "
+        "that all workers see. The model keeps no labels.",
+        metavar="ADDRESS",
+    )
+    checkpoint: Path | None = _cluster(
+        "With --dask: a folder that all workers see, for checkpoints of the fit."
+    )
+    resume: bool = _cluster("Resume the fit in --checkpoint.", "--resume", default=False)
+    user_files: bool = _cluster(
+        "With --dask: workers write the parameters of their users. The model is a folder, with "
+        "a file for the users of each shard.",
+        "--user-files",
+        default=False,
+    )
 
     @property
     def requested(self) -> bool:
         """Whether labels are not read into memory; contradictory options raise ValueError."""
         if self.dask is not None and self.memory is not None:
             raise ValueError("Give --dask or --memory, not both.")
-        if self.dask is None and (self.checkpoint or self.resume or self.people_apart):
+        if self.dask is None and (self.checkpoint or self.resume or self.user_files):
             raise ValueError(
-                "--checkpoint, --resume and --people-apart are for fits on a cluster: say --dask "
+                "--checkpoint, --resume and --user-files are for fits on a cluster: say --dask "
                 "where."
             )
         return self.dask is not None or self.memory is not None

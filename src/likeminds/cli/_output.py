@@ -9,18 +9,20 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from likeminds._util.text_format import decimal, mask, visible
-from likeminds._util.text_format import signed as with_sign
+from likeminds._util.result_tables import rich_table
+from likeminds._util.text_format import mask, visible
+from likeminds.cli._options import ComparisonOptions, LabelOptions, LargeFitOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.console import Console, RenderableType
     from rich.progress import Progress
 
 Row = Mapping[str, Any]
@@ -33,25 +35,21 @@ _BAD_INPUT = (
 )
 # Columns of a result that no terminal shows.
 _WIDTH = 100
-# The width of a column without its cells, and of a table without its columns.
-_BORDER, _EDGE = 3, 1
-# Texts of so many letters are not broken.
-_WHOLE = 16
-# Columns of ids: 12345 is a user, not 12,345 users.
-_IDS = ("user", "item", "attribute")
-# Arguments of Python in messages, which become options; first those of columns.
-_ROLES = (
-    "user|item|label|attribute|weight|choice_set|alternative|availability|winner|loser|tie|strength"
-)
+# Arguments of Python in messages, which become options: those that commands declare, and others.
 _ARGUMENTS = re.compile(r"\b([a-z_]+)=(?:True\b|(['\"]?)([\w.-]*\w)?\2(?=[\s,.:;)]|$))")
-_SAME = (
-    "user_features|positive|threshold|grades|features|loss|repeats|duplicates|scratch|n_features|"
-    "base|unseen"
-)
 _OPTIONS = {
-    **{role: f"--{role.replace('_', '-')}-column" for role in _ROLES.split("|")},
-    **{name: f"--{name.replace('_', '-')}" for name in _SAME.split("|")},
+    **{
+        one.name: next(iter(one.metadata["option"].param_decls), f"--{one.name.replace('_', '-')}")
+        for kind in (LabelOptions, ComparisonOptions, LargeFitOptions)
+        for one in fields(kind)
+        if one.default is None
+    },
+    **{
+        name: f"--{name.replace('_', '-')}"
+        for name in ("loss", "nominal", "repeats", "n_features", "unseen")
+    },
     "attributes": "--attribute",
+    "choice": "--label-column",
     "item_column": "--item-column",
     "items": "--features",
     "memory_limit": "--memory",
@@ -62,10 +60,13 @@ _OPTIONS = {
 }
 # Arguments without an option, in messages that commands print.
 _PYTHON_ONLY = frozenset({"draws", "item_effects", "wide"})
-_NO_COLUMN = re.compile(rf"^(?:({_ROLES})): no such column")
+_NO_COLUMN = re.compile(r"^(\w+): no such column")
 _OTHERWISE = {
     "Load one that save wrote; read a table of labels with Annotations.from_csv": (
         "Give one that fit wrote; a table of labels is read by fit, with --annotations"
+    ),
+    "Give each alternative a row, with likeminds.wide_to_long,": (
+        "Name these as the columns do, with --alternatives (1=TRAIN,2=CAR),"
     ),
     "attribute= to choose it": "--attribute to choose it",
     "grades=True": "--grades (1,2,3,4,5, say)",
@@ -130,7 +131,7 @@ class Output:
     def json(self, found: Row) -> None:
         """Print the result as JSON, if requested."""
         if self.as_json:
-            from likeminds.data.sources.table_writer import plain
+            from likeminds.data.sources.table_io import plain
 
             typer.echo(json.dumps(plain(found), indent=1))
 
@@ -227,7 +228,7 @@ def in_options(text: str) -> str:
     """
     for python, option in _OTHERWISE.items():
         text = text.replace(python, option)
-    text = _NO_COLUMN.sub(lambda found: f"{_OPTIONS[found[1]]}: no such column", text)
+    text = _NO_COLUMN.sub(lambda found: f"{_OPTIONS.get(found[1], found[1])}: no such column", text)
     return _ARGUMENTS.sub(_option, text)
 
 
@@ -236,110 +237,6 @@ def _option(found: re.Match[str]) -> str:
     if name in _PYTHON_ONLY:
         return f"{found[0]} in Python"
     return f"{_OPTIONS[name]} {value or ''}".rstrip() if name in _OPTIONS else found[0]
-
-
-def rich_table(
-    title: str, rows: Sequence[Row], *, digits: int | None = 3, signed: Sequence[str] = ()
-) -> "RenderableType":
-    """Return rows with the same columns as a table for the terminal."""
-    from rich.console import Group
-    from rich.text import Text
-
-    columns = [
-        TableColumn(
-            name.replace("_", " "),
-            all(isinstance(row[name], int | float) or row[name] is None for row in rows),
-            [
-                cell(str(row[name]) if name in _IDS else row[name], digits, name in signed)
-                for row in rows
-            ],
-        )
-        for name in (rows[0] if rows else ())
-    ]
-    # Not the table's own title, which breaks where the table ends.
-    return Group(Text(title, style="bold"), TableColumns(columns))
-
-
-class TableColumn(NamedTuple):
-    """A column of a table: its name, whether it is of numbers, and its cells."""
-
-    name: str
-    numbers: bool
-    cells: list[str]
-
-    @property
-    def least(self) -> int:
-        """The least width in which numbers, short texts and words of the header are whole."""
-        cells = max(map(len, self.cells), default=0)
-        words = max(map(len, self.name.split()), default=0)
-        return max(words, cells if self.numbers else min(cells, _WHOLE))
-
-
-class TableColumns(NamedTuple):
-    """Columns side by side.
-
-    If the terminal is too narrow for that, columns continue below, each time after the first
-    one; where it is too narrow for two, one cell a line.
-    """
-
-    columns: list[TableColumn]
-
-    def __rich_console__(
-        self, _: "Console", options: "ConsoleOptions"
-    ) -> Iterator["RenderableType"]:
-        from rich.box import SIMPLE_HEAD
-        from rich.table import Table
-        from rich.text import Text
-
-        room = options.max_width - _EDGE
-        first, *rest = self.columns or [TableColumn("", numbers=False, cells=[])]
-        if first.least + max((c.least for c in rest), default=0) + 2 * _BORDER > room:
-            for cells in zip(*(column.cells for column in self.columns), strict=True):
-                yield Text("")
-                for column, shown in zip(self.columns, cells, strict=True):
-                    yield Text(f"{column.name}: {shown}", overflow="fold")
-            return
-        blocks = [[first]]
-        for column in rest:
-            if sum(c.least + _BORDER for c in [*blocks[-1], column]) > room:
-                blocks.append([first])
-            blocks[-1].append(column)
-        for block in blocks:
-            table = Table(box=SIMPLE_HEAD)
-            is_tight = sum(max(len(c.name), c.least) + _BORDER for c in block) > room
-            for column in block:
-                table.add_column(
-                    Text(column.name),
-                    justify="right" if column.numbers else "left",
-                    overflow="fold",
-                    min_width=column.least or None,
-                    max_width=column.least if column.numbers and is_tight else None,
-                )
-            for cells in zip(*(column.cells for column in block), strict=True):
-                table.add_row(*map(Text, cells))
-            yield table
-
-
-def cell(value: object, digits: int | None = 3, signed: bool = False) -> str:
-    """Return the text of a cell.
-
-    Examples
-    --------
-    >>> cell(-0.0001), cell(-0.0001, signed=True), cell(0.25, 2, signed=True), cell(-0.25, 2)
-    ('0.000', '0.000', '+0.25', '-0.25')
-    """
-    if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        if digits is None:
-            return decimal(value)
-        written = with_sign(value, digits)
-        return written if signed else written.removeprefix("+")
-    return visible(str(value), keep="")
 
 
 def write_rows(rows: Sequence[Row], out: "str | Path") -> None:

@@ -1,11 +1,21 @@
 """``likeminds agreement`` and ``diagnose``: how far annotators agree, and which ones to check."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from likeminds.cli._labels import read_labels
+from likeminds.cli._models import (
+    about,
+    by_question,
+    diagnose_annotators,
+    joined,
+    parts_of,
+    rankers_of,
+    training_labels,
+)
 from likeminds.cli._options import ComparisonOptions, LabelOptions, Model, Seed, Table, option
 from likeminds.cli._output import Output, write_rows
 from likeminds.cli.main import DATA, FIT, command
@@ -13,7 +23,6 @@ from likeminds.cli.main import DATA, FIT, command
 if TYPE_CHECKING:
     from likeminds._util.array_types import IdArray
     from likeminds.data.annotations import Annotations
-    from likeminds.diagnostics import Diagnostics
     from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.ranker import Ranker
 
@@ -30,15 +39,14 @@ _COLUMNS = ("user", "verdict", "labels", "positive_share", "consensus_auc", "own
 def agreement(
     output: Output,
     *,
-    model: Annotated[
-        Path | None,
-        typer.Argument(help="A model that was saved with its labels, instead of --annotations."),
-    ] = None,
+    model: Path | None = typer.Argument(
+        help="A model that was saved with its labels, instead of --annotations.", default=None
+    ),
     data: LabelOptions,
     pairs: ComparisonOptions,
-    n_bootstrap: Annotated[
-        int, option("Resampled sets of items for the 95 % intervals; 0 for none.", min=0)
-    ] = 1000,
+    n_bootstrap: int = option(
+        "Resampled sets of items for the 95 % intervals; 0 for none.", min=0, default=1000
+    ),
     seed: Seed = 0,
     out: Table = None,
 ) -> None:
@@ -48,8 +56,6 @@ def agreement(
     the others. A low coefficient means noise, or disagreement that is predictable: compare tells
     them apart, by how well a ranking per user predicts held-out labels.
     """
-    from likeminds.cli._labels import read_labels
-    from likeminds.cli._models import by_attribute, joined
     from likeminds.metrics.inter_annotator_agreement import agreement as agreement_of
     from likeminds.storage.models import load
 
@@ -57,7 +63,7 @@ def agreement(
     if model is not None:
         parts = _labels_by_attribute(output, load(model), data, pairs)
     else:
-        parts = by_attribute(read_labels(output, data, pairs).annotations)
+        parts = by_question(read_labels(output, data, pairs).annotations)
     found = {
         name: agreement_of(part, n_bootstrap=n_bootstrap, random_state=seed)
         for name, part in parts.items()
@@ -83,14 +89,12 @@ def diagnose(
     model: Model,
     data: LabelOptions,
     pairs: ComparisonOptions,
-    seconds: Annotated[
-        str | None,
-        option(
-            "Response times: a table with a user and seconds (lead_time, response_time) in each "
-            "row. Fast annotators are called constant on less evidence. Exports of Label Studio "
-            "(--from) have them already."
-        ),
-    ] = None,
+    seconds: str | None = option(
+        "Response times: a table with a user and seconds (lead_time, response_time) in each "
+        "row. Fast annotators are called constant on less evidence. Exports of Label Studio "
+        "(--from) have them already.",
+        default=None,
+    ),
     out: Table = None,
 ) -> None:
     """Tell annotators who answer at random from those who follow a ranking of their own.
@@ -100,7 +104,6 @@ def diagnose(
     annotator, with AUCs, intervals, p-values and mean kappa. The labels are those of the model, or
     --annotations where it was saved without them. To leave annotators out: fit --without.
     """
-    from likeminds.cli._models import about, joined
     from likeminds.data.connectors import read_export
     from likeminds.diagnostics import MEANINGS, UNUSUAL
     from likeminds.storage.models import load
@@ -152,44 +155,12 @@ def diagnose(
         output.hint(f"Written: {out}")
 
 
-def diagnose_annotators(
-    model: "Ranker | AttributeModel",
-    labels: "dict[str, Annotations]",
-    seconds: "Mapping[Hashable, float] | None" = None,
-) -> "dict[str, Diagnostics]":
-    """Return the diagnostics of annotators by attribute."""
-    from likeminds.diagnostics import diagnose as diagnostics_of
-
-    return {
-        name: diagnostics_of(model._ranker_of(name), part, seconds=seconds)
-        for name, part in labels.items()
-    }
-
-
-def without_verdicts(
-    output: Output,
-    verdicts: list[str],
-    model: "Ranker | AttributeModel",
-    labels: "dict[str, Annotations]",
-) -> "dict[str, Annotations]":
-    """Return labels by attribute without annotators who have one of the verdicts; print these."""
-    from likeminds._util.checks import listing
-
-    found = diagnose_annotators(model, labels)
-    for name, one in found.items():
-        for verdict in verdicts:
-            users = listing(one.of(verdict)) if one.counts[verdict] else "nobody"
-            head = f"{name}, left" if name else "Left"
-            output.show(f"{head} out as {verdict}: {users}")
-    return {name: found[name].leave_out(verdicts, part) for name, part in labels.items()}
-
-
 def read_seconds(source: str, users: "IdArray") -> "dict[Hashable, float]":
     """Return the median response time of each user, from a table with a row per label or user."""
     import numpy as np
 
     from likeminds.data.column_roles import find_column, id_texts
-    from likeminds.data.id_coercion import coerce_ids
+    from likeminds.data.identifiers import coerce_ids
     from likeminds.data.sources import read_table
 
     table = read_table(source, id_texts({"user": None}))
@@ -208,17 +179,6 @@ def read_seconds(source: str, users: "IdArray") -> "dict[Hashable, float]":
     return {u: float(np.median(t)) for u, t in zip(written, times.values(), strict=True)}
 
 
-def parse_verdicts(verdicts: str) -> list[str]:
-    """Return the verdicts of an option; unknown ones raise ValueError."""
-    from likeminds.diagnostics import VERDICTS
-
-    chosen = [one.strip() for one in verdicts.split(",")]
-    unknown = [one for one in chosen if one not in VERDICTS]
-    if unknown:
-        raise ValueError(f"--without takes {', '.join(VERDICTS)}, not {unknown[0]!r}.")
-    return chosen
-
-
 def _labels_by_attribute(
     output: Output,
     model: "Ranker | AttributeModel",
@@ -226,9 +186,6 @@ def _labels_by_attribute(
     pairs: ComparisonOptions,
 ) -> "dict[str, Annotations]":
     """Return the labels of the options, by default those of the model, by attribute."""
-    from likeminds.cli._labels import read_labels
-    from likeminds.cli._models import parts_of, rankers_of, training_labels
-
     if data.annotations or pairs.comparisons or pairs.export:
         return parts_of(read_labels(output, data, pairs, model=model).annotations, model)
     return training_labels(rankers_of(model))

@@ -7,10 +7,11 @@ import tempfile
 import time
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from likeminds._util.text_format import counted
 from likeminds._version import __version__
 from likeminds.cli._options import SETTINGS, Seed, option
 from likeminds.cli._output import Output
@@ -34,35 +35,29 @@ _LEAST_AUC = 0.75
 def reproduce(
     output: Output,
     *,
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="table1, table2, table3, fig3, fig4, fig5, drawings (Figures 1 and 2), ablation, "
-            "or all."
-        ),
-    ] = "all",
-    scale: Annotated[
-        str, option("quick (minutes), paper (15 repeats, hours), or tiny (to see it run).")
-    ] = "quick",
-    out: Annotated[Path, option("The folder of the report.", "--out", "-o")] = Path("reproduced"),
-    shoes: Annotated[Path | None, option("A folder with the original Shoes data.")] = None,
-    sun: Annotated[Path | None, option("A folder with the original SUN data.")] = None,
-    data: Annotated[
-        list[Path] | None,
-        option("A further data set for Table 3 (.csv, .parquet, .npz); may be repeated."),
-    ] = None,
-    tuned: Annotated[
-        str | None,
-        option(
-            "Choose penalties in the first repeat of Tables 1 and 3, or in every one (the default "
-            "at the paper's scale): first or every.",
-            panel=SETTINGS,
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        option("Fits at the same time; by default one for each core.", panel=SETTINGS),
-    ] = None,
+    what: str = typer.Argument(
+        help="table1, table2, table3, fig3, fig4, fig5, drawings (Figures 1 and 2), ablation, "
+        "or all.",
+        default="all",
+    ),
+    scale: str = option(
+        "quick (minutes), paper (15 repeats, hours), or tiny (to see it run).", default="quick"
+    ),
+    out: Path = option("The folder of the report.", "--out", "-o", default=Path("reproduced")),
+    shoes: Path | None = option("A folder with the original Shoes data.", default=None),
+    sun: Path | None = option("A folder with the original SUN data.", default=None),
+    data: list[Path] | None = option(
+        "A further data set for Table 3 (.csv, .parquet, .npz); may be repeated.", default=None
+    ),
+    tuned: str | None = option(
+        "Choose penalties in the first repeat of Tables 1 and 3, or in every one (the default "
+        "at the paper's scale): first or every.",
+        panel=SETTINGS,
+        default=None,
+    ),
+    jobs: int | None = option(
+        "Fits at the same time; by default one for each core.", panel=SETTINGS, default=None
+    ),
     seed: Seed = 0,
 ) -> None:
     """Rebuild the tables and figures of the paper, and check its claims.
@@ -93,8 +88,6 @@ def reproduce(
 @command("Check", "likeminds doctor")
 def doctor(output: Output) -> None:
     """Show versions, threads, memory and extras, and check that a small fit comes out right."""
-    from likeminds._util.text_format import counted
-
     machine, threads, check = _machine(), _threads(), _self_check()
     packages = {name: _version(name) for name in _NEEDED}
     extras = {extra: _version(package) for extra, (package, _) in _EXTRAS.items()}

@@ -1,14 +1,24 @@
 """``likeminds explain``: a crowd, a user, a school, an item or a score in words."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
+from likeminds.cli._explain_text import VIEWS, show_part_worths, show_score
+from likeminds.cli._label_tables import read_texts
+from likeminds.cli._models import (
+    ModelItems,
+    about,
+    find_item,
+    find_user,
+    rankers_of,
+    read_items,
+    the_ranker_of,
+)
 from likeminds.cli._options import Attribute, ItemOptions, Model, NSchools, Texts, option
 from likeminds.cli._output import Output
 from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
-    from likeminds.cli._models import ModelItems
     from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.ranker import Ranker
     from likeminds.schools import Explanation
@@ -41,51 +51,36 @@ def explain(
     *,
     model: Model,
     items: ItemOptions,
-    user: Annotated[str | None, option("Explain a user, by id.")] = None,
-    school: Annotated[int | None, option("Explain a school, by number.")] = None,
-    item: Annotated[str | None, option("Explain an item, by id.")] = None,
-    which: Annotated[
-        ItemOrder | None,
-        option(
-            "List items: those that every school likes, or those that divide people, with the "
-            "share of people who would say yes.",
-            "--items",
-        ),
-    ] = None,
-    table: Annotated[
-        bool,
-        option(
-            "The choice modeller's table: means and standard deviations of part-worths in the "
-            "features' own units, with standard errors, and correlations.",
-            "--table",
-        ),
-    ] = False,
-    price: Annotated[
-        str | None,
-        option("With --table: the feature that is the price, for the willingness to pay."),
-    ] = None,
+    user: str | None = option("Explain a user, by id.", default=None),
+    school: int | None = option("Explain a school, by number.", default=None),
+    item: str | None = option("Explain an item, by id.", default=None),
+    which: ItemOrder | None = option(
+        "List items: those that every school likes, or those that divide people, with the "
+        "share of people who would say yes.",
+        "--items",
+        default=None,
+    ),
+    table: bool = option(
+        "The choice modeller's table: means and standard deviations of part-worths in the "
+        "features' own units, with standard errors, and correlations.",
+        "--table",
+        default=False,
+    ),
+    price: str | None = option(
+        "With --table: the feature that is the price, for the willingness to pay.", default=None
+    ),
     texts: Texts = None,
     attribute: Attribute = None,
     schools: NSchools = None,
 ) -> None:
-    """Describe in words who thinks alike, on what, and who sees it their own way.
+    """Describe groups of users who rank alike, the features they differ on, and outliers.
 
     Without --user, --school, --item, --items or --table: the crowd. --user and --item together
     explain the user's score of the item. Items are those of the model's training data, if it has
     them, or those of --features or --images.
     """
-    from likeminds.cli._explain_text import VIEWS, show_part_worths, show_score
-    from likeminds.cli._models import (
-        about,
-        find_item,
-        find_user,
-        rankers_of,
-        read_items,
-        read_texts,
-        the_ranker_of,
-    )
     from likeminds.schools import Explanation
-    from likeminds.schools.find import items_of
+    from likeminds.schools.weight_levels import items_of
     from likeminds.storage.models import load
 
     one_score = user is not None and item is not None
@@ -118,7 +113,9 @@ def explain(
             facts = show_score(output, ranker, who, what, shown)
         else:
             table_of = items_of(ranker, _as_items(shown, loaded), texts=called)
-            explained = Explanation(ranker, table_of, "auto" if schools is None else schools)
+            explained = Explanation(
+                ranker, table_of, n_schools="auto" if schools is None else schools
+            )
             facts = _facts(explained, user, school, item, which)
             if not output.as_json:
                 VIEWS[chosen[0] if chosen else "crowd"](output, facts)
@@ -144,7 +141,6 @@ def _facts(
     item: str | None,
     which: ItemOrder | None,
 ) -> "Facts":
-    from likeminds.cli._models import find_item, find_user
 
     if which is not None:
         return explained.about_items(which.value)

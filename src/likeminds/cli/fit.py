@@ -1,12 +1,18 @@
-"""``likeminds fit``: from a table of labels to a model in a file."""
+"""``likeminds fit`` and ``update``: from tables of labels to a model in a file."""
 
 import shlex
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
+from likeminds._util.atomic_files import file_lock
+from likeminds._util.text_format import RATE, counted
+from likeminds.cli._labels import read_labels
+from likeminds.cli._models import by_attribute, parse_verdicts, parts_of, without_verdicts
 from likeminds.cli._options import (
     SETTINGS,
     ComparisonOptions,
@@ -14,6 +20,7 @@ from likeminds.cli._options import (
     Jobs,
     LabelOptions,
     LargeFitOptions,
+    Model,
     Seed,
     Texts,
     Without,
@@ -25,9 +32,8 @@ from likeminds.cli.main import DATA, FIT, command
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from likeminds._util.array_types import FloatArray
     from likeminds.data.annotations import Annotations
-    from likeminds.metrics.by_user import MetricByUser
+    from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.ranker import Ranker
 
 # Measures on held-out labels, and how they are shown.
@@ -35,6 +41,7 @@ _MEASURES = {
     "auc": ("AUC", "held-out labels"),
     "concordance": ("Concordance", "held-out grades"),
     "accuracy": ("Accuracy", "held-out comparisons"),
+    "class_accuracy": ("Accuracy", "held-out classes"),
 }
 
 
@@ -45,45 +52,37 @@ def fit(
     data: LabelOptions,
     texts: Texts = None,
     pairs: ComparisonOptions,
-    out: Annotated[Path, option("The file to write the model to.", "--out", "-o")],
-    ranker: Annotated[
-        str,
-        option(
-            "hierarchical (nothing to tune), three-level (the paper's, tuned), latent-class (a "
-            "few classes of users, their number chosen by BIC), or a baseline: "
-            "RMTL, rMTFL, Lasso, JFL, CMTL, COMT, RAMU, RidgeToConsensus, OnePerUser, "
-            "ConsensusOnly, ..."
-        ),
-    ] = "hierarchical",
-    holdout: Annotated[
-        float | None,
-        option(
-            "First hold out this share of each user's labels, and put the score on them on the "
-            "model's card; the model then learns from all."
-        ),
-    ] = None,
+    out: Path = option("The file to write the model to.", "--out", "-o"),
+    ranker: str = option(
+        "hierarchical (nothing to tune), three-level (the paper's, tuned), latent-class (a "
+        "few classes of users, their number chosen by BIC), or a baseline: "
+        "RMTL, rMTFL, Lasso, JFL, CMTL, COMT, RAMU, RidgeToConsensus, OnePerUser, "
+        "ConsensusOnly, ...",
+        default="hierarchical",
+    ),
+    holdout: float | None = option(
+        "First hold out this share of each user's labels, and put the score on them on the "
+        "model's card; the model then learns from all.",
+        default=None,
+    ),
     without: Without = None,
-    keep_data: Annotated[
-        bool,
-        option(
-            "Keep the labels in the file, so update works and items need not be given again; "
-            "without them, labels stay private.",
-            "--keep-data/--no-data",
-            panel=SETTINGS,
-        ),
-    ] = True,
-    loss: Annotated[
-        str | None, option("The loss, where the ranker has several.", panel=SETTINGS)
-    ] = None,
-    verb: Annotated[
-        str | None,
-        option(
-            'What a positive label means: "find offensive", "agree with", "would buy"; {} is the '
-            'attribute. By default "agree with" for votes, "choose" for choices, "find {}" for '
-            'several attributes, else "rate high".',
-            panel=SETTINGS,
-        ),
-    ] = None,
+    keep_data: bool = option(
+        "Keep the labels in the file, so update works and items need not be given again; "
+        "without them, labels stay private.",
+        "--keep-data/--no-data",
+        panel=SETTINGS,
+        default=True,
+    ),
+    loss: str | None = option(
+        "The loss, where the ranker has several.", panel=SETTINGS, default=None
+    ),
+    verb: str | None = option(
+        'What a positive label means: "find offensive", "agree with", "would buy"; {} is the '
+        'attribute. By default "agree with" for votes, "choose" for choices, "find {}" for '
+        'several attributes, else "rate high".',
+        panel=SETTINGS,
+        default=None,
+    ),
     folds: Folds = 5,
     jobs: Jobs = -1,
     seed: Seed = 0,
@@ -93,13 +92,11 @@ def fit(
 
     A table with a column of attributes becomes a model of all of them, fitted at the same time.
     """
-    from likeminds.cli._labels import read_labels
-    from likeminds.cli.agreement import parse_verdicts
     from likeminds.schools.find import keep_schools
     from likeminds.storage.models import save, writable
 
     verdicts = [] if without is None else parse_verdicts(without)
-    target = out if large.people_apart else writable(out)
+    target = out if large.user_files else writable(out)
     if large.requested:
         from likeminds.cli._large_fit import LargeFit
 
@@ -107,7 +104,9 @@ def fit(
         new = _new_ranker(ranker, loss, folds, seed)
         unsupported: dict[str, object] = {"--holdout": holdout, "--comparisons": pairs.comparisons}
         unsupported |= {"--texts": texts, "--images": data.images, "--without": without}
-        path = LargeFit(output, large, data, new, target, verb, learn_watched).run(unsupported)
+        unsupported |= {"--alternatives": data.alternatives, "--drop": data.drop}
+        unsupported |= {"--nominal": data.nominal or None}
+        path = LargeFit(output, large, data, new, target, verb, _learn_watched).run(unsupported)
         _show_result(output, path, {}, time.perf_counter() - started)
         _show_next(output, path, data)
         return
@@ -120,13 +119,16 @@ def fit(
     _show_items_unshared(output, new, annotations)
     started = time.perf_counter()
     scores: dict[str, Any] = {}
+    learn = partial(_learn, output, new, jobs)
     if verdicts:
-        annotations = _without(output, new, annotations, verdicts, jobs)
+        annotations = _without(output, learn(annotations), annotations, verdicts)
     if holdout is not None:
-        scores = _held_out(output, new, annotations, holdout, jobs, seed)
+        from likeminds.cli.evaluate import compare_without_texts, score_held_out
+
+        scores = score_held_out(learn, annotations, holdout, seed)
         if read.words_only:
-            _compare_without_texts(output, new, annotations, holdout, seed)
-    model = _learn(output, new, annotations, jobs)
+            compare_without_texts(output, new, annotations, holdout, seed)
+    model = learn(annotations)
     if read.reduction is not None:
         model.pictures_ = read.reduction.as_attribute()
     model.name_items(read.names)
@@ -154,15 +156,14 @@ def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
 
 
 def _without(
-    output: Output, ranker: "Ranker", annotations: "Annotations", verdicts: list[str], jobs: int
+    output: Output,
+    first: "Ranker | AttributeModel",
+    annotations: "Annotations",
+    verdicts: list[str],
 ) -> "Annotations":
     """Return the labels without those of annotators with the verdicts, by a first fit."""
     import numpy as np
 
-    from likeminds.cli._models import by_attribute
-    from likeminds.cli.agreement import without_verdicts
-
-    first = _learn(output, ranker, annotations, jobs)
     kept = without_verdicts(output, verdicts, first, by_attribute(annotations))
     about = annotations.attributes
     if about is None:
@@ -185,94 +186,25 @@ def _show_items_unshared(output: Output, ranker: "Ranker", annotations: "Annotat
         output.hint(NOT_SHARED)
 
 
-def _held_out(  # noqa: PLR0917 - what a fit needs
-    output: Output,
-    ranker: "Ranker",
-    annotations: "Annotations",
-    share: float,
-    jobs: int,
-    seed: int,
-) -> dict[str, Any]:
-    """Return the mean score on held-out labels, its error, and that of the consensus.
-
-    For grades, it is the concordance; for comparisons, the accuracy; else the AUC.
-    """
-    from likeminds.cli._models import by_attribute
-    from likeminds.data.splits import split_within_users
-    from likeminds.rankers.capabilities import with_consensus
-
-    parts = by_attribute(annotations)
-    sides = {name: split_within_users(part, share, seed) for name, part in parts.items()}
-    train = {name: side[0] for name, side in sides.items()}
-    model = _learn(output, ranker, train.get("", train), jobs)
-    found: dict[str, Any] = {"held_out": share}
-    for name, (_, test) in sides.items():
-        fitted = model._ranker_of(name)
-        measure, metric = _judged(test, with_consensus(fitted).decision_function(test))
-        same_for_all = _judged(test, fitted.consensus_scores(test))[1]
-        found[f"{measure} {name}".strip()] = metric.mean
-        found[f"error {name}".strip()] = metric.standard_error
-        found[f"baseline {name}".strip()] = same_for_all.mean
-    return found
-
-
-def _judged(test: "Annotations", scores: "FloatArray") -> tuple[str, "MetricByUser"]:
-    """Return the measure that suits held-out labels, and its values."""
-    from likeminds.data.coded_labels import are_choices
-    from likeminds.metrics.choices import score_choices
-    from likeminds.metrics.concordance import concordance_by_user, measure_of
-
-    if test.choice_set_codes is not None and test.choice_set_ids is None and are_choices(test):
-        return "accuracy", score_choices(test, scores).accuracy
-    judged = concordance_by_user(test.outcomes, scores, test.users, test.weights)
-    return measure_of(test.outcomes).lower(), judged
-
-
-def _compare_without_texts(
-    output: Output, ranker: "Ranker", annotations: "Annotations", share: float, seed: int
-) -> None:
-    """Print whether texts predict held-out labels better than ids alone."""
-    import numpy as np
-    from sklearn.base import clone
-
-    from likeminds.data.splits import split_within_users
-    from likeminds.metrics.paired import over_users
-    from likeminds.mixed_model.item_effects.item_responses import are_shared
-    from likeminds.rankers.capabilities import with_consensus
-
-    single = annotations.attribute_ids is None and annotations.choice_set_codes is None
-    if not single or not are_shared(annotations):
-        return
-    none = np.zeros((len(annotations.features), 0))
-    found = []
-    for one in (annotations, annotations._with(features=none, feature_names=())):
-        train, test = split_within_users(one, share, seed)
-        scores = with_consensus(clone(ranker).fit(train)).decision_function(test)
-        found.append(_judged(test, scores)[1])
-    change = over_users(found[0].values - found[1].values)
-    pays = "texts pay" if change.low > 0 else "texts do not pay for items that were labelled"
-    output.show(
-        f"Without texts: {found[1].mean:.3f}; with texts {change.mean:+.3f} (95 % interval "
-        f"{change.low:+.3f} to {change.high:+.3f}): {pays}. New items have nothing but texts."
-    )
-
-
 def _learn(
-    output: Output, ranker: "Ranker", data: "Annotations | dict[str, Annotations]", jobs: int
+    output: Output, ranker: "Ranker", jobs: int, data: "Annotations | dict[str, Annotations]"
 ) -> Any:
     """Fit one ranker, or one for each attribute, with a progress bar."""
     from sklearn.base import clone
 
     from likeminds.rankers.multi_attribute import AttributeModel
+    from likeminds.rankers.nominal import NominalRanker
 
     with output.bar() as bar:
         task = bar.add_task("learning", total=None)
         if not isinstance(data, dict) and data.attribute_ids is None:
-            return learn_watched(clone(ranker), bar, task, lambda model: model.fit(data))
-        return AttributeModel(ranker, n_jobs=jobs).fit(data, callback=attribute_callback(bar, task))
+            return _learn_watched(clone(ranker), bar, task, lambda model: model.fit(data))
+        nominal = not isinstance(data, dict) and data.is_nominal
+        model = NominalRanker if nominal else AttributeModel
+        return model(ranker, n_jobs=jobs).fit(data, callback=_attribute_callback(bar, task))
 
 
-def attribute_callback(bar: "Progress", task: "TaskID") -> Callable[[str, int, int], None]:
+def _attribute_callback(bar: "Progress", task: "TaskID") -> Callable[[str, int, int], None]:
     """Return the callback of a model of several attributes, which moves a progress bar."""
 
     def show(name: str, done: int, total: int) -> None:
@@ -281,7 +213,7 @@ def attribute_callback(bar: "Progress", task: "TaskID") -> Callable[[str, int, i
     return show
 
 
-def learn_watched(
+def _learn_watched(
     ranker: "Ranker", bar: "Progress", task: "TaskID", work: "Callable[[Ranker], Ranker]"
 ) -> Any:
     """Fit a ranker; if it has a callback, show its steps."""
@@ -305,7 +237,6 @@ def learn_watched(
 
 
 def _show_result(output: Output, path: Path, scores: dict[str, Any], seconds: float) -> None:
-    from likeminds._util.text_format import counted
     from likeminds.storage.models import read_card
 
     card = read_card(path)
@@ -328,7 +259,7 @@ def _show_result(output: Output, path: Path, scores: dict[str, Any], seconds: fl
     size = sum(file.stat().st_size for file in files) / 1e6
     output.show(
         f" ({size:.1f} MB, {labels} its labels): {kind}, "
-        f"{counted(card['people'], 'person', 'people')}, "
+        f"{counted(card['users'], 'person', 'people')}, "
         f"{counted(len(card['features']), 'feature')}",
         head=str(path),
     )
@@ -337,7 +268,6 @@ def _show_result(output: Output, path: Path, scores: dict[str, Any], seconds: fl
 def _show_next(output: Output, path: Path, data: LabelOptions) -> None:
     """Propose commands that work with this model and its items."""
     from likeminds._util.console import program
-    from likeminds._util.verbs import RATE
     from likeminds.rankers.capabilities import Capability
     from likeminds.storage.models import load
 
@@ -365,3 +295,80 @@ def _show_next(output: Output, path: Path, data: LabelOptions) -> None:
     width = max(len(step) for step, _ in steps) + 4
     lines = [f"{program()} {step.ljust(width)}{what}" for step, what in steps]
     output.hint("\nNext: " + "\n      ".join(lines))
+
+
+@command(
+    "Learn",
+    DATA,
+    "head -n 8641 power/annotations.csv > first.csv",
+    "sed 2,8641d power/annotations.csv > rest.csv",
+    "likeminds fit --annotations first.csv --features power/features.csv --out first.likeminds",
+    "likeminds update first.likeminds --annotations rest.csv --out all.likeminds",
+)
+def update(
+    output: Output,
+    *,
+    model: Model,
+    data: LabelOptions,
+    pairs: ComparisonOptions,
+    out: Path | None = option(
+        "The file to write the updated model to; by default its own.", "--out", "-o", default=None
+    ),
+) -> None:
+    """Add labels, of known or new users, to a model that was saved with its data.
+
+    The result is that of fitting everything at once. Features of known items may be left out
+    where the model has them. Ids and labels are read as the model's were, and others are
+    refused; choice sets in two tables are joined by their ids.
+    """
+    from likeminds.schools.find import keep_schools
+    from likeminds.storage.models import load, main_file, read_card, save, writable
+
+    target = writable(model if out is None else out)
+    if not read_card(model).get("takes_updates"):
+        raise ValueError(
+            f"{model} was saved without its labels, so nothing can be added to it: fit it with "
+            "--keep-data, or use newcomer, which needs none of them."
+        )
+    in_place = target.exists() and target.samefile(model)
+    lock = file_lock(
+        main_file(model), lambda: output.note(f"waiting for another update of {model}.")
+    )
+    with lock if in_place else nullcontext():
+        loaded = load(model)
+        annotations = read_labels(output, data, pairs, model=loaded).annotations
+        n_users, n_items = len(loaded.users_), _n_items(loaded)
+        loaded = _learn_more(output, loaded, annotations)
+        for ranker in loaded.rankers_.values():
+            keep_schools(ranker)
+        path = save(loaded, target, with_data=True, if_unchanged=in_place)
+    card = read_card(path)
+    new, new_items = len(loaded.users_) - n_users, _n_items(loaded) - n_items
+    found = {"model": str(path), "added": len(annotations), "new_people": new}
+    output.json(found | {"new_items": new_items, "card": card})
+    of_items = f", {counted(new_items, 'new item')}" if new_items > 0 else ""
+    output.show(
+        f": added {annotations.statements()}, {counted(new, 'new person', 'new people')}{of_items}"
+        f"; {card['users']:,} people in all",
+        head=str(path),
+    )
+
+
+def _n_items(loaded: "Ranker | AttributeModel") -> int:
+    """Return how many items have effects."""
+    items = None if loaded.has_attributes else loaded.item_posteriors()
+    return 0 if items is None else len(items.ids)
+
+
+def _learn_more(
+    output: Output, loaded: "Ranker | AttributeModel", annotations: "Annotations"
+) -> Any:
+    from likeminds.rankers.capabilities import Capability
+
+    parts = parts_of(annotations, loaded)
+    with output.bar() as bar:
+        task = bar.add_task("learning", total=None)
+        if loaded.has_attributes:
+            return loaded.update(parts, callback=_attribute_callback(bar, task))
+        Capability.UPDATES.require(loaded)
+        return _learn_watched(loaded, bar, task, lambda _: loaded.update(annotations))

@@ -23,8 +23,8 @@ from likeminds.cli._output import Output, print_error
 Work = Callable[..., None]
 
 app = typer.Typer(
-    help="Learn what a crowd agrees on, what its schools of thought want differently, "
-    "and who sees it their own way.\n\n\b\nStart here:\n$ likeminds demo",
+    help="Learn personal rankings from few labels per user: a consensus, groups of users who "
+    "rank alike, and personal preferences.\n\n\b\nStart here:\n$ likeminds demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -37,7 +37,8 @@ FIT = (
     "likeminds fit --annotations power/annotations.csv --features power/features.csv "
     "--out power.likeminds"
 )
-# Commands of this panel query a model, in one thread: they answer without these modules.
+# Commands of this panel query a model, in one thread: they answer without these modules, which
+# scikit-learn imports and which take longer to load than most commands take.
 _QUICK, _SLOW_MODULES = "Ask", ("pandas", "scipy.stats")
 # An option that any number of numbers may follow.
 _SEVERAL_NUMBERS = "--shots"
@@ -98,7 +99,10 @@ def command(panel: str, *examples: str) -> Callable[[Work], Work]:
 def _parameters(kind: type) -> list[inspect.Parameter]:
     return [
         inspect.Parameter(
-            one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=one.metadata["option"],
+            annotation=one.type,
         )
         for one in dataclasses.fields(kind)
     ]
@@ -185,11 +189,7 @@ def _spread_numbers(words: Sequence[str]) -> list[str]:
 
 
 class SignalledError(BaseException):
-    """A signal that ends the program.
-
-    Solvers catch KeyboardInterrupt and return the best weights so far; this error they do not
-    catch, so a command ends without a result.
-    """
+    """A signal that ends the program; unlike KeyboardInterrupt, solvers do not catch it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -197,11 +197,7 @@ class SignalledError(BaseException):
 
 
 def run_to_the_end(run: Callable[[], int]) -> int:
-    """Run the program, and return its exit code.
-
-    Signals become exceptions, so ``finally`` clauses run. A pipe that its reader closes early is
-    not an error; the exit code is that of SIGPIPE.
-    """
+    """Run the program and return its exit code: signals are raised, closed pipes end it quietly."""
     _fill_closed_streams()
     try:
         with _signals_raised():

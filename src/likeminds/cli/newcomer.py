@@ -2,9 +2,10 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from likeminds.cli._models import Rows
+from likeminds.cli._labels import read_labels, refuse_two_inputs
+from likeminds.cli._models import ModelItems, Rows, about, parts_of, rankers_of, read_items
 from likeminds.cli._options import (
     ComparisonOptions,
     LabelOptions,
@@ -21,7 +22,6 @@ from likeminds.cli.rank import as_rows, by_wish, show_rankings
 
 if TYPE_CHECKING:
     from likeminds._util.array_types import Index
-    from likeminds.cli._models import ModelItems
     from likeminds.data.annotations import Annotations
     from likeminds.data.covariates import Covariates
     from likeminds.rankers.multi_attribute import AttributeModel
@@ -46,10 +46,10 @@ def newcomer(
     data: LabelOptions,
     pairs: ComparisonOptions,
     top: Top = 10,
-    ask: Annotated[
-        int, option("Propose so many items whose labels would be most informative.", min=0)
-    ] = 0,
-    labelled: Annotated[bool, option("Rank the items they labelled, too.", "--labelled")] = False,
+    ask: int = option(
+        "Propose so many items whose labels would be most informative.", min=0, default=0
+    ),
+    labelled: bool = option("Rank the items they labelled, too.", "--labelled", default=False),
     like: Like = None,
     not_like: NotLike = None,
     out: Table = None,
@@ -60,8 +60,6 @@ def newcomer(
     Nothing is fitted again, and labelled items are left out. Without labels, the ranking is that
     of the consensus; or, with --user-features, that of users with the same covariates.
     """
-    from likeminds.cli._labels import read_labels, refuse_two_inputs
-    from likeminds.cli._models import read_items
     from likeminds.data.covariates import Covariates
     from likeminds.storage.models import load
 
@@ -109,7 +107,6 @@ class _Newcomers:
         covariates: "Covariates | None",
     ) -> "_Newcomers":
         """Compute the posteriors; nothing is fitted."""
-        from likeminds.cli._models import parts_of, rankers_of
         from likeminds.rankers.capabilities import Capability
 
         rankers = rankers_of(model)
@@ -169,7 +166,6 @@ class _Newcomers:
         """Return the items to ask about, most informative first, as rows of a table."""
         import numpy as np
 
-        from likeminds.cli._models import about
         from likeminds.rankers.newcomers import to_score
 
         rows = []
@@ -195,7 +191,6 @@ class _Newcomers:
 
     def _labelled(self, name: str, user: Hashable, shown: "ModelItems") -> "Index | list[int]":
         """Return the positions of the items that a user has labelled."""
-        from likeminds.cli._models import parts_of
         from likeminds.data.identifiers import lookup
 
         parts = {} if self.annotations is None else parts_of(self.annotations, self.model)

@@ -1,17 +1,29 @@
-"""``likeminds rank`` and ``similar``: the best items, and users and items that are alike."""
+"""``likeminds rank``, ``leaderboard`` and ``similar``: items by score, users and items alike."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from likeminds.cli._models import Rows
+from likeminds._util.text_format import Verb, written_grade
+from likeminds.cli._models import (
+    ModelItems,
+    Rows,
+    about,
+    find_item,
+    find_user,
+    rankers_of,
+    read_items,
+    the_ranker_of,
+)
 from likeminds.cli._options import (
     Attribute,
     ItemOptions,
     Like,
     Model,
     NotLike,
+    NSchools,
     Table,
     Top,
     option,
@@ -21,7 +33,6 @@ from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
     from likeminds._util.array_types import Float
-    from likeminds.cli._models import ModelItems
     from likeminds.rankers.multi_attribute import AttributeModel, AttributeNewcomers
     from likeminds.rankers.ranker import Ranker
     from likeminds.rankers.ranking import Ranking
@@ -37,20 +48,18 @@ def rank(
     *,
     model: Model,
     items: ItemOptions,
-    user: Annotated[
-        list[str] | None, option("A user, by id; may be repeated. By default, everyone.")
-    ] = None,
-    each_user: Annotated[
-        bool,
-        option(
-            "One ranking for each user; with --out and a name without an ending, a folder of "
-            "Parquet files.",
-            "--each-user",
-        ),
-    ] = False,
-    unseen: Annotated[
-        bool, option("Leave out the items that the user has labelled.", "--unseen")
-    ] = False,
+    user: list[str] | None = option(
+        "A user, by id; may be repeated. By default, everyone.", default=None
+    ),
+    each_user: bool = option(
+        "One ranking for each user; with --out and a name without an ending, a folder of "
+        "Parquet files.",
+        "--each-user",
+        default=False,
+    ),
+    unseen: bool = option(
+        "Leave out the items that the user has labelled.", "--unseen", default=False
+    ),
     top: Top = 10,
     attribute: Attribute = None,
     like: Like = None,
@@ -65,7 +74,6 @@ def rank(
     --like comfortable --like open --not pointy: the mean share of items that an item beats.
     Without --features or --images, the items are those of the model's training data.
     """
-    from likeminds.cli._models import find_user, rankers_of, read_items
     from likeminds.rankers.item_table import ItemTableView
     from likeminds.rankers.validation import find_users
     from likeminds.storage.models import load
@@ -143,7 +151,7 @@ def _write_folder(
 
     folder = write_rankings(model, out, shown.by_id, k=top)
     n_parts, n_users = len(list(folder.iterdir())), len(model.users_)
-    output.json({"folder": str(folder), "parts": n_parts, "people": n_users})
+    output.json({"folder": str(folder), "parts": n_parts, "users": n_users})
     output.hint(f"Written: {out} ({n_users:,} people, {n_parts} parts)")
 
 
@@ -182,8 +190,6 @@ def by_wish(  # noqa: PLR0917 - who wishes for what
 
 def as_rows(shown: "ModelItems", ranking: "Ranking", user: Hashable, attribute: str) -> Rows:
     """Return items, the best first, as rows of a table."""
-    from likeminds.cli._models import about
-
     head = {"user": _EVERYONE if user is None else user} | about(attribute)
     return [head | row for row in replace(ranking, names=shown.names).rows()]
 
@@ -199,8 +205,6 @@ def show_rankings(
     unseen: bool = False,
 ) -> None:
     """Write, print or show rankings; ``more`` is added to the JSON."""
-    from likeminds._util.verbs import Verb
-
     output.json({"rankings": rows, **(more or {})})
     if out is not None:
         write_rows(rows, out)
@@ -222,18 +226,32 @@ def show_rankings(
         title = f"What {user} {(verb.conditional if unseen else verb).most()}"
         lines = [{key: row[key] for key in columns if key in row} for row in ranked]
         output.table(title if attribute in title else f"{title}: {attribute}", lines)
-    if any("expected" in row and row["user"] == _EVERYONE for row in rows):
+    rises = {
+        row["user"] == _EVERYONE
+        for ranked in tables.values()
+        for row, after in pairwise(ranked)
+        if _grade(row) < _grade(after)
+    }
+    if True in rises:
         output.hint(
             "(sorted by score, the lower 95 % bound: an item with few labels may come after one "
             "with a lower expected grade)"
         )
+    if False in rises:
+        output.hint(
+            "(sorted by score: expected grades need not fall, since they are nearer the average "
+            "where the score is uncertain)"
+        )
+
+
+def _grade(row: Mapping[str, Any]) -> float:
+    """Return the expected grade of a row, if it is a number."""
+    grade = row.get("expected")
+    return grade if isinstance(grade, float) else 0.0
 
 
 def _show_brief(output: Output, tables: dict[tuple[Any, str], Rows]) -> None:
     """Show one line for each user and attribute, with expected grades in brackets."""
-    from likeminds._util.text_format import written_grade
-    from likeminds.cli._models import about
-
     lines = []
     for (user, attribute), ranked in tables.items():
         names = [
@@ -253,8 +271,8 @@ def similar(
     *,
     model: Model,
     items: ItemOptions,
-    user: Annotated[str | None, option("A user, by id.")] = None,
-    item: Annotated[str | None, option("An item, by id or name.")] = None,
+    user: str | None = option("A user, by id.", default=None),
+    item: str | None = option("An item, by id or name.", default=None),
     top: Top = 10,
     attribute: Attribute = None,
     out: Table = None,
@@ -264,7 +282,6 @@ def similar(
     Two users are alike as far as their scores of the items correlate, two items as far as their
     scores by the users do.
     """
-    from likeminds.cli._models import find_item, find_user, read_items, the_ranker_of
     from likeminds.storage.models import load
 
     output.refuse_two_results(out)
@@ -288,3 +305,51 @@ def similar(
     if out != "-":
         output.table(f"{found.what.capitalize()} most like {of}", rows)
         output.hint("likeness: 1 is the same ranking, -1 the reverse.")
+
+
+@command("Ask", DATA, FIT, "likeminds leaderboard power.likeminds --user household-007")
+def leaderboard(
+    output: Output,
+    *,
+    model: Model,
+    user: list[str] | None = option("A user, by id; may be repeated.", default=None),
+    schools: NSchools = None,
+    level: float = option("The probability of each interval.", default=0.9),
+    n_next: int = option("How many comparisons to ask next.", "--next", min=0, default=5),
+    attribute: Attribute = None,
+    out: Table = None,
+) -> None:
+    """Rank items for everyone, for each school and for users, with intervals of the ranks.
+
+    Scores are log-odds of beating the average item, at the same style of answers if the votes had
+    one. Below each leaderboard stand the comparisons whose results would be most informative.
+    """
+    from likeminds.rankers.leaderboards import leaderboard as leaderboard_of
+    from likeminds.schools.find import find_schools
+    from likeminds.storage.models import load
+
+    output.refuse_two_results(out)
+    name, ranker = the_ranker_of(load(model), attribute)
+    groups: dict[str, Any] = {"everyone": None}
+    found = find_schools(ranker, n_schools="auto" if schools is None else schools)
+    groups |= {f"school {s.number}": found.members(s.number).tolist() for s in found}
+    groups |= {one: [find_user(one, ranker.users_)] for one in user or ()}
+    boards = {
+        who: leaderboard_of(ranker, users, level=level, n_next=n_next)
+        for who, users in groups.items()
+    }
+    items = {who: one.to_arrow().to_pylist() for who, one in boards.items()}
+    listed = [
+        {"by": who, "users": one.n_users, "items": items[who], "ask_next": one.ask_next}
+        for who, one in boards.items()
+    ]
+    output.json({"model": str(model), "attribute": name or None, "leaderboards": listed})
+    if out is not None:
+        write_rows([{"by": who} | row for who, rows in items.items() for row in rows], out)
+    if out == "-":
+        return
+    for who, one in boards.items():
+        users = "" if one.n_users == 1 else f" ({one.n_users:,} users)"
+        output.table(f"Leaderboard: {who}{users}", items[who])
+        if one.ask_next:
+            output.show(f"Ask next: {', '.join(f'{a} or {b}' for a, b in one.ask_next)}")

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likeminds.cli._label_tables import read_texts
+from likeminds.cli._models import read_items
 from likeminds.cli._options import ItemOptions, Texts, option
 from likeminds.cli._output import Output
 from likeminds.cli.main import DATA, FIT, command
@@ -41,48 +43,45 @@ Database = Annotated[
 def serve(
     output: Output,
     *,
-    model: Annotated[
-        str | None,
-        typer.Argument(
-            help="The model, a file or a folder; with --demo: shoes, electricity or statements."
-        ),
-    ] = None,
-    demo: Annotated[
-        bool, option("Serve a model that is made for it, with its own data.", "--demo")
-    ] = False,
+    model: str | None = typer.Argument(
+        help="The model, a file or a folder; with --demo: shoes, electricity or statements.",
+        default=None,
+    ),
+    demo: bool = option(
+        "Serve a model that is made for it, with its own data.", "--demo", default=False
+    ),
     items: ItemOptions,
     texts: Texts = None,
-    pictures: Annotated[
-        Path | None,
-        option("A folder with pictures to show, named after the items' ids."),
-    ] = None,
-    host: Annotated[str, option("The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, option("The port to listen on.", min=0, max=65535)] = 8000,
-    workers: Annotated[int, option("Processes, which share the mapped model.", min=1, max=64)] = 1,
+    pictures: Path | None = option(
+        "A folder with pictures to show, named after the items' ids.", default=None
+    ),
+    host: str = option("The address to listen on.", default="127.0.0.1"),
+    port: int = option("The port to listen on.", min=0, max=65535, default=8000),
+    workers: int = option("Processes, which share the mapped model.", min=1, max=64, default=1),
     state: State = None,
     database: Database = None,
-    check: Annotated[
-        bool, option("Try out the model and the database, and do not serve.", "--check")
-    ] = False,
-    visitors: Annotated[
-        bool,
-        option("Let people without a key see the crowd and teach it their taste.", "--visitors"),
-    ] = False,
-    refresh: Annotated[
-        float, option("Seconds between refreshes of the model; 0 is never.", min=0)
-    ] = 60.0,
-    origin: Annotated[
-        list[str] | None,
-        option("Another site whose pages may call the service; may be repeated."),
-    ] = None,
-    rate: Annotated[
-        float,
-        option(
-            "Requests a second of each caller, by worker; 0 for no limit.", panel=_LIMITS, min=0
-        ),
-    ] = 50.0,
-    seconds: Annotated[float, option("Time for a request.", panel=_LIMITS, min=0.1)] = 10.0,
-    batch: Annotated[int, option("Entries of a batch.", panel=_LIMITS, min=1)] = 1000,
+    check: bool = option(
+        "Try out the model and the database, and do not serve.", "--check", default=False
+    ),
+    visitors: bool = option(
+        "Let people without a key see the crowd and teach it their taste.",
+        "--visitors",
+        default=False,
+    ),
+    refresh: float = option(
+        "Seconds between refreshes of the model; 0 is never.", min=0, default=60.0
+    ),
+    origin: list[str] | None = option(
+        "Another site whose pages may call the service; may be repeated.", default=None
+    ),
+    rate: float = option(
+        "Requests a second of each caller, by worker; 0 for no limit.",
+        panel=_LIMITS,
+        min=0,
+        default=50.0,
+    ),
+    seconds: float = option("Time for a request.", panel=_LIMITS, min=0.1, default=10.0),
+    batch: int = option("Entries of a batch.", panel=_LIMITS, min=1, default=1000),
 ) -> None:
     """Serve a model over HTTP, with a page on which visitors teach it their taste.
 
@@ -94,6 +93,8 @@ def serve(
 
     require("fastapi", "The service", "serve")
     require("uvicorn", "The service", "serve")
+    from likeminds.service.app_state import AppState
+
     what = _what(output, model, demo=demo, state=state)
     what.state.mkdir(parents=True, exist_ok=True)
     _prepare(output, what, items, texts)
@@ -114,7 +115,7 @@ def serve(
         local=is_loopback(host),
     )
     require_keys(host, settings.database, visitors=visitors)
-    _try_out(settings)
+    AppState(settings).close()  # refuses a model that cannot be served before any worker starts
     if check:
         _greet(output, settings, host, port)
         return
@@ -133,16 +134,15 @@ def serve(
 def keys(
     output: Output,
     *,
-    model: Annotated[Path, typer.Argument(help="The model that is served.")],
-    add: Annotated[str | None, option("Make a key: read, write or admin.")] = None,
-    name: Annotated[str, option("Whose key it is, for the list.")] = "",
-    revoke: Annotated[str | None, option("Revoke a key, by its id.")] = None,
+    model: Path = typer.Argument(help="The model that is served."),
+    add: str | None = option("Make a key: read, write or admin.", default=None),
+    name: str = option("Whose key it is, for the list.", default=""),
+    revoke: str | None = option("Revoke a key, by its id.", default=None),
     state: State = None,
     database: Database = None,
 ) -> None:
     """List, make or revoke the keys of a service. A key is shown once; only its hash is stored."""
-    from likeminds.service.keys import add_key
-    from likeminds.service.store import open_store
+    from likeminds.service.store import add_key, open_store
 
     folder = _state_of(model, state)
     folder.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ def keys(
 
 def _what(output: Output, model: str | None, *, demo: bool, state: Path | None) -> "Demo":
     from likeminds.service.demo_models import Demo, make_demo
-    from likeminds.storage.folders import has_main
+    from likeminds.storage.models import has_main
 
     if demo:
         return make_demo(model or "shoes", state, output.note)
@@ -193,7 +193,6 @@ def _prepare(output: Output, what: "Demo", items: ItemOptions, texts: str | None
     """Leave items and texts that are not in the model where the workers read them."""
     if items.features is None and items.images is None and texts is None:
         return
-    from likeminds.cli._models import read_items, read_texts
     from likeminds.service.catalogue import write_catalogue, write_texts
     from likeminds.storage.models import load
 
@@ -204,13 +203,6 @@ def _prepare(output: Output, what: "Demo", items: ItemOptions, texts: str | None
         return
     shown = read_items(output, items, load(what.model))
     write_catalogue(folder, shown.ids, shown.features, shown.names | called)
-
-
-def _try_out(settings: "Settings") -> None:
-    """Refuse a model that cannot be served before any worker starts."""
-    from likeminds.service.app_state import AppState
-
-    AppState(settings).close()
 
 
 def _greet(output: Output, settings: "Settings", host: str, port: int) -> None:

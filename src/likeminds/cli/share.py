@@ -2,14 +2,26 @@
 
 from collections.abc import Hashable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
+from likeminds._util.atomic_files import place_for, write_whole
+from likeminds.cli._label_tables import read_texts
+from likeminds.cli._labels import read_labels
+from likeminds.cli._models import (
+    diagnose_annotators,
+    joined,
+    parse_verdicts,
+    rankers_of,
+    training_labels,
+    without_verdicts,
+)
 from likeminds.cli._options import Attribute, LabelOptions, Model, NSchools, Texts, Without, option
 from likeminds.cli._output import Output, write_rows
 from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
-    from likeminds.data.connectors.write_back import ExportQuestion
+    from likeminds.data.connectors.labelling_tools import ExportQuestion
+    from likeminds.rankers.capabilities import ReadableModel
     from likeminds.rankers.ranker import Ranker
     from likeminds.schools.school_soft_labels import SoftLabels
 
@@ -19,24 +31,20 @@ def report(
     output: Output,
     *,
     model: Model,
-    out: Annotated[Path, option("The page: an .html file.", "--out", "-o")],
+    out: Path = option("The page: an .html file.", "--out", "-o"),
     data: LabelOptions,
     texts: Texts = None,
-    title: Annotated[str | None, option("The title of the page.")] = None,
+    title: str | None = option("The title of the page.", default=None),
     schools: NSchools = None,
-    diagnostics: Annotated[
-        bool,
-        option("Accuracy and annotators, which take five more fits for each attribute."),
-    ] = True,
+    diagnostics: bool = option(
+        "Accuracy and annotators, which take five more fits for each attribute.", default=True
+    ),
 ) -> None:
     """Write one self-contained HTML page about a model: schools, people, accuracy, pictures.
 
     --annotations are the training labels, where the model was saved without them. With --images,
     items are shown as thumbnails.
     """
-    from likeminds._util.atomic_files import place_for
-    from likeminds.cli._labels import read_labels
-    from likeminds.cli._models import read_texts
     from likeminds.report import write_report
     from likeminds.storage.models import load
 
@@ -91,30 +99,23 @@ def export(
     output: Output,
     *,
     model: Model,
-    out: Annotated[
-        Path | None,
-        option(
-            "The file of soft labels: a table (.csv, .jsonl, .json, .parquet), or JSON with "
-            "--back-to.",
-            "--out",
-            "-o",
-        ),
-    ] = None,
-    back_to: Annotated[
-        tuple[str, str] | None,
-        option(
-            "Write predictions for label-studio, or suggestions for argilla; FILE is the export "
-            "that the labels came from.",
-            metavar="TOOL FILE",
-        ),
-    ] = None,
-    annotators: Annotated[
-        str | None,
-        option(
-            "Write the reliability of each annotator as a table, as diagnose does; this takes "
-            "five more fits for each attribute."
-        ),
-    ] = None,
+    out: Path | None = option(
+        "The file of soft labels: a table (.csv, .jsonl, .json, .parquet), or JSON with --back-to.",
+        "--out",
+        "-o",
+        default=None,
+    ),
+    back_to: tuple[str, str] | None = option(
+        "Write predictions for label-studio, or suggestions for argilla; FILE is the export "
+        "that the labels came from.",
+        metavar="TOOL FILE",
+        default=None,
+    ),
+    annotators: str | None = option(
+        "Write the reliability of each annotator as a table, as diagnose does; this takes "
+        "five more fits for each attribute.",
+        default=None,
+    ),
     without: Without = None,
     attribute: Attribute = None,
 ) -> None:
@@ -122,10 +123,8 @@ def export(
 
     People who labelled an item count by their label, all others by the prediction. With --back-to,
     the likelier label and the share of people who would give it go back into the labelling tool.
+    Classes without an order have a column of shares each.
     """
-    from likeminds._util.atomic_files import place_for
-    from likeminds.cli._models import joined, rankers_of, training_labels
-    from likeminds.cli.agreement import diagnose_annotators, parse_verdicts, without_verdicts
     from likeminds.data.sources import as_written
     from likeminds.storage.models import load
 
@@ -147,27 +146,33 @@ def export(
         kept = without_verdicts(output, verdicts, loaded, training_labels(rankers))
         rankers = {name: refittable(rankers[name]).fit(part) for name, part in kept.items()}
     if out is not None:
-        found |= {"file": str(out), "items": _write_soft_labels(rankers, out, back_to)}
+        found |= {"file": str(out), "items": _write_soft_labels(loaded, rankers, out, back_to)}
     if annotators is not None:
         diagnosed = diagnose_annotators(loaded, training_labels(rankers_of(loaded, attribute)))
         users = joined({name: one.to_arrow().to_pylist() for name, one in diagnosed.items()})
         write_rows(users, annotators)
-        found |= {"annotators": annotators, "people": len(users)}
+        found |= {"annotators": annotators, "users": len(users)}
     output.json(found)
     if out is not None:
         output.show(f": soft labels of {found['items']:,} items", head=str(out))
     if annotators is not None:
-        output.show(f": {found['people']:,} annotators", head=annotators)
+        output.show(f": {found['users']:,} annotators", head=annotators)
 
 
 def _write_soft_labels(
-    rankers: "dict[str, Ranker]", out: Path, back_to: tuple[str, str] | None
+    model: "ReadableModel",
+    rankers: "dict[str, Ranker]",
+    out: Path,
+    back_to: tuple[str, str] | None,
 ) -> int:
     """Write soft labels as a table, or for a labelling tool; return the number of items."""
-    from likeminds._util.atomic_files import write_whole
-    from likeminds.cli._models import joined
-    from likeminds.data.connectors.write_back import return_to
+    from likeminds.data.connectors.labelling_tools import return_to
+    from likeminds.rankers.nominal import NominalRanker
 
+    if isinstance(model, NominalRanker) and back_to is None and rankers == model.rankers_:
+        shares = model.soft_labels()
+        write_rows(shares.to_arrow().to_pylist(), out)
+        return len(shares.items)
     soft = {name: _soft_labels(ranker) for name, ranker in rankers.items()}
     if back_to is None:
         write_rows(joined({name: one.to_arrow().to_pylist() for name, one in soft.items()}), out)
@@ -187,7 +192,7 @@ def _soft_labels(ranker: "Ranker") -> "SoftLabels":
 
 
 def _question(name: str, ranker: "Ranker", soft: "SoftLabels") -> "ExportQuestion":
-    from likeminds.data.connectors.write_back import ExportQuestion
+    from likeminds.data.connectors.labelling_tools import ExportQuestion
 
     reading = ranker.label_reading_
     if reading is None or reading.positive is None or reading.grades is not None:
@@ -204,17 +209,16 @@ def card(
     output: Output,
     *,
     model: Model,
-    out: Annotated[
-        Path | None, option("The card, in Markdown; else it is printed.", "--out", "-o")
-    ] = None,
-    name: Annotated[str | None, option("The name of the model.")] = None,
-    license_name: Annotated[str | None, option("Its licence.", "--license")] = None,
+    out: Path | None = option(
+        "The card, in Markdown; else it is printed.", "--out", "-o", default=None
+    ),
+    name: str | None = option("The name of the model.", default=None),
+    license_name: str | None = option("Its licence.", "--license", default=None),
 ) -> None:
     """Write a model card: the model, its training data, its accuracy and its limits.
 
     The metadata at its head is in the format of model hubs.
     """
-    from likeminds._util.atomic_files import place_for, write_whole
     from likeminds.report.model_card import model_card
     from likeminds.storage.models import read_card
 

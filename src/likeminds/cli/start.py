@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likeminds._util.atomic_files import folder_for
 from likeminds.cli._options import Seed, option
 from likeminds.cli._output import Output
 from likeminds.cli.main import command
@@ -25,8 +26,8 @@ Folder = Annotated[Path, option("The folder to write to.", "--out", "-o")]
 def demo(
     output: Output,
     *,
-    out: Annotated[Path, option("The file to write the model to.", "--out", "-o")] = Path(
-        "electricity.likeminds"
+    out: Path = option(
+        "The file to write the model to.", "--out", "-o", default=Path("electricity.likeminds")
     ),
     seed: Seed = 0,
 ) -> None:
@@ -134,13 +135,13 @@ def _fit_all(output: Output, train: "Annotations", seed: int) -> "dict[str, Rank
 def data(
     output: Output,
     *,
-    name: Annotated[str, typer.Argument(help="electricity, or sketch-shoes.", show_default=False)],
+    name: str = typer.Argument(help="electricity, or sketch-shoes.", show_default=False),
     out: Folder,
-    pictures: Annotated[int, option("For sketch-shoes: pictures, at most 500.")] = 300,
-    n_users: Annotated[int, option("For sketch-shoes: how many users label.")] = 100,
-    attribute: Annotated[
-        list[str] | None, option("For sketch-shoes: an attribute; may be repeated.")
-    ] = None,
+    pictures: int = option("For sketch-shoes: pictures, at most 500.", default=300),
+    n_users: int = option("For sketch-shoes: how many users label.", default=100),
+    attribute: list[str] | None = option(
+        "For sketch-shoes: an attribute; may be repeated.", default=None
+    ),
     seed: Seed = 0,
 ) -> None:
     """Write bundled data as tables: annotations.csv, features.csv, and pictures.
@@ -148,7 +149,6 @@ def data(
     electricity: 361 households choose among electricity contracts, one of four offers at a time.
     sketch-shoes: drawn shoes, and people who disagree about which are comfortable, open, pointy.
     """
-    from likeminds._util.atomic_files import folder_for
     from likeminds.datasets import exports
 
     if name not in _BUNDLED:
@@ -169,17 +169,16 @@ def simulate(
     output: Output,
     *,
     out: Folder,
-    n_users: Annotated[int, option("How many users.")] = 100,
-    n_labels: Annotated[int, option("How many labels each.")] = 40,
-    n_items: Annotated[int, option("How many items there are to label.")] = 400,
-    n_features: Annotated[int, option("How many features an item has.")] = 12,
-    schools: Annotated[int, option("How many schools of thought.")] = 3,
-    loners: Annotated[int, option("How many belong to none.")] = 0,
-    noise: Annotated[float, option("The share of labels that are slips.")] = 0.05,
+    n_users: int = option("How many users.", default=100),
+    n_labels: int = option("How many labels each.", default=40),
+    n_items: int = option("How many items there are to label.", default=400),
+    n_features: int = option("How many features an item has.", default=12),
+    schools: int = option("How many schools of thought.", default=3),
+    loners: int = option("How many belong to none.", default=0),
+    noise: float = option("The share of labels that are slips.", default=0.05),
     seed: Seed = 0,
 ) -> None:
     """Simulate people in schools of thought that contradict each other on some features."""
-    from likeminds._util.atomic_files import folder_for
     from likeminds.datasets import make_schools
     from likeminds.datasets.exports import write_simulation
 

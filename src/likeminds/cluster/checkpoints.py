@@ -23,8 +23,8 @@ from likeminds._util.map_reduce import SumTuple
 from likeminds._util.per_user_arrays import CollectedRows
 from likeminds.losses.rows import Rows
 from likeminds.losses.statistics import ClassMoments, Statistics
-from likeminds.mixed_model.item_effects.e_step import ItemEffectSums
-from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
+from likeminds.mixed_model.item_effects.em_steps import ItemEffectSums
+from likeminds.mixed_model.item_effects.item_responses import SparseItemSums
 from likeminds.mixed_model.laplace import Moments, WarmStart
 from likeminds.solvers.trust_region import BlockCurvature
 from likeminds.solvers.variable_projection import CachedFit, Deviations

@@ -22,7 +22,7 @@ from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.losses import LogisticLoss
 from likeminds.mixed_model.optimisers import PriorFit
-from likeminds.mixed_model.responses import Responses
+from likeminds.mixed_model.responses import ResponseBlock, Responses
 from likeminds.mixed_model.user_posteriors import PosteriorFinder, find_user_posteriors
 from likeminds.rankers.capabilities import arrays_of_users
 from likeminds.rankers.hierarchical import HierarchicalRanker
@@ -88,22 +88,19 @@ class InPlaceTask:
 
 
 def find_posteriors_in_place(
-    ranker: HierarchicalRanker,
-    tasks: Responses,
-    learned: PriorFit,
-    shards: "Shards",
-    folder: UserFolder,
+    shards: "Shards", folder: UserFolder, ranker: Ranker, responses: Responses, learned: PriorFit
 ) -> ScoredLabels | None:
     """Find posteriors where users are; the ranker reads them from the folder from now on.
 
     Returns some labels with their scores, where these calibrate probabilities.
     """
+    assert isinstance(ranker, HierarchicalRanker)
     assert shards.saved_in is not None
     client, is_visible = shards.client, shards.saved_in.is_visible(shards.client)
     ranker._set_levels(np.zeros((0, len(ranker.prior_.prior.mean))))
     bare = client.submit(identity, _without_users(ranker), pure=False)
     shifts = _shifts(ranker.prior_, shards)
-    answers, unknown = _submit_posteriors(ranker, tasks, learned, shifts, shards.counts.places)
+    answers, unknown = _submit_posteriors(ranker, responses, learned, shifts, shards.counts.places)
     share = 0.0
     if isinstance(ranker._prior_loss(), LogisticLoss):
         share = scored_share(shards.catalogue.features.shape[1], shards.counts.n_labels)
@@ -119,7 +116,8 @@ def find_posteriors_in_place(
     given = zip(answers, unknown, stays, shards.parts, strict=True)
     waiting = [client.submit(_posteriors_of_shard, *one, bare, pure=False) for one in given]
     release([*answers, *unknown, bare])
-    written, scored = _collected(waiting, folder)
+    with _executor_of(responses).session.in_reach():
+        written, scored = _collected(waiting, folder)
     _copy_users(ranker, with_users_in(ranker, folder.path, written))
     if not scored:
         return None
@@ -152,9 +150,10 @@ def _collected(
     return written, scored
 
 
-def order_as_files(ranker: HierarchicalRanker, shards: "Shards") -> None:
+def order_as_files(ranker: Ranker, places: Sequence[Index]) -> None:
     """Put what the prior has of each user in the order of files: that of shards."""
-    order = np.concatenate(shards.counts.places)
+    assert isinstance(ranker, HierarchicalRanker)
+    order = np.concatenate(places)
     ranker.prior_ = of_users(ranker.prior_, order)
     if ranker.grading_ is not None:
         ranker.grading_ = of_users(ranker.grading_, order)
@@ -166,12 +165,12 @@ def _shifts(prior: FittedPrior, shards: "Shards") -> MeanShifts | None:
     if traits is None:
         return None
     z = traits.encoder.of_users(shards.user_features, shards.counts.user_ids)
-    return MeanShifts(z, traits.slopes)
+    return MeanShifts(z, traits.slopes, np.ones(len(traits.slopes)))
 
 
 def _submit_posteriors(
     ranker: HierarchicalRanker,
-    tasks: Responses,
+    responses: Responses,
     learned: PriorFit,
     shifts: MeanShifts | None,
     places: Sequence[Index],
@@ -179,10 +178,9 @@ def _submit_posteriors(
     """Find posteriors in all shards, and those of users without any covariate."""
     fitted_prior, quick = ranker.prior_, learned.sampling is not None
     finder = PosteriorFinder.of(fitted_prior, ranker.covariance_rank, shifts, quick=quick)
-    labels = tasks.labels if isinstance(tasks, ItemEffects) else tasks
-    bound: Callable[[Any], Any] = tasks.bound if isinstance(tasks, ItemEffects) else identity
-    assert isinstance(labels, DaskExecutor)
-    answers = labels.submit_map(find_user_posteriors, bound(finder), learned.warm_starts.own)
+    bind: Callable[[Any], Any] = responses.bound if isinstance(responses, ItemEffects) else identity
+    executor = _executor_of(responses)
+    answers = executor.submit_map(find_user_posteriors, bind(finder), learned.warm_starts.own)
     traits = fitted_prior.covariate_effects
     if (
         shifts is None
@@ -191,8 +189,14 @@ def _submit_posteriors(
     ):
         return answers, [None] * len(answers)
     unknown = np.concatenate([one[~np.any(shifts[one] != 0.0, axis=1)] for one in places])
-    state = bound(finder.without_covariates(fitted_prior))
-    return answers, labels.submit_map_of_users(find_user_posteriors, state, unknown)
+    state = bind(finder.without_covariates(fitted_prior))
+    return answers, executor.submit_map_of_users(find_user_posteriors, state, unknown)
+
+
+def _executor_of(responses: Responses) -> DaskExecutor[ResponseBlock]:
+    executor = responses.labels if isinstance(responses, ItemEffects) else responses
+    assert isinstance(executor, DaskExecutor)
+    return executor
 
 
 def write_users_of(ranker: Ranker, folder: UserFolder, n_files: int) -> None:

@@ -1,34 +1,132 @@
-"""Partitions of a table as Arrow tables, and their rows by the shard of their user."""
+"""Partitions as Arrow tables: reading of all labels, and rows by the shard of their user."""
 
 import zlib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from likeminds._util.array_types import Index
+from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.checks import listing
 from likeminds.cluster.item_broadcast import ItemBroadcast
-from likeminds.cluster.label_table import LabelTable
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import find_column
-from likeminds.data.id_coercion import coerce_ids
-from likeminds.data.identifiers import IntegerCodes, compact, join_ids, lookup
+from likeminds.data.identifiers import IntegerCodes, coerce_ids, compact, join_ids, lookup
+from likeminds.data.label_parsing import LabelReading
+from likeminds.data.out_of_core.first_pass import read_counted_labels, refuse_passes
 from likeminds.data.out_of_core.parquet_parts import is_csv
 from likeminds.data.sources import read_csv
 
+# The name of a partition, its distinct labels, and how often each is there.
+Counted = tuple[str, list[Hashable], list[int]]
 # What is left of a row once items are known.
-_ROLES = ("user", "item", "label", "weight", "choice_set")
+_ROLES = ("user", "item", "label", "weight", "choice_set", "picks_worst", "tied")
 _KINDS_IN_A_BYTE = 127
 # What has ids, of which there are fewer than rows.
 _CODED = ("user", "item")
 # What partitions need not have.
 _OPTIONAL = ("weight", "choice_set")
+# Marks of rows, as in `Annotations`; rows of partitions without them have none.
+_MARKS = ("picks_worst", "tied")
 _TEXTS, _WHOLE = "texts", "whole numbers"
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """The distinct labels of all partitions: which are positive, and how often each is there.
+
+    For grades, those above the one that divides all most evenly are positive; ``grades`` are those
+    that occur, ascending.
+    """
+
+    values: tuple[Hashable, ...] = ()
+    binary: Bool | None = None
+    reading: LabelReading | None = None
+    counts: tuple[int, ...] = ()
+    grades: Float | None = None
+
+    @property
+    def are_grades(self) -> bool:
+        """Whether labels are grades."""
+        return self.reading is not None and self.reading.grades is not None
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return sum(self.counts)
+
+    @property
+    def n_positive(self) -> int:
+        """How many of them are positive."""
+        assert self.binary is not None
+        return int(np.array(self.counts) @ self.binary)
+
+    def are_positive(self, grades: Float) -> Bool:
+        """Say which grades count as a yes, where yes or no is asked for."""
+        assert self.reading is not None
+        assert isinstance(self.reading.threshold, float)
+        return np.asarray(grades > self.reading.threshold)
+
+    def arguments(self, labels: NDArray[Any]) -> dict[str, Any]:
+        """Return what `Annotations` are to be told of the labels of some rows."""
+        if self.are_grades:
+            return {"labels": labels, "reading": self.reading}
+        if self.reading is not None and self.reading.threshold == "median":
+            return {"labels": labels, "threshold": "median"}
+        assert self.binary is not None
+        positive: list[Any] = [
+            one for one, is_one in zip(self.values, self.binary, strict=True) if is_one
+        ]
+        if labels.dtype.kind != "O":
+            return {"labels": np.isin(labels, positive)}
+        return {"labels": np.array([one in positive for one in labels.tolist()], dtype=np.bool_)}
+
+
+def count_labels(table: pa.Table, name: str) -> Counted:
+    """Return the different labels of a partition, and how often each is there."""
+    found = table["label"].combine_chunks().value_counts()
+    return name, found.field("values").to_pylist(), found.field("counts").to_pylist()
+
+
+def read_label_table(
+    counted: Sequence[Counted],
+    *,
+    column: str = "label",
+    positive: Hashable | None = None,
+    threshold: float | str | None = None,
+    grades: bool | Sequence[Hashable] | None = None,
+) -> LabelTable:
+    """Read the labels of all partitions; errors name the partitions."""
+    total: Counter[Hashable] = Counter()
+    for _, values, counts in counted:
+        total.update(dict(zip(values, counts, strict=True)))
+    if not total:
+        raise ValueError("There are no annotations: all partitions are empty.")
+    kinds = {name: isinstance(values[0], str) for name, values, _ in counted if values}
+    _refuse_other_kinds(
+        "Labels", {name: _TEXTS if is_text else "numbers" for name, is_text in kinds.items()}
+    )
+    every = list(total)
+    if positive is None and threshold is None and grades is None:
+        refuse_passes(every, column)
+    often = tuple(total.values())
+    try:
+        found = read_counted_labels(
+            every, np.array(often), positive=positive, threshold=threshold, grades=grades
+        )
+    except ValueError as error:
+        rare = min(every, key=lambda value: total[value])
+        where = [name for name, values, _ in counted if rare in values]
+        raise ValueError(f"{error} ({rare!r} is in {listing(where)}.)") from error
+    given = None if found.grades is None else np.unique(found.grades).astype(np.float64)
+    return LabelTable(tuple(every), found.binary, found.reading, often, given)
 
 
 @dataclass(frozen=True)
@@ -55,13 +153,14 @@ def read_part(
     catalogue: ItemBroadcast | None,
     features: Sequence[str],
 ) -> pa.Table:
-    """Return a partition as a plain table: user, item, label, and weight and choice_set, if any.
+    """Return a partition as a plain table: user, item, label, and weights, sets and marks, if any.
 
     Users and items are codes of four bytes. ``name`` is the partition's in errors. With a
     catalogue, labels of other items raise ValueError. ``features`` are columns of features.
     """
-    table = _as_table(part, columns)
+    table = _as_table(part, name, columns)
     wanted = columns.found_in(table.column_names, features)
+    wanted |= {mark: mark for mark in _MARKS if mark in {*table.column_names} - {*features}}
     wanted |= {column: column for column in features}
     missing = [column for column in wanted.values() if column not in table.column_names]
     if missing:
@@ -71,6 +170,7 @@ def read_part(
         if values.null_count:
             raise ValueError(f"{name} has {values.null_count} rows without a {wanted[column]}.")
     plain |= {role: plain[role].dictionary_encode() for role in _CODED}
+    plain |= {mark: plain[mark].cast(pa.bool_()) for mark in _MARKS if mark in plain}
     if catalogue is not None:
         plain["item"] = _as_in_catalogue(plain["item"], name, catalogue)
     return pa.table(plain)
@@ -101,7 +201,8 @@ def join_pieces(
         [one.drop_columns(_CODED) for one in some], promote_options="permissive"
     )
     columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
-    return Annotations(
+    marks = {mark: table[mark].fill_null(False).to_numpy() for mark in _MARKS if mark in columns}
+    found = Annotations(
         users=_coded(some, "user"),
         items=_coded(some, "item"),
         **labels.arguments(columns["label"]),
@@ -109,6 +210,7 @@ def join_pieces(
         choice_sets=columns.get("choice_set"),
         **catalogue.arguments,
     )
+    return found._with(**marks) if marks else found
 
 
 def kinds_of_columns(table: pa.Table, name: str) -> tuple[str, dict[str, str]]:
@@ -145,16 +247,17 @@ def mixed_ids(found: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
         if set(kinds.values()) == {_TEXTS, _WHOLE}:
             mixed.append(role)
         elif role == "user":
-            _refuse_other_kinds(kinds)
+            _refuse_other_kinds("Ids of users", kinds)
     return mixed
 
 
-def _refuse_other_kinds(kinds: dict[str, str]) -> None:
+def _refuse_other_kinds(what: str, kinds: dict[str, str]) -> None:
+    """Refuse partitions whose values are of another kind than those of the first."""
     for name, kind in kinds.items():
         first = next(iter(kinds))
         if kind != kinds[first]:
             raise ValueError(
-                f"Ids of users are {kinds[first]} in {first} and {kind} in {name}: write them in "
+                f"{what} are {kinds[first]} in {first} and {kind} in {name}: write them in "
                 "the same way."
             )
 
@@ -215,7 +318,7 @@ def _as_in_catalogue(
     return pa.DictionaryArray.from_arrays(items.indices, pa.array(written.tolist()))
 
 
-def _as_table(part: object, columns: PartitionColumns) -> pa.Table:
+def _as_table(part: object, name: str, columns: PartitionColumns) -> pa.Table:
     if isinstance(part, pa.Table):
         return part
     if isinstance(part, str | Path) and is_csv(part):
@@ -224,11 +327,25 @@ def _as_table(part: object, columns: PartitionColumns) -> pa.Table:
         # Workers have threads enough, and those of Arrow each keep memory of their own.
         return pq.ParquetFile(part).read(use_threads=False)
     if isinstance(part, Annotations):
-        found = {"user": part.users, "item": part.items, "label": part.outcomes}
-        found |= {} if part.weights is None else {"weight": part.weights}
-        found |= {} if part.choice_set_codes is None else {"choice_set": part.choice_set_codes}
-        return pa.table({name: pa.array(list(values)) for name, values in found.items()})
+        found: dict[str, Iterable[object] | None] = {
+            "user": part.users,
+            "item": part.items,
+            "label": part.outcomes,
+            "weight": part.weights,
+            "choice_set": _choice_sets(part, name),
+            **{mark: getattr(part, mark) for mark in _MARKS},
+        }
+        given = {role: values for role, values in found.items() if values is not None}
+        return pa.table({role: pa.array(list(values)) for role, values in given.items()})
     return pa.Table.from_pandas(part, preserve_index=False)
+
+
+def _choice_sets(part: Annotations, name: str) -> Sequence[Hashable] | None:
+    """Return the ids of choice sets; without any, no set continues in another partition."""
+    codes, ids = part.choice_set_codes, part.choice_set_ids
+    if codes is None:
+        return None
+    return [f"{name}, {code}" for code in codes] if ids is None else ids[codes].tolist()
 
 
 def _ids_among(names: Sequence[str], columns: PartitionColumns) -> list[str]:

@@ -3,38 +3,44 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from likeminds._util.lazy_imports import require
+from likeminds._util.map_reduce import UserBlock
 from likeminds._util.text_format import counted
-from likeminds.cluster.checkpoints import Journal
+from likeminds.cluster.checkpoints import Journal, mark_of
 from likeminds.cluster.client import Client, Future, release, release_memory_of_workers
-from likeminds.cluster.executor import Traffic
-from likeminds.cluster.in_place_posteriors import PosteriorFolder
+from likeminds.cluster.executor import ClusterSession, DaskExecutor, Traffic
+from likeminds.cluster.in_place_posteriors import (
+    PosteriorFolder,
+    find_posteriors_in_place,
+    finish,
+    order_as_files,
+    write_users_of,
+)
 from likeminds.cluster.item_broadcast import (
     FeatureSource,
     ItemBroadcast,
     is_in_rows,
     read_catalogue,
 )
-from likeminds.cluster.label_table import LabelTable
-from likeminds.cluster.partitions import PartitionColumns
+from likeminds.cluster.partitions import LabelTable, PartitionColumns
 from likeminds.cluster.rankings import mean_auc, posteriors_of_new_users
-from likeminds.cluster.remote_fit import fit_prior, fit_search, fit_statistics_ranker
 from likeminds.cluster.shuffle import Shuffle, Tell, silent
+from likeminds.data.annotations import Annotations, LabelSource
 from likeminds.data.covariates import Covariates
-from likeminds.data.label_source import LabelSource
 from likeminds.data.out_of_core.parquet_parts import files_in
 from likeminds.mixed_model.losses import ChoiceLoss
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.search import RankerCV
 from likeminds.rankers.statistics_rankers import StatisticsRanker
-from likeminds.rankers.training_data import LabelCounts, SharedTable
+from likeminds.rankers.training_data import LabelCounts, SharedTable, TrainingData
+from likeminds.rankers.validation import record_training
 from likeminds.storage.folders import UserFolder
 from likeminds.storage.models import folder_of_users
+from likeminds.storage.user_files import user_files_of
 
 
 @dataclass
@@ -143,7 +149,8 @@ class Shards(LabelSource[Ranker, Posterior]):
             How many shards; by default one for each thread of the cluster.
         user, item, label, weight, choice_set : str
             The names of the columns. Columns of weights and choice sets are optional, and found
-            by their usual names.
+            by their usual names. Columns ``picks_worst`` and ``tied`` mark rows as in
+            `Annotations`.
         positive, threshold, grades : optional
             How labels are read, as in `Annotations`: more than two numbers are grades.
         user_features : mapping, data frame or path, optional
@@ -235,7 +242,7 @@ class Shards(LabelSource[Ranker, Posterior]):
         return replace(self, saved_in=saved_in, traffic=Traffic())
 
     @contextmanager
-    def folder(self) -> Iterator[UserFolder | None]:
+    def _folder(self) -> Iterator[UserFolder | None]:
         """Open the folder that posteriors go to, if there is one."""
         if self.saved_in is None:
             yield None
@@ -252,7 +259,7 @@ class Shards(LabelSource[Ranker, Posterior]):
             items.ids,
             items.names,
             has_items=True,
-            per_item=True,
+            per_item=not items.in_rows,
             reading=self.labels.reading,
             user_features=self.user_features,
         )
@@ -270,23 +277,65 @@ class Shards(LabelSource[Ranker, Posterior]):
             what += f" on {len(self.catalogue.ids):,} items"
         return f"{what}, in {len(self)} shards" + " of statistics" * self.are_statistics
 
-    def fit_ranker(self, ranker: Ranker | RankerCV) -> None:
+    def fit_ranker(self, ranker: Ranker) -> None:
         """Fit a ranker to the users; leave nothing of the fit on the cluster."""
+        if not isinstance(ranker, StatisticsRanker):
+            self._refuse_statistics(type(ranker).__name__)
+        self._record_training(ranker)
         self.traffic = Traffic()
-        if isinstance(ranker, StatisticsRanker):
-            fit_statistics_ranker(self, ranker)
-        elif isinstance(ranker, HierarchicalRanker):
-            self._refuse_statistics(type(ranker).__name__)
-            fit_prior(self, ranker)
-        elif isinstance(ranker, RankerCV):
-            self._refuse_statistics(type(ranker).__name__)
-            fit_search(self, ranker)
-        else:
-            raise TypeError(
-                f"{type(ranker).__name__} cannot be fitted on a cluster: HierarchicalRanker can, "
-                "and rankers that need statistics alone, tuned or not."
-            )
+        self.journal.open(self._about(ranker))
+        session = ClusterSession(self.client, self.journal, self.traffic, self.tell)
+        with self._folder() as folder:
+            try:
+                ranker._learn_from(self._training_data(session, folder))
+            finally:
+                session.release()
+            ranker.__dict__.pop("annotations_", None)
+            if folder is not None and user_files_of(ranker) is None:  # it was solved here
+                write_users_of(ranker, folder, len(self))
+            elif folder is not None:
+                order_as_files(ranker, self.counts.places)
+                finish(ranker, folder)
         release_memory_of_workers(self.client)
+
+    def _training_data(self, session: ClusterSession, folder: UserFolder | None) -> TrainingData:
+        """Return an executor of the shards, and what their users have in common."""
+        places = list(self.counts.places)
+        both = zip(self.parts, places, strict=True)
+        parts = [session.make(UserBlock.of_some, data, users) for data, users in both]
+        rows: DaskExecutor[UserBlock[Annotations]] = DaskExecutor(session, parts, places)
+        in_place = None if folder is None else partial(find_posteriors_in_place, self, folder)
+        return TrainingData(
+            rows, self.table, self.counts, posteriors_in_place=in_place, can_collect=False
+        )
+
+    def _record_training(self, ranker: Ranker) -> None:
+        """Note what a fit notes of its annotations; refuse labels that are all alike."""
+        counts, names = self.counts, self.catalogue.names
+        if not counts.class_weight.all():
+            raise ValueError(
+                "All labels are of one class, so there is nothing to rank by: a ranker "
+                "needs positive and negative labels."
+            )
+        n_choices = counts.n_positive if counts.loss == ChoiceLoss.name else 0
+        reading = self.labels.reading
+        record_training(ranker, names, reading, n_labels=counts.n_labels, n_choices=n_choices)
+
+    def _about(self, ranker: Ranker) -> dict[str, object]:
+        """Return what a checkpoint has to agree with."""
+        counts, known = self.counts, self.user_features
+        parameters = ranker.get_params().items()
+        return {
+            "ranker": type(ranker).__name__,
+            "parameters": {k: repr(v) for k, v in parameters if k not in ("callback", "verbose")},
+            "users": len(counts.user_ids),
+            "labels": counts.n_labels,
+            "positive": counts.n_positive,
+            "data": mark_of((self.catalogue.features, counts.row_weight, counts.class_weight)),
+            "shards": [len(places) for places in counts.places],
+            "reading": repr(self.labels.reading),
+            "covariates": known and mark_of([one.tolist() for one in known.columns]),
+        }
 
     def score(self, ranker: Ranker) -> float:
         """Return the mean over these users of the AUC of their rows: ``ranker.score(shards)``."""

@@ -15,20 +15,23 @@ import pyarrow as pa
 
 from likeminds.cluster.checkpoints import from_bytes, to_bytes
 from likeminds.cluster.item_broadcast import FeatureSource, ItemBroadcast, read_catalogue
-from likeminds.cluster.label_table import LabelTable, read_label_table
-from likeminds.cluster.partitions import PartitionColumns, join_pieces, read_part
+from likeminds.cluster.partitions import (
+    LabelTable,
+    PartitionColumns,
+    join_pieces,
+    read_label_table,
+    read_part,
+)
 from likeminds.cluster.rankings import mean_of_sums, sum_of_auc
-from likeminds.cluster.remote_fit import statistics_of
-from likeminds.data.annotations import Annotations
+from likeminds.data.annotations import Annotations, LabelSource
 from likeminds.data.identifiers import as_id_array
-from likeminds.data.label_source import LabelSource
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Statistics
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.statistics_rankers import StatisticsRanker
+from likeminds.rankers.statistics_rankers import StatisticsRanker, statistics_of
 from likeminds.rankers.validation import record_training
-from likeminds.storage.id_arrays import tag, untag
+from likeminds.storage.safetensors import tag, untag
 
 R = TypeVar("R", bound=StatisticsRanker)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from likeminds._util.array_types import Float, IdArray
 from likeminds._util.atomic_files import make_folder
 from likeminds._util.per_user_arrays import nan_mean
-from likeminds._util.result_tables import Frames, ResultTable, Rows, as_kind
+from likeminds._util.result_tables import Frames, ResultTable, Rows, aligned, as_kind
 from likeminds._util.text_format import counted
 from likeminds.comparing.runs import MANY_LABELS, Key, RunResult, all_cells, run_all
 from likeminds.data.annotations import Annotations
@@ -39,7 +39,7 @@ ALL = "all"  # of the default rankers
 _JUDGED = ("difference", "low", "high", "p")
 _PAIRED = pa.schema(
     [("ranker", pa.string()), ("against", pa.string())]
-    + [(f"{kind}_{name}", pa.float64()) for kind in ("people", "repeats") for name in _JUDGED]
+    + [(f"{kind}_{name}", pa.float64()) for kind in ("users", "repeats") for name in _JUDGED]
 )
 
 
@@ -132,7 +132,7 @@ class Comparison(ResultTable):
             differences = self._by_repeat[place] - self._by_repeat[reference]
             repeats = over_repeats(differences, self.test_size)
             row: dict[str, Any] = {"ranker": name, "against": self.rankers[reference]}
-            for kind, found in (("people", users), ("repeats", repeats)):
+            for kind, found in (("users", users), ("repeats", repeats)):
                 row |= {f"{kind}_{what}": v for what, v in zip(_JUDGED, found, strict=True)}
             rows.append(row)
         return pa.Table.from_pylist(rows, schema=_PAIRED)
@@ -154,12 +154,8 @@ class Comparison(ResultTable):
 
     def __str__(self) -> str:
         rows = self._cells_of_text()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
-            for row in rows
-        ]
-        return "\n".join([self._headline(), *(line.rstrip() for line in lines)])
+        numbers = [place > 0 for place in range(len(rows[0]))]
+        return "\n".join([self._headline(), *aligned(rows, numbers)])
 
     def _headline(self) -> str:
         return (
@@ -178,14 +174,14 @@ class Comparison(ResultTable):
         differences = {row["ranker"]: row for row in self._paired().to_pylist()}
         header = ["ranker", f"mean {self.measure}", "± repeats", "to best [95 % over people]"]
         rows = [[*header, "Wilcoxon p", "seconds"]]
-        paired = "{people_difference:+.4f} [{people_low:+.4f}, {people_high:+.4f}]"
+        paired = "{users_difference:+.4f} [{users_low:+.4f}, {users_high:+.4f}]"
         for found in self._summary().to_pylist():
             row = differences.get(found["ranker"])
             deviation = found["deviation_over_repeats"]
             cells = [found["ranker"], f"{found['mean_score']:.4f}"]
             cells += [f"{deviation:.4f}" if self._n_repeats > 1 else "-"]
             cells += (
-                ["best", ""] if row is None else [paired.format(**row), f"{row['people_p']:.2g}"]
+                ["best", ""] if row is None else [paired.format(**row), f"{row['users_p']:.2g}"]
             )
             rows.append([*cells, f"{found['median_seconds']:.2f}"])
         return rows

@@ -48,7 +48,7 @@ class FewShotScores:
 
     def as_row(self) -> dict[str, Any]:
         """Return means and standard errors, as a row of a table."""
-        row: dict[str, Any] = {"people": "seen" if self.seen else "unseen", "shots": self.shots}
+        row: dict[str, Any] = {"users": "seen" if self.seen else "unseen", "shots": self.shots}
         for name, metric in self.measures.items():
             row |= {name: metric.mean, f"{name}_error": metric.standard_error}
         n_users = len(next(iter(self.measures.values())).users)

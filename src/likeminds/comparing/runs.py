@@ -17,7 +17,6 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 
-from likeminds._util.array_types import Float
 from likeminds._util.atomic_files import write_whole
 from likeminds._util.console import in_words, report_progress
 from likeminds._version import __version__
@@ -117,13 +116,14 @@ class ComparisonRun:
         warned = fit_to_the_end(ranker, train)
         seconds = perf_counter() - start
         scores = with_consensus(ranker).decision_function(test)
-        return RunResult(
-            mean_concordance(test.outcomes, scores, test.users, test.weights),
-            tuple(_by_user(annotations, test, scores).tolist()),
-            seconds,
-            _parameters(ranker),
-            warned,
-        )
+        found = concordance_by_user(test.outcomes, scores, test.user_codes, test.weights)
+        by_user = np.full(annotations.n_users, np.nan)
+        by_user[lookup(test.user_ids, annotations.user_ids, "users")] = found.values
+        mean = mean_concordance(test.outcomes, scores, test.users, test.weights)
+        chosen = getattr(ranker, "best_params_", None)
+        used = ranker.get_params(deep=False) if chosen is None else chosen
+        parameters = json.dumps(used, default=repr)
+        return RunResult(mean, tuple(by_user.tolist()), seconds, parameters, warned)
 
 
 # An attribute and a fit.
@@ -131,10 +131,7 @@ Work = tuple[str, ComparisonRun]
 
 
 def fit_to_the_end(ranker: BaseEstimator, annotations: Annotations) -> tuple[str, ...]:
-    """Fit, and return the warnings; raise an interrupt that ended the fit early.
-
-    Results on disk must not come from half a fit.
-    """
+    """Fit, and return the warnings; raise if interrupted, so no half fit is stored."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         # True of all rankers in every repeat.
@@ -161,7 +158,8 @@ def all_cells(
             key, path = "", None
             if folder is not None:
                 key = _cell_fingerprint(data, ranker, test_size, seed)
-                path = _path(folder, name, repeat, key)
+                readable = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:60]
+                path = folder / f"{readable}-{repeat:03d}-{key[:16]}.json"
             cells.append(ComparisonRun(name, ranker, repeat, test_size, seed, key, path))
     return cells
 
@@ -176,12 +174,6 @@ def work_on(
     for result in work(delayed(call)(*arguments) for call, arguments in calls):
         finished(result)
         yield result
-
-
-def _path(folder: Path, name: str, repeat: int, fingerprint: str) -> Path:
-    """Return the file of a cell: a readable name, with a hash that differs between inputs."""
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:60]
-    return folder / f"{readable}-{repeat:03d}-{fingerprint[:16]}.json"
 
 
 def _data_fingerprint(annotations: Annotations) -> str:
@@ -222,18 +214,6 @@ def digest_of(*parts: object) -> str:
     return str(joblib.hash([joblib.hash(part, "sha1") for part in parts], "sha1"))
 
 
-def _by_user(annotations: Annotations, test: Annotations, scores: Float) -> Float:
-    found = concordance_by_user(test.outcomes, scores, test.user_codes, test.weights)
-    by_user = np.full(annotations.n_users, np.nan)
-    by_user[lookup(test.user_ids, annotations.user_ids, "users")] = found.values
-    return by_user
-
-
-def _parameters(ranker: BaseEstimator) -> str:
-    chosen = getattr(ranker, "best_params_", None)
-    return json.dumps(ranker.get_params(deep=False) if chosen is None else chosen, default=repr)
-
-
 class Forecast:
     """Seconds that fits take: by fits to a few users, then by the comparison's own fits."""
 
@@ -268,10 +248,7 @@ class Forecast:
         sys.stderr.flush()
 
     def in_order(self, work: Sequence[Work]) -> list[Work]:
-        """Return fits by repeat, the longest first: workers end at about the same time.
-
-        The shortest fit of all comes before, so progress appears at once.
-        """
+        """Return fits by repeat, the longest first; before all, the shortest, to show progress."""
         if not self._expected:
             return list(work)
 
@@ -295,13 +272,10 @@ class Forecast:
         return sorted(left, reverse=True)
 
     def share_after(self, name: Name, seconds: float, elapsed: float) -> float:
-        """Return the share of the work done after a fit that took so many seconds.
-
-        ``elapsed`` are the seconds since the first fit began; fits under way count by them, and
-        by no more than the longest fits to come, one for each worker.
-        """
+        """Return the share of the work done after a fit; fits under way count by time elapsed."""
         self._left[name] -= 1
         self._taken.setdefault(name, []).append(seconds)
+        # By no more than the longest fits to come, one for each worker.
         done, each = sum(map(sum, self._taken.values())), self._each_left()
         if not each:
             return 1.0

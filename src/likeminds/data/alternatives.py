@@ -11,7 +11,7 @@ from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds.data.column_roles import Frame, read_values
 from likeminds.data.identifiers import encode, encode_pairs
-from likeminds.data.label_parsing import as_binary
+from likeminds.data.label_parsing import read_labels
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def available_rows(
         return table
     assert label is not None
     try:
-        chosen = as_binary(read_values(table, label), positive=positive)
+        chosen, _ = read_labels(read_values(table, label), positive=positive)
     except ValueError:  # grades, or labels that are refused with their own error
         chosen = np.zeros(len(available), dtype=np.bool_)
     refuse_chosen(np.flatnonzero(chosen & ~available))
@@ -120,7 +120,12 @@ def add_constants(
         logger.info("%s: %s alternatives, so no constants.", column, f"{len(distinct):,}")
         dummies, dummy_names = np.zeros((len(codes), 0)), []
     else:
-        first = _base_of(distinct, base, column)
+        names_of_all = [str(one) for one in distinct.tolist()]
+        if base is not None and str(base) not in names_of_all:
+            raise ValueError(
+                f"base={base!r} is not an alternative: column {column!r} has {listing(distinct)}."
+            )
+        first = 0 if base is None else names_of_all.index(str(base))
         codes_with_dummy = [k for k in range(len(distinct)) if k != first]
         dummies = (codes[:, None] == codes_with_dummy).astype(features.dtype)
         dummy_names = [f"{column}: {one}" for one in distinct[codes_with_dummy].tolist()]
@@ -148,17 +153,6 @@ def constants_among(column: str, alternatives: IdArray, names: Sequence[str]) ->
         for name in names
         if name.startswith(start)
     }
-
-
-def _base_of(distinct: IdArray, base: Hashable | None, column: str) -> int:
-    if base is None:
-        return 0
-    same = [k for k, one in enumerate(distinct.tolist()) if str(one) == str(base)]
-    if not same:
-        raise ValueError(
-            f"base={base!r} is not an alternative: column {column!r} has {listing(distinct)}."
-        )
-    return same[0]
 
 
 def within_sets(features: FloatArray, sets: Index) -> Float:

@@ -1,16 +1,17 @@
-"""Annotations: labels of items by users, with the features of the items."""
+"""Annotations: labels of items by users, with their features, and other sources of labels."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Generic, Literal, Self, TypeVar, Unpack
 
 from numpy.typing import ArrayLike
 
 from likeminds._util import checks
 from likeminds._util.result_tables import Frames
-from likeminds._util.verbs import read_verb
-from likeminds.data.choice_constructors import ChoiceConstructors
+from likeminds._util.text_format import read_verb
+from likeminds.data.choice_constructors import ChoiceConstructors, class_sets
 from likeminds.data.coded_labels import read_covariates
 from likeminds.data.column_roles import default_verb
 from likeminds.data.feature_columns import link_features
@@ -21,6 +22,29 @@ from likeminds.data.label_parsing import LabelReading
 from likeminds.data.sources import give_back, read_csv, read_parquet, read_table
 from likeminds.data.tables import FrameOptions, LabelKeywords, frame_arguments, texts_among
 from likeminds.data.wide import matrix_arguments
+
+R_contra = TypeVar("R_contra", contravariant=True)
+P_co = TypeVar("P_co", covariant=True)
+
+
+class LabelSource(ABC, Generic[R_contra, P_co]):
+    """Labels that rankers are fitted to and scored on in place of `Annotations`.
+
+    The base of `AnnotationFolder`, `cluster.Shards` and `cluster.spark.SparkRows`, for rankers of
+    one type, whose posteriors are of another.
+    """
+
+    @abstractmethod
+    def fit_ranker(self, ranker: R_contra) -> None:
+        """Fit a ranker, whose parameters were checked: ``ranker.fit(source)``."""
+
+    @abstractmethod
+    def score(self, ranker: R_contra) -> float:
+        """Return the mean over users of the AUC of their rows: ``ranker.score(source)``."""
+
+    @abstractmethod
+    def newcomers(self, ranker: R_contra) -> P_co:
+        """Return the posteriors of these users, as of new users: ``ranker.newcomer(source)``."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -57,6 +81,10 @@ class Annotations(ChoiceConstructors):
     grades : sequence or True, optional
         The grades from worst to best; True where labels are grades though there are two of them
         or fewer. Numbers are rounded to six decimals. See the page on grades.
+    nominal : sequence or True, optional
+        The classes of labels without an order, such as toxic, spam and fine; True takes those
+        that occur. Each label becomes a choice set with a row per class, which is the row's
+        attribute: see `NominalRanker`.
     item_ids : sequence of ids, optional
         The item that each row of ``features`` describes; by default, its number.
     feature_names : sequence of str, optional
@@ -137,6 +165,7 @@ class Annotations(ChoiceConstructors):
         positive: Hashable | None = None,
         threshold: float | str | None = None,
         grades: bool | Sequence[Hashable] | None = None,
+        nominal: bool | Sequence[Hashable] = False,
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Sequence[str] | None = None,
         features_per: Literal["auto", "item", "row"] = "auto",
@@ -157,8 +186,9 @@ class Annotations(ChoiceConstructors):
             positive=positive,
             threshold=threshold,
             grades=grades,
+            nominal=nominal,
             within=[codes] if about is None else [codes, about],
-            known=reading,
+            reading=reading,
         )
         checks.same_length(users=codes, labels=answers.binary, **lengths)
         word = None if answers.reading is None else answers.reading.positive
@@ -189,6 +219,13 @@ class Annotations(ChoiceConstructors):
         if merged is not None:
             rows, total = merged
             self._store(**self.take(rows).__getstate__() | {"weights": total})
+        if answers.reading is not None and answers.reading.classes is not None:
+            if choice_sets is not None or attributes is not None:
+                raise ValueError(
+                    "Labels with nominal= are choices among classes, which are their attributes: "
+                    "leave out choice_sets= and attributes=, and read each attribute by itself."
+                )
+            self._store(**class_sets(self))
 
     @classmethod
     def from_frame(cls, frame: object, **options: Unpack[FrameOptions]) -> Self:
@@ -215,7 +252,7 @@ class Annotations(ChoiceConstructors):
             (or true/false) in ``frame`` that have no other role.
         item_column : str, optional
             The column of item ids in the second table; by default called as in ``frame``.
-        positive, threshold, grades, reading, duplicates : optional
+        positive, threshold, grades, nominal, reading, duplicates : optional
             See `Annotations`.
         user_features : data frame, path or mapping, optional
             Covariates: a table with one row per user. The column of users is called as in
@@ -239,8 +276,7 @@ class Annotations(ChoiceConstructors):
 
         Ids are texts, whatever they look like: 007 and 7 are two users.
         """
-        texts = texts_among(options)
-        return cls._of_frame(*frame_arguments(read_csv(path, texts), options))
+        return cls._of_frame(*frame_arguments(read_csv(path, texts_among(options)), options))
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
@@ -253,8 +289,7 @@ class Annotations(ChoiceConstructors):
 
         The options are those of `from_frame`; `likeminds.data.sources` lists what is read.
         """
-        texts = texts_among(options)
-        return cls._of_frame(*frame_arguments(read_table(source, texts), options))
+        return cls._of_frame(*frame_arguments(read_table(source, texts_among(options)), options))
 
     @classmethod
     def _of_frame(cls, arguments: dict[str, Any], frames: Frames) -> Self:
@@ -285,7 +320,7 @@ class Annotations(ChoiceConstructors):
             in the index of pandas. Names of the other columns are the items.
         features : mapping by item, array, data frame or path, optional
             The features of the items; an array has one row per column of ``matrix``.
-        positive, threshold, grades, reading, duplicates, user_features, verb : optional
+        positive, threshold, grades, nominal, reading, duplicates, user_features, verb : optional
             See `Annotations`.
 
         Examples

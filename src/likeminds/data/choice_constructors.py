@@ -4,18 +4,21 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
+from likeminds._util.array_types import Index
 from likeminds.data.choice_sets import (
     ChoiceOptions,
+    TieModel,
     choice_sets,
+    comparison_arguments,
     difference_arguments,
-    graded_sets,
     only_available,
+    preference_arguments,
     ranking_sets,
 )
 from likeminds.data.coded_labels import CodedLabels
-from likeminds.data.comparisons import TieModel, comparison_arguments, preference_arguments
 from likeminds.data.identifiers import as_id_array
 
 
@@ -218,7 +221,8 @@ class ChoiceConstructors(CodedLabels):
         Parameters
         ----------
         users, shown, best, worst : sequences
-            The user, the items shown, and the best and the worst of them.
+            The user, the items shown, and the best and the worst of them. A missing worst item
+            was not asked.
         strength, features, item_ids, feature_names, user_features : optional
             As in `from_comparisons`; ``strength`` is one number per set.
 
@@ -260,7 +264,7 @@ class ChoiceConstructors(CodedLabels):
         >>> graded.choices().concat(pairs).items.tolist()
         ['b', 'c', 'a', 'c', 'b', 'b', 'a']
         """
-        rows, sizes = graded_sets(self, most, np.random.default_rng(random_state))
+        rows, sizes = _graded_sets(self, most, np.random.default_rng(random_state))
         sets = np.repeat(np.arange(len(sizes)), sizes)
         first = np.diff(sets, prepend=-1) > 0
         plain: dict[str, Any] = {"grades": None, "reading": None, "choice_set_ids": None}
@@ -284,3 +288,46 @@ class ChoiceConstructors(CodedLabels):
         (array([-2.,  4.]), array([ True, False]))
         """
         return self._of_sets(difference_arguments(self))
+
+
+def class_sets(annotations: CodedLabels) -> dict[str, Any]:
+    """Return the columns of choice sets with a row per class, in place of a row per label.
+
+    The class of a row is its attribute. The positions of the classes are the grades.
+    """
+    reading, codes = annotations.reading, annotations.grades
+    assert reading is not None
+    assert reading.classes is not None
+    assert codes is not None
+    n_classes = len(reading.classes)
+    rows = np.repeat(np.arange(len(annotations)), n_classes)
+    classes = np.tile(np.arange(n_classes), len(annotations))
+    columns: dict[str, Any] = {
+        "labels": classes == codes[rows],
+        "grades": None,
+        "attribute_ids": as_id_array(reading.classes, "classes"),
+        "attribute_codes": classes,
+        "choice_set_codes": rows,
+    }
+    return annotations.take(rows).__getstate__() | columns
+
+
+def _graded_sets(graded: CodedLabels, most: int, rng: Generator) -> tuple[Index, Index]:
+    """Return the rows of sets, each an item and some that the user graded lower; and sizes."""
+    if graded.grades is None:
+        raise ValueError("These labels are not grades, so they cannot become choices.")
+    if most < 1:
+        raise ValueError(f"most must be at least 1, but is {most}.")
+    rows: list[Index] = []
+    order, offsets = graded.user_index()
+    for user_rows in np.split(order, offsets[1:-1]):
+        ordered = user_rows[np.argsort(graded.grades[user_rows], kind="stable")]
+        grades = graded.grades[ordered]
+        n_lower = np.searchsorted(grades, grades, side="left")
+        for place in np.flatnonzero(n_lower).tolist():
+            n = int(n_lower[place])
+            lower = np.arange(n) if n <= most else rng.choice(n, most, replace=False)
+            rows.append(np.append(ordered[place], ordered[np.sort(lower)]))
+    if not rows:
+        raise ValueError("No user gave two different grades, so there is nothing to choose from.")
+    return np.concatenate(rows), np.array([len(one) for one in rows])

@@ -1,20 +1,29 @@
 """Comparisons, rankings and choices as choice sets: the arguments of `Annotations`."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from itertools import chain, compress
+from os import PathLike
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from likeminds._util.array_types import FloatArray, IdArray, Index
-from likeminds._util.checks import as_names, as_weights, listing, same_length
+from likeminds._util.checks import as_matrix, as_names, as_weights, listing, same_length
+from likeminds._util.lazy_imports import nw
 from likeminds.data import tables
 from likeminds.data.alternatives import as_available
 from likeminds.data.coded_labels import CodedLabels
+from likeminds.data.column_roles import ID_ROLES, as_frame, find_columns, id_texts, read_values
 from likeminds.data.identifiers import as_id_array, encode, is_missing, join_ids
+from likeminds.data.sources import read_table
+
+# The argument that names the column of a role in a table of preferences.
+_ARGUMENTS = {"winner": "chosen", "loser": "rejected", "tie": "ties"}
+# How ties of pairs are modelled: see `Annotations.from_comparisons`.
+TieModel = Literal["davidson", "half"]
 
 
 class ChoiceOptions(TypedDict, total=False):
@@ -110,7 +119,7 @@ def ranking_sets(
     optional = {} if menus is None else {"shown": menus}
     same_length(users=range(n_users), rankings=orders, **optional)
     for who, order in enumerate(orders):
-        tiers, ranked = order, [item for tier in order for item in tier]
+        tiers, ranked = order, list(chain.from_iterable(order))
         _refuse_twice(ranked, f"Ranking {who}")
         if menus is not None:
             _refuse_not_shown(ranked, menus[who], f"Ranking {who}")
@@ -123,7 +132,7 @@ def ranking_sets(
                 "items, or shown=, what else was shown."
             )
         for place, tier in enumerate(tiers[:-1], 1):
-            below = [item for later in tiers[place:] for item in later]
+            below = list(chain.from_iterable(tiers[place:]))
             for item in tier:
                 sets.add(who, item, below, worst=False)
     return sets
@@ -131,9 +140,10 @@ def ranking_sets(
 
 def _tiers(ranking: Iterable[Any]) -> list[list[Hashable]]:
     """Return the items of each place; several, where they are tied."""
-    tied = (list, set, frozenset)
-    entries = _as_list(ranking, "ranking")
-    tiers = [list(entry) if isinstance(entry, tied) else [entry] for entry in entries]
+    tiers = (
+        list(entry) if isinstance(entry, list | set | frozenset) else [entry]
+        for entry in _as_list(ranking, "ranking")
+    )
     return [tier for tier in tiers if tier]
 
 
@@ -151,7 +161,10 @@ def choice_sets(
     none: Hashable | None = None,
     n_users: int,
 ) -> ChoiceSets:
-    """Return the sets of items that were shown; and those of the rest, the worst chosen."""
+    """Return the sets of items that were shown; and those of the rest, the worst chosen.
+
+    A missing worst item was not asked.
+    """
     menus = [_as_list(items, "set") for items in shown]
     picks = [none if is_missing(pick) else pick for pick in _as_list(chosen, "column")]
     worsts = None if worst is None else _as_list(worst, "column")
@@ -172,7 +185,7 @@ def choice_sets(
         if not others:
             raise ValueError(f"{where} (counted from 0) has one item only: there was no choice.")
         sets.add(who, pick, others, worst=False)
-        if worsts is not None:
+        if worsts is not None and not is_missing(worsts[who]):
             if worsts[who] == pick:
                 raise ValueError(
                     f"{where} (counted from 0) has the same item, {pick}, as best and worst. "
@@ -191,13 +204,11 @@ def only_available(
     """Return the items of each choice that were available."""
     menus, free = ([_as_list(one, "set") for one in lists] for lists in (shown, availability))
     same_length(shown=menus, availability=free)
+    allowed = []
     for number, (menu, available) in enumerate(zip(menus, free, strict=True)):
         same_length(**{f"shown[{number}]": menu, f"availability[{number}]": available})
-    allowed = [as_available(available, f"[{number}]") for number, available in enumerate(free)]
-    return [
-        [item for item, is_available in zip(menu, available, strict=True) if is_available]
-        for menu, available in zip(menus, allowed, strict=True)
-    ]
+        allowed.append(list(compress(menu, as_available(available, f"[{number}]"))))
+    return allowed
 
 
 def _refuse_twice(items: Sequence[Hashable], where: str) -> None:
@@ -251,22 +262,124 @@ def difference_arguments(choices: CodedLabels) -> dict[str, Any]:
     }
 
 
-def graded_sets(graded: CodedLabels, most: int, rng: Generator) -> tuple[Index, Index]:
-    """Return the rows of sets, each an item and some that the user graded lower; and sizes."""
-    if graded.grades is None:
-        raise ValueError("These labels are not grades, so they cannot become choices.")
-    if most < 1:
-        raise ValueError(f"most must be at least 1, but is {most}.")
-    rows: list[Index] = []
-    order, offsets = graded.user_index()
-    for user_rows in np.split(order, offsets[1:-1]):
-        ordered = user_rows[np.argsort(graded.grades[user_rows], kind="stable")]
-        grades = graded.grades[ordered]
-        n_lower = np.searchsorted(grades, grades, side="left")
-        for place in np.flatnonzero(n_lower).tolist():
-            n = int(n_lower[place])
-            lower = np.arange(n) if n <= most else rng.choice(n, most, replace=False)
-            rows.append(np.append(ordered[place], ordered[np.sort(lower)]))
-    if not rows:
-        raise ValueError("No user gave two different grades, so there is nothing to choose from.")
-    return np.concatenate(rows), np.array([len(one) for one in rows])
+def comparison_arguments(columns: Mapping[str, Any], options: ChoiceOptions) -> dict[str, Any]:
+    """Return the arguments of annotations of pairs: users, winners, losers, ties, strength."""
+    won, lost = (as_id_array(columns[name], name) for name in ("winners", "losers"))
+    rows, sides = _pair_rows(columns, won, lost)
+    items = join_ids(won, lost)[sides]
+    features = options.get("features")
+    if isinstance(features, tuple) and len(features) == 2 and np.ndim(features[0]) == 2:
+        stacked = _stack_two(*features, len(won))[sides]
+        rows |= {"items": items, "features": stacked, "features_per": "row"}
+        return rows | {name: options.get(name) for name in ("feature_names", "user_features")}
+    return rows | item_arguments(items, **options)
+
+
+def preference_arguments(
+    frame: object,
+    names: Mapping[str, str | None],
+    tie_model: TieModel,
+    options: ChoiceOptions,
+) -> dict[str, Any]:
+    """Return the arguments of annotations of a table of pairs, by ids or by vectors."""
+    if isinstance(frame, str | PathLike):
+        frame = read_table(frame, id_texts(names))
+    table = as_frame(frame)
+    found = find_columns(table, names, (), _ARGUMENTS)
+    columns = {role: name for role, name in found.items() if name is not None}
+    won, lost = (_vectors(table.get_column(columns[role])) for role in ("winner", "loser"))
+    by_id = won is None or lost is None
+    values: dict[str, Any] = {
+        f"{role}s": read_values(table, name, as_ids=role in ID_ROLES)
+        for role, name in columns.items()
+        if by_id or role not in {"winner", "loser"}
+    }
+    values |= {"strength": values.pop("strengths", None), "tie_model": tie_model}
+    if won is None or lost is None:
+        return comparison_arguments(values, options)
+    if options.get("features") is not None:
+        raise ValueError(
+            f"The columns {columns['winner']} and {columns['loser']} are features already: leave "
+            "out features=."
+        )
+    stacked = _stack_two(won, lost, len(won))
+    _refuse_equal(np.flatnonzero((won == lost).all(axis=1)))
+    rows, sides = _pair_rows(values)
+    rows |= {"items": None, "features": stacked[sides], "features_per": "row"}
+    return rows | {"user_features": options.get("user_features")}
+
+
+def _pair_rows(
+    columns: Mapping[str, Any], winners: IdArray | None = None, losers: IdArray | None = None
+) -> tuple[dict[str, Any], Index]:
+    """Return the rows of pairs, and which of all winners, then losers, each row is.
+
+    A tie is half a win of each, and marked unless ``tie_model`` is "half".
+    """
+    users = as_id_array(columns["users"], "users")
+    n_pairs = len(users)
+    if not n_pairs:
+        raise ValueError("There are no comparisons: users, winners and losers are empty.")
+    if winners is not None and losers is not None:
+        same_length(users=users, winners=winners, losers=losers)
+        _refuse_equal(np.flatnonzero(winners == losers), winners)
+    weights = as_weights(columns.get("strength"), n_pairs, "strength")
+    ties = columns.get("ties")
+    is_tie = np.zeros(n_pairs) if ties is None else np.asarray(ties)
+    same_length(users=users, ties=is_tie)
+    if not np.isin(is_tie, [0, 1]).all():
+        raise ValueError("ties must be true or false (or 1 and 0), one for each comparison.")
+    tied = np.flatnonzero(is_tie)
+    tie_model = columns.get("tie_model", "davidson")
+    if tie_model not in get_args(TieModel):
+        raise ValueError(f'tie_model must be "davidson" or "half", but is {tie_model!r}.')
+    pairs = np.concatenate([np.arange(n_pairs), tied])
+    sides = np.column_stack([pairs, pairs + n_pairs])
+    sides[n_pairs:] = sides[n_pairs:, ::-1]
+    if tied.size:
+        weights = np.ones(n_pairs) if weights is None else weights.copy()
+        weights[tied] *= 0.5
+    marked = tied.size and tie_model == "davidson"
+    rows = {
+        "users": users[np.repeat(pairs, 2)],
+        "labels": np.tile([True, False], len(pairs)),
+        "choice_sets": np.repeat(np.arange(len(pairs)), 2),
+        "weights": None if weights is None else weights[np.repeat(pairs, 2)],
+        "tied": np.isin(pairs, tied).repeat(2) if marked else None,
+    }
+    return rows, sides.ravel()
+
+
+def _refuse_equal(same: Index, items: IdArray | None = None) -> None:
+    """Refuse pairs of an item with itself."""
+    if same.size:
+        names = "" if items is None else f" ({listing(list(dict.fromkeys(items[same].tolist())))})"
+        raise ValueError(
+            f"Comparison(s) {listing(same)}, counted from 0, have the same item{names} as winner "
+            "and loser. Drop or correct them."
+        )
+
+
+def _stack_two(winners: ArrayLike, losers: ArrayLike, n_pairs: int) -> FloatArray:
+    """Return the features of all winners, and then those of all losers."""
+    first, second = (as_matrix(part, "features") for part in (winners, losers))
+    if first.shape != second.shape or len(first) != n_pairs:
+        raise ValueError(
+            f"features of winners and losers have the shapes {first.shape} and {second.shape}, "
+            f"but there are {n_pairs} pairs. Give one row for each pair in both."
+        )
+    return np.concatenate([first, second])
+
+
+def _vectors(column: "nw.Series[Any]") -> FloatArray | None:
+    """Return a column of vectors as a matrix; None where it is one of ids."""
+    values = column.to_list()
+    if not values or not isinstance(values[0], list | tuple | np.ndarray):
+        return None
+    lengths = {len(value) if isinstance(value, Collection) else 0 for value in values}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"The vectors of column {column.name} have different lengths: "
+            f"{listing(sorted(lengths))}. Give all the same number of features."
+        )
+    return as_matrix(np.array(values, dtype=np.float64), str(column.name))

@@ -13,12 +13,10 @@ from likeminds._util.array_types import Bool, FloatArray, IdArray, Index
 from likeminds._util.checks import did_you_mean, listing
 from likeminds._util.per_user_arrays import order_by
 from likeminds._util.result_tables import Frames, html_page, html_table
-from likeminds._util.text_format import counted
-from likeminds._util.verbs import read_verb
+from likeminds._util.text_format import counted, read_verb
 from likeminds.data.column_roles import default_verb
 from likeminds.data.covariates import Covariates
-from likeminds.data.id_coercion import coerce_ids
-from likeminds.data.identifiers import compact, encode, encode_pairs
+from likeminds.data.identifiers import coerce_ids, compact, encode, encode_pairs
 from likeminds.data.label_parsing import LabelReading, count_labels
 
 # A notebook shows the first few labels.
@@ -82,6 +80,12 @@ class CodedLabels:
         return self.attribute_ids[self.attribute_codes]
 
     @property
+    def is_nominal(self) -> bool:
+        """Whether labels are classes without an order: choice sets with a row per class."""
+        classes = None if self.reading is None else self.reading.classes
+        return classes is not None and self.attribute_ids is not None
+
+    @property
     def X(self) -> FloatArray:  # noqa: N802 - what scikit-learn calls it
         """The features of each row; the table itself if it is in the order of the rows."""
         if np.array_equal(self.feature_rows, np.arange(len(self.features))):
@@ -142,7 +146,8 @@ class CodedLabels:
     def __repr__(self) -> str:
         labelled = len(compact(self.item_codes, self.n_items)[1])
         of_all = "" if labelled == self.n_items else f"{labelled:,} of "
-        attributes = f", {counted(self.n_attributes, 'attribute')}" if self.n_attributes > 1 else ""
+        several = self.n_attributes > 1 and not self.is_nominal
+        attributes = f", {counted(self.n_attributes, 'attribute')}" if several else ""
         text = self.statements()
         if self.grades is not None and self.reading is not None:
             lowest, highest = self.grades.min(), self.grades.max()
@@ -185,6 +190,8 @@ class CodedLabels:
         if not self._has_sets:
             return counted(len(self), "label" if self.grades is None else "grade")
         sizes = self._set_sizes
+        if self.is_nominal:
+            return f"{counted(len(sizes), 'label')} of {self.n_attributes} classes"
         sets = sizes if are_choices(self) else sizes[sizes > 1]
         n_single = len(sizes) - len(sets)
         parts = [counted(n_single, "label")] if n_single else []
@@ -241,7 +248,10 @@ class CodedLabels:
         rows = self.take(self.attribute_codes == attributes.index(attribute))
         verb = self.verb or default_verb(attribute) or "find {}"
         verb = verb.replace("{}", str(attribute))
-        return rows._with(attribute_ids=None, attribute_codes=None, verb=verb)
+        rows = rows._with(attribute_ids=None, attribute_codes=None, verb=verb)
+        if self.is_nominal:  # one row of each choice set is left: the class, or another
+            rows = rows._with(choice_set_codes=None, reading=None)
+        return rows
 
     def by_attribute(self) -> dict[Hashable, Self]:
         """Return the annotations of each attribute, by its id."""

@@ -115,8 +115,8 @@ def find_columns(
     for role, name in names.items():
         if name is not None:
             refuse_unknown(table, [name], argument_of[role])
-    spoken_for = {*names.values(), *listed}
-    free = [column for column in table.columns if column not in spoken_for]
+    excluded = {*names.values(), *listed}
+    free = [column for column in table.columns if column not in excluded]
     found = {role: name or find_column(role, free) for role, name in names.items()}
     if found.get("user", "") is None:
         found["user"] = id_of_choosers(free, found.get("alternative"))
@@ -143,15 +143,20 @@ def _refuse_wide(
     label = found.get("label")
     if names.get("label") is not None or found.get("item") is not None:
         return
-    if label is None or _letters(label) not in _LESS_USUAL["label"]:
+    if label is None or not names_a_choice(label):
         return
     values = table[label].drop_nulls().unique().to_list()
     if len(values) > 2:
         raise ValueError(
             f"Column {label!r} has {len(values):,} values, not two: each row seems to be a choice. "
-            "Give each alternative a row, with likeminds.wide_to_long in Python, or pass label= "
-            "if these are grades."
+            "Give each alternative a row, with likeminds.wide_to_long, or pass label= if these "
+            "are grades."
         )
+
+
+def names_a_choice(column: str) -> bool:
+    """Tell whether a column is called chosen or choice."""
+    return _letters(column) in _LESS_USUAL["label"]
 
 
 def _left_for_label(found: Mapping[str, str | None], free: Sequence[str]) -> str | None:
@@ -217,27 +222,14 @@ def refuse_unknown(table: Frame, names: Iterable[str], argument: str) -> None:
 
 
 def id_texts(names: Mapping[str, str | None], listed: Iterable[str] = ()) -> Texts:
-    """Return a function that finds the columns of ids in a table of labels."""
-    spoken_for = {*names.values(), *listed}
+    """Return a function that finds columns of ids: those named, or else those with usual names."""
+    excluded = {*names.values(), *listed}
 
     def texts(columns: Sequence[str]) -> set[str]:
-        free = [column for column in columns if column not in spoken_for]
-        found = {name for role in ID_ROLES if (name := names.get(role)) is not None}
-        unnamed = [role for role in ID_ROLES if role in names and names[role] is None]
+        free = [column for column in columns if column not in excluded]
+        found = {name for role in ID_ROLES if (name := names.get(role)) in columns and name}
+        unnamed = [role for role in ID_ROLES if role in names and names[role] not in columns]
         return found.union(*(usual_columns(role, free) for role in unnamed))
-
-    return texts
-
-
-def item_texts(*called: str | None) -> Texts:
-    """Return a function that finds the column of items in a table of features."""
-
-    def texts(columns: Sequence[str]) -> set[str]:
-        try:
-            found = find_item_column(columns, *called)
-        except ValueError:  # `find_item_column` reports it
-            return set()
-        return set() if found is None else {found}
 
     return texts
 
@@ -286,9 +278,16 @@ def read_values(table: Frame, name: str, *, as_ids: bool = False) -> IdArray:
             f"Column {name!r} has no value in row(s) {listing(empty)}. Fill in or drop these rows."
         )
     if kind == nw.Decimal:
-        return _of_decimals(column.to_list(), as_ids)
+        decimals = column.to_list()
+        if not as_ids:
+            return np.array([float(value) for value in decimals])
+        whole = all(value == value.to_integral_value() for value in decimals)
+        return as_objects([int(value) if whole else str(value) for value in decimals])
     if kind == nw.Binary:
-        return _of_bytes(column.to_list(), name)
+        try:
+            return as_objects([value.decode() for value in column.to_list()])
+        except UnicodeDecodeError as error:
+            raise ValueError(f"Column {name!r} holds bytes that are no UTF-8 texts.") from error
     values: IdArray = column.to_numpy()
     return values
 
@@ -299,17 +298,3 @@ def as_arrow(ids: Sequence[Any]) -> Any:
         return pa.array(ids)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return pa.array([None if value is None else str(value) for value in ids])
-
-
-def _of_decimals(values: Sequence[Any], as_ids: bool) -> IdArray:
-    if not as_ids:
-        return np.array([float(value) for value in values])
-    whole = all(value == value.to_integral_value() for value in values)
-    return as_objects([int(value) if whole else str(value) for value in values])
-
-
-def _of_bytes(values: Sequence[bytes], name: str) -> IdArray:
-    try:
-        return as_objects([value.decode() for value in values])
-    except UnicodeDecodeError as error:
-        raise ValueError(f"Column {name!r} holds bytes that are no UTF-8 texts.") from error

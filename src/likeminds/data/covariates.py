@@ -12,9 +12,15 @@ from numpy.typing import NDArray
 
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing, read_only, refuse_not_finite, same_length
-from likeminds.data.column_roles import find_column, is_usual, not_found, read_values, with_index
-from likeminds.data.id_coercion import coerce_ids
-from likeminds.data.identifiers import as_distinct, as_objects, is_missing, join_ids, lookup
+from likeminds.data.column_roles import find_column, id_texts, not_found, read_values, with_index
+from likeminds.data.identifiers import (
+    as_distinct,
+    as_objects,
+    coerce_ids,
+    is_missing,
+    join_ids,
+    lookup,
+)
 from likeminds.data.sources import read_table
 
 # A category that fewer people share says nothing about others who share it.
@@ -61,7 +67,7 @@ class Covariates:
         if isinstance(user_features, Mapping):
             return cls._of_mapping(user_features)
         if isinstance(user_features, str | PathLike):
-            user_features = read_table(user_features, lambda columns: _user_columns(columns, user))
+            user_features = read_table(user_features, id_texts({"user": user}))
         table = with_index(user_features)
         key = user if user in table.columns else find_column("user", table.columns)
         if key is None:
@@ -103,10 +109,10 @@ class Covariates:
 
     def of(self, users: Iterable[Hashable]) -> "Covariates":
         """Return the rows of some people; of who is not there, nothing is known."""
-        wanted = list(users)
-        places = lookup(wanted, self.ids, "people") if wanted else np.empty(0, dtype=np.intp)
-        columns = tuple(_taken(column, places) for column in self.columns)
-        return Covariates(as_distinct(wanted, "people"), self.names, columns)
+        ids = list(users)
+        places = lookup(ids, self.ids, "people") if ids else np.empty(0, dtype=np.intp)
+        columns = tuple(np.append(c, _missing(1, c))[places] for c in self.columns)
+        return Covariates(as_distinct(ids, "people"), self.names, columns)
 
     def written_as(self, known: IdArray) -> "Covariates":
         """Write ids as others are written that are known: see `coerce_ids`."""
@@ -117,11 +123,13 @@ class Covariates:
         _refuse_other(other, dict(zip(self.names, map(_kind, self.columns), strict=True)))
         other = other.written_as(self.ids)
         places = lookup(other.ids, self.ids, "people")
-        new, nothing = places < 0, np.full(len(other), None, dtype=object)
+        new = places < 0
         theirs = dict(zip(other.names, other.columns, strict=True))
         joined = []
         for name, ours in zip(self.names, self.columns, strict=True):
-            more = _as_kind(theirs.get(name, nothing), ours)
+            more = theirs.get(name, ours[:0])
+            if not len(more) or _kind(more) != _kind(ours):  # missing values only
+                more = _missing(len(other), ours)
             given, before = more[~new], ours[places[~new]]
             differ = ~_gaps(given) & ~_gaps(before) & (given != before)
             if differ.any():
@@ -172,7 +180,10 @@ class CovariateEncoder:
         """Fit the encoder; warn of covariates without any variance."""
         categories, centres, scales = [], [], []
         for column in users.columns:
-            kinds = _common(column) if column.dtype.kind == "O" else None
+            kinds = None
+            if column.dtype.kind == "O":
+                times = Counter(value for value in column.tolist() if value is not None)
+                kinds = tuple(sorted(kind for kind, n in times.items() if n >= _FEWEST))
             numbers = _numbers(column, kinds)
             given = numbers[~np.isnan(numbers).any(axis=1)]
             centre = given.mean(axis=0) if len(given) else np.zeros(numbers.shape[1])
@@ -185,10 +196,10 @@ class CovariateEncoder:
             centres.append(tuple(centre.tolist()))
             scales.append(scale)
         encoder = cls(users.names, tuple(categories), tuple(centres), tuple(scales))
-        if encoder._silent:
+        if encoder.silent:
             warnings.warn(
                 f"These covariates say nothing, because they do not differ or because no "
-                f"{_FEWEST} people share a category: {listing(encoder._silent)}.",
+                f"{_FEWEST} people share a category: {listing(encoder.silent)}.",
                 UserWarning,
                 stacklevel=6,
             )
@@ -212,7 +223,7 @@ class CovariateEncoder:
     def __call__(self, users: Covariates) -> Float:
         """Return z of each user, shape (n_users, n_columns)."""
         kinds = ("numbers" if known is None else "categories" for known in self.categories)
-        _refuse_other(users, dict(zip(self.names, kinds, strict=True)), self._silent)
+        _refuse_other(users, dict(zip(self.names, kinds, strict=True)), self.silent)
         columns = dict(zip(users.names, users.columns, strict=True))
         parts = [np.zeros((len(users), 0))]
         for place, name in enumerate(self.names):
@@ -225,7 +236,7 @@ class CovariateEncoder:
         return np.concatenate(parts, axis=1)
 
     @property
-    def _silent(self) -> list[str]:
+    def silent(self) -> list[str]:
         """Covariates without columns, which may be of any kind."""
         return [name for name, scale in zip(self.names, self.scales, strict=True) if not scale]
 
@@ -246,11 +257,6 @@ def _numbers(column: NDArray[Any], kinds: tuple[str, ...] | None) -> Float:
     one_hot = np.full((len(column), len(kinds)), np.nan)
     one_hot[codes >= 0] = np.eye(len(kinds))[codes[codes >= 0]]
     return one_hot
-
-
-def _common(column: NDArray[Any]) -> tuple[str, ...]:
-    times = Counter(value for value in column.tolist() if value is not None)
-    return tuple(sorted(kind for kind, number in times.items() if number >= _FEWEST))
 
 
 def _typed(name: str, values: Sequence[Any]) -> NDArray[Any]:
@@ -280,18 +286,6 @@ def _gaps(column: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(np.isnan(column))
 
 
-def _as_kind(column: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of missing values only as one of the other kind."""
-    if _kind(column) == _kind(like):
-        return column
-    return np.full(len(column), None if like.dtype.kind == "O" else np.nan, dtype=like.dtype)
-
-
-def _taken(column: NDArray[Any], places: Index) -> NDArray[Any]:
-    nothing = np.array([None if column.dtype.kind == "O" else np.nan], dtype=column.dtype)
-    return np.concatenate([column, nothing])[places]
-
-
-def _user_columns(columns: Sequence[str], user: str | None) -> set[str]:
-    usual = {name for name in columns if is_usual("user", name)}
-    return usual | ({user} if user in columns and user is not None else set())
+def _missing(n: int, like: NDArray[Any]) -> NDArray[Any]:
+    """Return missing values of the kind of a column."""
+    return np.full(n, None if like.dtype.kind == "O" else np.nan, dtype=like.dtype)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -12,8 +11,7 @@ from likeminds._util.array_types import FloatArray, IdArray, Index
 from likeminds._util.checks import as_matrix, as_names, listing, same_length
 from likeminds._util.lazy_imports import nw, pa
 from likeminds.data.column_roles import Frame, as_frame, refuse_unknown
-from likeminds.data.id_coercion import coerce_ids
-from likeminds.data.identifiers import as_distinct, lookup
+from likeminds.data.identifiers import as_distinct, coerce_ids, lookup
 from likeminds.data.sources import give_back
 
 # The memory of columns with so many rows is given back as soon as they are read.
@@ -76,47 +74,33 @@ _MOST_KINDS = 50
 _NOTHING = re.compile(r"\(no\b.*\)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class EncodedItems:
-    """A table of items whose features are all numbers."""
+def encode_items(
+    table: "pa.Table", key: str, known: Sequence[str] | None = None
+) -> "tuple[pa.Table, list[str]]":
+    """Encode lists and categories in a table of items as dummies; return other texts' names, too.
 
-    table: Any
-    left_out: tuple[str, ...]
-
-
-def encode_items(table: "pa.Table", key: str, known: Sequence[str] | None = None) -> EncodedItems:
-    """Turn texts in a table of items into numbers, where they are lists or categories."""
+    ``known`` are the names of features of an earlier table, which has the same dummies.
+    """
     columns: dict[str, Any] = {}
     left_out = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if name == key or not _is_text(column):
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if name == key or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             columns[name] = column
             continue
-        words = [set((text or "").split(SEPARATOR)) - {""} for text in column.to_pylist()]
-        chosen = _known_words(name, known) or _words_worth(words)
-        if not chosen:
+        rows = [set((text or "").split(SEPARATOR)) - {""} for text in column.to_pylist()]
+        start = f"{name}: "
+        encoded = [one.removeprefix(start) for one in known or () if one.startswith(start)]
+        categories = encoded or _categories(rows)
+        if not categories:
             left_out.append(name)
-        for word in chosen:
-            columns[_called(name, word)] = pa.array([int(word in row) for row in words])
-    return EncodedItems(pa.table(columns), tuple(left_out))
+        for category in categories:
+            columns[start + category] = pa.array([int(category in row) for row in rows])
+    return pa.table(columns), left_out
 
 
-def _is_text(column: "pa.ChunkedArray") -> bool:
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _called(column: str, word: str) -> str:
-    return f"{column}: {word}"
-
-
-def _known_words(column: str, known: Sequence[str] | None) -> list[str]:
-    start = _called(column, "")
-    return [name.removeprefix(start) for name in known or () if name.startswith(start)]
-
-
-def _words_worth(rows: Sequence[set[str]]) -> list[str]:
-    """Return the words of a column, sorted; none where they are names rather than kinds."""
+def _categories(rows: Sequence[set[str]]) -> list[str]:
+    """Return the categories of a column, sorted; none where its texts are names."""
     words = sorted(word for word in set().union(*rows) if not _NOTHING.fullmatch(word))
     is_list = any(len(row) > 1 for row in rows)
     shared = len(words) * _FEWEST <= len(rows)

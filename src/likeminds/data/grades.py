@@ -1,9 +1,9 @@
-"""Grades: ordered answers of more than two kinds, as numbers or as words from worst to best."""
+"""Answers of more than two kinds: grades, from worst to best, and classes without an order."""
 
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -17,73 +17,95 @@ from likeminds.data.label_parsing import (
     join_readings,
     read_labels,
     same_label,
+    same_words,
 )
 
 # Grades have this many decimals: 1.0000001 is 1.
 _DECIMALS = 6
 # More distinct grades than this are binned by rank, into as many bins.
 MOST_GRADES = 20
+# The largest number of classes without an order: each has a row for every label.
+MOST_CLASSES = 100
 
 
 class ParsedLabels(NamedTuple):
-    """Labels as they were read."""
+    """Labels as they were read; the grades of classes without an order are their positions."""
 
     binary: Bool
     reading: LabelReading | None
     grades: FloatArray | None = None
 
 
+class ReadingOptions(TypedDict, total=False):
+    """The keyword arguments that say how labels are read: see `likeminds.Annotations`."""
+
+    positive: Hashable | None
+    threshold: float | str | None
+    grades: bool | Sequence[Hashable] | None
+    nominal: bool | Sequence[Hashable]
+    reading: LabelReading | None
+
+
 def read_answers(
-    values: Iterable[Hashable],
-    *,
-    positive: Hashable | None = None,
-    threshold: float | str | None = None,
-    grades: bool | Sequence[Hashable] | None = None,
-    within: Sequence[Index] = (),
-    known: LabelReading | None = None,
+    values: Iterable[Hashable], *, within: Sequence[Index] = (), **options: Unpack[ReadingOptions]
 ) -> ParsedLabels:
-    """Read labels as yes or no, or as grades from worst to best.
+    """Read labels as yes or no, as grades from worst to best, or as classes without an order.
 
     By default, labels of more than two numbers or of an ordered categorical are grades, unless
     ``positive`` or ``threshold`` is given.
     """
-    how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
+    positive, threshold = options.get("positive"), options.get("threshold")
+    grades, known = options.get("grades"), options.get("reading")
+    if options.get("nominal") or (known is not None and known.classes is not None):
+        return _classified(values, options)
     if isinstance(values, IntegerCodes) and "median" not in {threshold, known and known.threshold}:
         # Whether a value is positive does not depend on who gave it, nor on how often.
-        each = _read_all(values.distinct, within=(), known=known, **how)
+        each = read_answers(values.distinct, **options)
         if each.grades is None:
             return ParsedLabels(each.binary[values.codes], each.reading)
-    return _read_all(values, within=within, known=known, **how)
-
-
-def _read_all(
-    values: Iterable[Hashable],
-    *,
-    positive: Hashable | None,
-    threshold: float | str | None,
-    grades: bool | Sequence[Hashable] | None,
-    within: Sequence[Index],
-    known: LabelReading | None,
-) -> ParsedLabels:
     order = _order(values) if grades is None or grades is True else _listed(grades)
     labels = as_id_array(values, "labels")
     binary = partial(read_labels, labels, within=within)
     cut = positive is not None or threshold is not None
     if grades and cut:
         raise ValueError("Pass grades= (all are learned from), or positive= or threshold=.")
-    if known is not None:
-        if known.grades is None and not grades:
-            return ParsedLabels(*binary(positive=positive, threshold=threshold, known=known))
+    if known is not None and (known.grades is not None or grades):
         return _as_before(labels, order, known, positive, threshold)
-    if cut or grades is False:
-        return ParsedLabels(*binary(positive=positive, threshold=threshold))
+    if known is not None or cut or grades is False:
+        return ParsedLabels(*binary(positive=positive, threshold=threshold, known=known))
     if grades is None and order is not None and len(order) == 2:
         # Categories in alphabetical order: agree, disagree.
         best = None if are_yes_and_no(order) else order[1]
         return ParsedLabels(*binary(positive=best))
-    if grades is None and order is None:
-        return _undeclared(_without_accidents(labels), within)
-    return _graded(labels, order, None)
+    is_undeclared = grades is None and order is None
+    if is_undeclared:
+        labels = _without_accidents(labels)
+    return _undeclared(labels, within) if is_undeclared else _graded(labels, order, None)
+
+
+def _classified(values: Iterable[Hashable], options: ReadingOptions) -> ParsedLabels:
+    """Read labels as classes without an order."""
+    nominal, known = options.get("nominal") or True, options.get("reading")
+    if any(options.get(name) is not None for name in ("positive", "threshold", "grades")):
+        raise ValueError(
+            "Pass nominal= (classes without an order), or positive=, threshold= or grades=."
+        )
+    order = None if nominal is True else _listed(nominal, "nominal", "classes")
+    if known is not None:
+        if known.classes is None or (order is not None and not same_words(order, known.classes)):
+            raise ValueError(f"nominal= is not how labels were read before: {known}. Leave it out.")
+        order = known.classes
+    labels = as_id_array(values, "labels")
+    if order is None:
+        order = [as_plain(value) for value in encode(labels, "labels")[1].tolist()]
+    if not 2 <= len(order) <= MOST_CLASSES:
+        raise ValueError(
+            f"nominal= takes 2 to {MOST_CLASSES} classes, but labels has {len(order)}: "
+            f"{listing([repr(one) for one in order])}. Merge rare classes, or list all with "
+            "nominal=[...]."
+        )
+    codes = positions_among(labels, order, "classes")
+    return ParsedLabels(codes > 0, LabelReading(classes=tuple(order)), codes)
 
 
 def _undeclared(labels: IdArray, within: Sequence[Index]) -> ParsedLabels:
@@ -104,8 +126,10 @@ def _undeclared(labels: IdArray, within: Sequence[Index]) -> ParsedLabels:
     return found
 
 
-def positions_among(labels: IdArray, order: Sequence[Hashable]) -> Float:
-    """Return where labels are in an order of words; refuse those that are not in it."""
+def positions_among(
+    labels: IdArray, order: Sequence[Hashable], called: str = "grades from worst to best"
+) -> Float:
+    """Return where labels are in a list of words; refuse those that are not in it."""
     codes, distinct = encode(labels, "labels")
     found = distinct.tolist()
     place = [
@@ -114,7 +138,7 @@ def positions_among(labels: IdArray, order: Sequence[Hashable]) -> Float:
     unknown = [repr(value) for value, i in zip(found, place, strict=True) if i < 0]
     if unknown:
         raise ValueError(
-            f"labels has {listing(unknown)}, but the grades from worst to best are "
+            f"labels has {listing(unknown)}, but the {called} are "
             f"{listing([repr(word) for word in order])}."
         )
     return np.array(place, dtype=np.float64)[codes]
@@ -152,19 +176,21 @@ def _order(values: object) -> Sequence[Hashable] | None:
     return list(kind.categories)
 
 
-def _listed(grades: object) -> Sequence[Hashable] | None:
-    """Return the order given; None where it is that of numbers."""
-    if isinstance(grades, bool):
+def _listed(
+    words: object, name: str = "grades", called: str = "grades from worst to best"
+) -> Sequence[Hashable] | None:
+    """Return the words given; None for True and False."""
+    if isinstance(words, bool):
         return None
-    if isinstance(grades, str) or not isinstance(grades, Iterable):
-        raise TypeError(
-            f"grades must be a list of grades from worst to best, or True, not {grades!r}."
-        )
-    order = [as_plain(value) for value in grades]
+    if isinstance(words, str) or not isinstance(words, Iterable):
+        raise TypeError(f"{name} must be a list of {called}, or True, not {words!r}.")
+    order = [as_plain(value) for value in words]
     repeated = [repr(a) for i, a in enumerate(order) if any(same_label(a, b) for b in order[:i])]
     if repeated or len(order) < 2:
         wrong = f"{listing(repeated)} occurs twice" if repeated else f"there are {len(order)}"
-        raise ValueError(f"grades must list two or more different grades, but {wrong}.")
+        raise ValueError(
+            f"{name} must list two or more different {called.split(maxsplit=1)[0]}, but {wrong}."
+        )
     return order
 
 
@@ -216,8 +242,8 @@ def _numbers(labels: IdArray) -> FloatArray:
         raise ValueError(
             f"labels has {len(distinct)} values, of which {listing(words)} are words without an "
             "order. Pass grades= with all of them from worst to best (or an ordered categorical), "
-            "or positive= to say which of two answers is the positive one. Leave out rows that "
-            "answer neither yes nor no, such as passes."
+            "nominal=True for classes without an order, or positive= to say which of two answers "
+            "is the positive one. Leave out rows that answer neither yes nor no, such as passes."
         )
     return as_vector(labels.astype(np.float64), "labels")
 

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -11,9 +11,10 @@ import numpy as np
 from likeminds._util.array_types import FloatArray
 from likeminds._util.checks import as_matrix, listing
 from likeminds._util.text_format import counted
-from likeminds.data.column_roles import as_frame, item_texts, usual_columns
+from likeminds.data.column_roles import as_frame, id_texts, usual_columns
 from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.sources import read_table
+from likeminds.data.sources.table_io import load_numpy
 
 # In the order in which they are looked for.
 FEATURE_FILES = ("features.parquet", "features.csv", "features.npy", "features.mat")
@@ -43,7 +44,7 @@ def read_features(path: Path) -> ItemFeatures:
     images = listed.read_text(encoding="utf-8-sig").split("\n") if listed.is_file() else None
     images = None if images is None else [line.strip() for line in images if line.strip()]
     if path.suffix == ".npy":
-        parts = {"x": _load_npy(path)}
+        parts = {"x": load_numpy(path)}
     else:
         parts, inside = _load_mat(path)
         images = images or inside
@@ -56,7 +57,7 @@ def read_features(path: Path) -> ItemFeatures:
 
 
 def _from_table(path: Path) -> ItemFeatures:
-    frame = as_frame(read_table(path, item_texts()))
+    frame = as_frame(read_table(path, id_texts({"item": None})))
     keys = usual_columns("item", frame.columns)
     if len(keys) != 1:
         raise ValueError(
@@ -73,13 +74,6 @@ def _from_table(path: Path) -> ItemFeatures:
         raise ValueError(f"{path}: {error}") from error
     _refuse_repeated(path, images)
     return ItemFeatures(images, matrix, tuple(columns))
-
-
-def _load_npy(path: Path) -> Any:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"{path} cannot be read as a NumPy array: {error}.") from error
 
 
 def _load_mat(path: Path) -> tuple[dict[str, Any], list[str] | None]:
@@ -128,8 +122,8 @@ def _refuse_repeated(path: Path, images: Sequence[str]) -> None:
         )
 
 
-def name_index(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return, for everything a picture may be called, the names it may mean.
+def find_names(pictures: Sequence[str], names: Sequence[str], where: Path | str) -> list[str]:
+    """Return the full names of pictures, or say which are missing or ambiguous.
 
     A name may be given in full (``boots/7.jpg``), without the folder, without the ending, or
     without both; a number without its leading zeros.
@@ -137,37 +131,30 @@ def name_index(names: Iterable[str]) -> dict[str, list[str]]:
     index: dict[str, list[str]] = defaultdict(list)
     for name in names:
         slashed = name.replace(os.sep, "/")
-        calls = {name, slashed, _without_ending(slashed)}
-        calls |= {call.rpartition("/")[2] for call in calls}
-        calls |= {str(int(call)) for call in calls if call.isdecimal()}
-        for call in calls:
-            index[call].append(name)
-    return index
-
-
-def _without_ending(name: str) -> str:
-    return name[: -len(PurePosixPath(name).suffix) or None]
-
-
-def find_names(wanted: Sequence[str], names: Sequence[str], where: Path | str) -> list[str]:
-    """Return the full name of each wanted picture, or say which are missing or ambiguous."""
-    index, known = name_index(names), set(names)
-    found = {}
-    for call in wanted:
+        forms = {name, slashed, _without_ending(slashed)}
+        forms |= {form.rpartition("/")[2] for form in forms}
+        forms |= {str(int(form)) for form in forms if form.isdecimal()}
+        for form in forms:
+            index[form].append(name)
+    known, found = set(names), {}
+    for picture in pictures:
         # A list of features may have left out the endings, and nothing else.
-        bare = _without_ending(call)
-        exact = [name for name in (call, bare) if name in known][:1]
-        found[call] = exact or index.get(call, [])
-    missing = [call for call, matches in found.items() if not matches]
+        exact = [name for name in (picture, _without_ending(picture)) if name in known][:1]
+        found[picture] = exact or index.get(picture, [])
+    missing = [picture for picture, matches in found.items() if not matches]
     if missing:
         raise FileNotFoundError(
             f"{where} lacks {counted(len(missing), 'picture')} that have labels: "
             f"{listing(missing)}. Add them, or drop their rows from the annotations."
         )
-    for call, matches in found.items():
+    for picture, matches in found.items():
         if len(matches) > 1:
             raise ValueError(
-                f"The name {call!r} in the annotations is ambiguous in {where}: it may mean "
+                f"The name {picture!r} in the annotations is ambiguous in {where}: it may mean "
                 f"{listing(matches)}. Write the name in full."
             )
     return [matches[0] for matches in found.values()]
+
+
+def _without_ending(name: str) -> str:
+    return name[: -len(PurePosixPath(name).suffix) or None]

@@ -11,8 +11,14 @@ from likeminds._util.text_format import counted
 from likeminds.data.coded_labels import CodedLabels
 from likeminds.data.feature_columns import LinkedFeatures
 from likeminds.data.grades import refuse_mixture
-from likeminds.data.id_coercion import coerce_ids
-from likeminds.data.identifiers import encode, encode_pairs, join_codes, join_ids, lookup
+from likeminds.data.identifiers import (
+    coerce_ids,
+    encode,
+    encode_pairs,
+    join_codes,
+    join_ids,
+    lookup,
+)
 from likeminds.data.label_parsing import LabelReading, join_readings
 
 
@@ -26,7 +32,10 @@ def joined_columns(first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
     reading = join_readings(first.reading, second.reading)
     second = second.written_as(first.user_ids, first.item_ids, first.attribute_ids)
     both = (first, second)
-    columns: dict[str, Any] = unite_features(*map(_linked, both))._asdict()
+    linked = (
+        LinkedFeatures(*(getattr(part, name) for name in LinkedFeatures._fields)) for part in both
+    )
+    columns: dict[str, Any] = unite_features(*linked)._asdict()
     for names in (("user_codes", "user_ids"), ("attribute_codes", "attribute_ids")):
         ours, theirs = (tuple(getattr(part, name) for name in names) for part in both)
         if both_or_neither(ours[0], theirs[0], "attributes"):
@@ -55,10 +64,6 @@ def joined_marks(parts: Sequence[CodedLabels], name: str) -> Bool | None:
     none = [np.zeros(len(part), dtype=np.bool_) for part in parts]
     pairs = zip(none, marks, strict=True)
     return np.concatenate([empty if own is None else own for empty, own in pairs])
-
-
-def _linked(annotations: CodedLabels) -> LinkedFeatures:
-    return LinkedFeatures(*(getattr(annotations, name) for name in LinkedFeatures._fields))
 
 
 def unite_features(first: LinkedFeatures, second: LinkedFeatures) -> LinkedFeatures:

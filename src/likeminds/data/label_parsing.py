@@ -28,17 +28,6 @@ _WORDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 _PASSES = ("pass", "passes", "passed", "skip", "skips", "skipped", "abstain", "abstains")
 
 
-def as_binary(
-    values: Iterable[Hashable],
-    *,
-    positive: Hashable | None = None,
-    threshold: float | str | None = None,
-    within: Sequence[Index] = (),
-) -> Bool:
-    """Return one boolean per label."""
-    return read_labels(values, positive=positive, threshold=threshold, within=within)[0]
-
-
 def read_labels(
     values: Iterable[Hashable],
     *,
@@ -49,8 +38,8 @@ def read_labels(
 ) -> tuple[Bool, "LabelReading | None"]:
     """Return one boolean per label, and how they were read (None: they were booleans).
 
-    The parameters are those of `as_binary`; ``known`` is how labels were read before, which
-    these must fit.
+    Medians are those of rows with the same codes in ``within``; ``known`` is how labels were read
+    before, which these must fit.
     """
     labels = as_id_array(values, "labels")
     if positive is not None and threshold is not None:
@@ -76,7 +65,8 @@ def read_labels(
     binary = np.array([value == positive for value in spelt], dtype=bool)[codes]
     if known is None and labels.dtype.kind == "b":
         return binary, None
-    now = LabelReading(as_plain(positive), as_plain(_negative_of(found, positive)))
+    negative = next((value for value in found if value != positive), None)
+    now = LabelReading(as_plain(positive), as_plain(negative))
     return binary, now if known is None else join_readings(known, now)
 
 
@@ -89,8 +79,12 @@ class LabelReading:
     threshold: float | str | None = None
     # Files written before have none.
     grades: tuple[Hashable, ...] | None = None
+    # Classes without an order.
+    classes: tuple[Hashable, ...] | None = None
 
     def __str__(self) -> str:
+        if self.classes is not None:
+            return f"labels are the classes {listing([repr(one) for one in self.classes])}"
         if self.grades is not None:
             ends = f" from {self.grades[0]!r} to {self.grades[-1]!r}" if self.grades else ""
             return f"labels are grades{ends}"
@@ -114,9 +108,9 @@ class LabelReading:
     def positive_among(self, found: Sequence[Hashable]) -> Hashable:
         """Return the value that is positive; refuse new values."""
         others = [value for value in found if not same_label(value, self.positive)]
-        usual = any({self.positive, *others} <= convention for convention in _CONVENTIONS)
         fits = all(same_label(value, self.negative) for value in others)
         if self.negative is None:
+            usual = _is_convention({self.positive, *others})
             fits = len(others) < 2 and (usual or self.positive not in {0, 1})
         if not fits:
             raise ValueError(
@@ -131,22 +125,20 @@ def join_readings(first: LabelReading | None, second: LabelReading | None) -> La
     """Return how the labels of both were read, or say that they do not go together."""
     if first is None or second is None:
         return second if first is None else first
-    if first.grades is not None and second.grades is not None and _same_words(first, second):
-        return first
-    alike = first.threshold == second.threshold and first.grades is second.grades is None
+    ours, theirs = first.grades, second.grades
+    if ours is not None and theirs is not None:
+        alike = same_words(ours, theirs)
+    else:
+        alike = first.threshold == second.threshold and ours is theirs is None
+    alike = alike and same_words(first.classes or (), second.classes or ())
     alike = alike and same_label(first.positive, second.positive)
     negatives = first.negative, second.negative
     if not alike or not (None in negatives or same_label(*negatives)):
         raise ValueError(
             f"Labels were read in two ways: in some {first}; in others {second}. Read all of "
-            "them in one way (positive=, threshold=, grades=)."
+            "them in one way (positive=, threshold=, grades=, nominal=)."
         )
     return first if first.negative is not None else replace(first, negative=second.negative)
-
-
-def _same_words(first: LabelReading, second: LabelReading) -> bool:
-    ours, theirs = first.grades or (), second.grades or ()
-    return len(ours) == len(theirs) and all(map(same_label, ours, theirs))
 
 
 def count_labels(codes: Index, labels: Bool) -> Index:
@@ -227,8 +219,11 @@ def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashab
     if positive is None:
         words = _words_of(found)
         if words is not None:
-            return found[words.index(True)] if True in words else _opposite_of(str(found[0]))
-        if not any(set(found) <= convention for convention in _CONVENTIONS):
+            if True in words:
+                return found[words.index(True)]
+            negative = _letters(str(found[0]))
+            return next(yes[no.index(negative)] for yes, no in _WORDS if negative in no)
+        if not _is_convention(set(found)):
             raise ValueError(
                 f"labels has {_described(found)}, which is none of true/false, 0/1, -1/+1, yes/no "
                 "and agree/disagree. "
@@ -245,22 +240,13 @@ def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashab
     same = [value for value in found if same_label(value, positive)]
     if same and positive not in found:
         return same[0]
-    if not same and not _in_one_convention(found, positive):
+    # All labels negative is not a mistake as long as the pair of values is a usual one.
+    both = {*found, positive}
+    if not same and not _is_convention(both) and not are_yes_and_no(both):
         raise ValueError(
             f"positive={positive!r} does not occur in labels, which has {_described(found)}."
         )
     return positive
-
-
-def _opposite_of(negative: str) -> str:
-    """Return the positive word that goes with a negative one."""
-    word = _letters(negative)
-    return next(yes[no.index(word)] for yes, no in _WORDS if word in no)
-
-
-def _negative_of(found: Sequence[Hashable], positive: Hashable) -> Hashable | None:
-    others = [value for value in found if value != positive]
-    return others[0] if others else None
 
 
 def same_label(first: object, second: object) -> bool:
@@ -268,6 +254,11 @@ def same_label(first: object, second: object) -> bool:
     return first == second or (
         None not in (first, second) and label_text(first) == label_text(second)
     )
+
+
+def same_words(first: Sequence[Hashable], second: Sequence[Hashable]) -> bool:
+    """Tell whether two lists have the same labels in the same order."""
+    return len(first) == len(second) and all(map(same_label, first, second))
 
 
 def label_text(value: object) -> str:
@@ -284,10 +275,8 @@ def as_plain(value: object) -> Any:
     return value if plain else str(value)
 
 
-def _in_one_convention(found: Sequence[Hashable], positive: Hashable) -> bool:
-    # All labels negative is not a mistake as long as the pair of values is a usual one.
-    usual = any({*found, positive} <= convention for convention in _CONVENTIONS)
-    return usual or are_yes_and_no([*found, positive])
+def _is_convention(values: set[Hashable]) -> bool:
+    return any(values <= convention for convention in _CONVENTIONS)
 
 
 def _described(found: Sequence[Hashable]) -> str:

@@ -5,14 +5,14 @@ import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from likeminds._util.array_types import FloatArray, IdArray
 from likeminds._util.checks import as_names, listing, same_length
 from likeminds._util.lazy_imports import nw
-from likeminds._util.result_tables import Frames, kind_of
+from likeminds._util.result_tables import KINDS, Frames
 from likeminds.data.alternatives import (
     add_constants,
     available_rows,
@@ -28,7 +28,6 @@ from likeminds.data.column_roles import (
     find_columns,
     find_item_column,
     id_texts,
-    item_texts,
     may_be_feature,
     not_found,
     read_coded,
@@ -46,20 +45,17 @@ from likeminds.data.feature_columns import (
     numeric_columns,
     read_matrix,
 )
+from likeminds.data.grades import ReadingOptions
 from likeminds.data.identifiers import as_distinct
-from likeminds.data.label_parsing import LabelReading, passes_among
+from likeminds.data.label_parsing import passes_among
 from likeminds.data.sources import Texts, give_back, read_table
 
 logger = logging.getLogger(__name__)
 
 
-class LabelKeywords(TypedDict, total=False):
+class LabelKeywords(ReadingOptions, total=False):
     """The keyword arguments that say how labels are read, and of which users."""
 
-    positive: Hashable | None
-    threshold: float | str | None
-    grades: bool | Sequence[Hashable] | None
-    reading: LabelReading | None
     duplicates: str
     user_features: object
     verb: str | None
@@ -102,11 +98,12 @@ def frame_arguments(frame: object, options: FrameOptions) -> tuple[dict[str, Any
             f"Unexpected option(s) {listing(sorted(unknown))}; there are "
             f"{', '.join(FrameOptions.__annotations__)}."
         )
-    kind, frames = kind_of(frame), [frame]
+    kind, frames = _kind_of(frame), [frame]
     del frame
     columns = _read_columns(frames, named)
     columns |= {name: named.get(name) for name in ("positive", "threshold", "reading")}
-    if any(named.get(name) is not None for name in ("grades", "positive", "threshold")):
+    columns["nominal"] = named.get("nominal", False)
+    if _is_declared(named):
         columns["grades"] = named.get("grades")
     covariates = named.get("user_features")
     columns["user_features"] = (
@@ -167,9 +164,8 @@ def _answered_rows(
 ) -> Frame:
     """Leave out rows whose label is a pass, where the others mean yes and no; warn of it."""
     label = found["label"]
-    declared = any(options.get(name) is not None for name in ("positive", "threshold", "grades"))
     votes = default_verb(label) == "agree with"
-    if declared or label is None or not (votes or table.schema[label] == nw.String):
+    if _is_declared(options) or label is None or not (votes or table.schema[label] == nw.String):
         return table
     passes = passes_among(table[label].drop_nulls().unique().to_list(), votes=votes)
     if not passes:
@@ -182,6 +178,14 @@ def _answered_rows(
         stacklevel=6,
     )
     return table.filter(is_answer)
+
+
+def _is_declared(options: Mapping[str, Any]) -> bool:
+    """Tell whether options say how labels are read."""
+    known = options.get("reading")
+    ways = (options.get(name) for name in ("grades", "positive", "threshold"))
+    is_nominal = options.get("nominal") or (known is not None and known.classes is not None)
+    return bool(is_nominal) or any(one is not None for one in ways)
 
 
 def _alternatives(
@@ -222,6 +226,8 @@ def _remaining_numeric(table: Frame, found: Mapping[str, str | None]) -> list[st
     """Return the columns of numbers without a role; log or warn which are taken and left out."""
     used = set(found.values())
     free = {column: kind for column, kind in table.schema.items() if column not in used}
+    if not free:
+        return []
     columns = [name for name, kind in free.items() if is_numeric(kind) and may_be_feature(name)]
     left_out = {name: kind for name, kind in free.items() if name not in columns}
     named = [f"{name} ({str(kind).partition('(')[0].lower()})" for name, kind in left_out.items()]
@@ -268,7 +274,7 @@ def item_table(
 def read_items(features: object, item: str, item_column: str | None) -> dict[str, Any]:
     """Read a table of one row per item; return its features, their names, and the items."""
     if isinstance(features, str | PathLike):
-        features = read_table(features, item_texts(item_column, item))
+        features = read_table(features, id_texts({"item": item_column or item}))
     table = as_frame(features)
     if find_item_column(table.columns, item_column or item) is None:
         table = with_index(features, item_column or item)
@@ -283,3 +289,12 @@ def read_items(features: object, item: str, item_column: str | None) -> dict[str
         "feature_names": columns,
         "item_ids": read_values(table, item_column, as_ids=True),
     }
+
+
+def _kind_of(frame: object) -> Frames:
+    """Return the kind of a data frame; pyarrow for any other object."""
+    found = nw.from_native(frame, pass_through=True)
+    if not isinstance(found, nw.DataFrame | nw.LazyFrame):
+        return "pyarrow"
+    name = str(found.implementation.name).lower()
+    return next((kind for kind in KINDS if kind == name), "pyarrow")

@@ -1,5 +1,6 @@
 """Wide tables as long ones: users by items, and choices with a column per alternative."""
 
+import logging
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from os import PathLike
 from string import Formatter
@@ -9,21 +10,34 @@ import numpy as np
 
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing, same_length
-from likeminds._util.lazy_imports import pa
+from likeminds._util.lazy_imports import nw, pa
 from likeminds.data.alternatives import as_available, refuse_chosen
 from likeminds.data.column_roles import (
     Frame,
     as_arrow,
     as_frame,
     find_column,
+    id_of_choosers,
     is_usual,
+    names_a_choice,
     read_values,
     refuse_unknown,
+    usual_columns,
     with_index,
 )
 from likeminds.data.feature_columns import is_frame
 from likeminds.data.identifiers import as_distinct, encode, missing_rows
 from likeminds.data.tables import item_table
+
+logger = logging.getLogger(__name__)
+
+# How columns of features by alternative may be called, the first that fits.
+_PATTERNS = (
+    *("{feature}.{alternative}", "{feature}_{alternative}"),
+    *("{alternative}_{feature}", "{alternative}.{feature}", "{feature}{alternative}"),
+)
+# More values than this are items, not alternatives.
+_MOST_ALTERNATIVES = 50
 
 
 def matrix_arguments(
@@ -88,11 +102,12 @@ def _split_users(
 def wide_to_long(
     frame: object,
     *,
-    alternatives: Sequence[Hashable] | Mapping[Hashable, Hashable],
-    choice: str,
-    columns: str = "{feature}_{alternative}",
+    alternatives: Sequence[Hashable] | Mapping[Hashable, Hashable] | None = None,
+    choice: str | None = None,
+    columns: str | None = None,
     availability: str | None = None,
     user: str | None = None,
+    weight: str | None = None,
     absent: float = 0.0,
 ) -> Any:
     """Turn a table with one row per choice into one with a row per alternative.
@@ -104,43 +119,58 @@ def wide_to_long(
     ----------
     frame : data frame
         One row per choice; features of alternatives are in columns of their own.
-    alternatives : list, or mapping to names
+    alternatives : list, or mapping to names, optional
         What could be chosen, as the columns name it; a mapping goes from what is in the column
-        ``choice`` to these names ({1: "train", 2: "car"}).
-    choice : str
-        The column that says what was chosen.
-    columns : str, default="{feature}_{alternative}"
-        How the features' columns are called. All that fit are read.
+        ``choice`` to these names ({1: "train", 2: "car"}). By default all that were chosen, and
+        others that have columns of the same features.
+    choice : str, optional
+        The column that says what was chosen; by default one called choice or chosen, or the only
+        column of texts that occur in the names of the others.
+    columns : str, optional
+        How the features' columns are called: by default "{feature}.{alternative}",
+        "{feature}_{alternative}", "{alternative}_{feature}", "{alternative}.{feature}" or
+        "{feature}{alternative}", the first that fits. All that fit are read.
     availability : str, optional
         How columns are called that say whether an alternative was available
         ("{alternative}_AV"): those with 0 are left out. By default, columns of a feature called
         AV, avail, available or availability.
     user : str, optional
-        The column of people; by default one with a usual name. Without any, each row is a
+        The column of people; by default one with a usual name, or id. Without any, each row is a
         person of its own.
+    weight : str, optional
+        How much a choice counts; by default a column called weight.
     absent : float, default=0.0
         The value of a feature that an alternative has no column for.
 
     Returns
     -------
     pyarrow.Table
-        With columns person, choice_set, alternative, label, and the features.
+        With columns user, choice_set, alternative, label, weight (if any), and the features.
 
     Examples
     --------
     >>> import pyarrow
     >>> wide = pyarrow.table({"user": ["ann", "bob"], "price_tea": [2, 3], "price_milk": [1, 4],
     ...                       "chosen": ["tea", "milk"]})
-    >>> long = wide_to_long(wide, alternatives=["tea", "milk"], choice="chosen")
-    >>> long.select(["user", "alternative", "label", "price"]).to_pylist()[:2]
-    [{'user': 'ann', 'alternative': 'tea', 'label': 1, 'price': 2.0}, \
-{'user': 'ann', 'alternative': 'milk', 'label': 0, 'price': 1.0}]
+    >>> wide_to_long(wide).select(["user", "alternative", "label", "price"]).to_pylist()[:2]
+    [{'user': 'ann', 'alternative': 'milk', 'label': 0, 'price': 1.0}, \
+{'user': 'ann', 'alternative': 'tea', 'label': 1, 'price': 2.0}]
     """
     table = as_frame(frame)
+    choice = choice or _choice_column(table)
     refuse_unknown(table, [choice], "choice")
+    if alternatives is None:
+        alternatives = _found_alternatives(table, choice) or _values(table, choice)
     names = _names(alternatives)
+    columns = columns or _pattern_among(table, list(names.values())) or _PATTERNS[0]
     _check_pattern(columns, "columns", {"feature", "alternative"})
     features = _features(table, columns, list(names.values()))
+    if not features:
+        raise ValueError(
+            f"No column is called like {columns!r} with one of the alternatives "
+            f"{listing(list(names.values()))}; there are {listing(table.columns)}. Pass columns= "
+            "to say how they are called."
+        )
     free = _availability(table, availability, list(names.values()), features)
     features = {name: found for name, found in features.items() if not {*found} & {*free} - {None}}
     chosen = _chosen(table, choice, names)
@@ -153,9 +183,12 @@ def wide_to_long(
     )
     refuse_chosen(np.flatnonzero(~available[np.arange(len(chosen)), chosen]))
     row, place = np.nonzero(available)
-    if user is not None:
-        refuse_unknown(table, [user], "user")
-    user = user or find_column("user", table.columns)
+    roles = {"user": user, "weight": weight}
+    for role, name in roles.items():
+        if name is not None:
+            refuse_unknown(table, [name], role)
+        roles[role] = name or find_column(role, table.columns)
+    user = roles["user"] = roles["user"] or id_of_choosers(table.columns, choice)
     users = np.arange(len(table)) if user is None else read_values(table, user, as_ids=True)
     alternative_ids = as_arrow(list(names.values()))
     long: dict[str, Any] = {
@@ -164,10 +197,95 @@ def wide_to_long(
         "alternative": alternative_ids.take(pa.array(place)),
         "label": (chosen[row] == place).astype(np.int64),
     }
+    if roles["weight"] is not None:
+        long["weight"] = _numbers(table, roles["weight"], 1.0)[row]
     for feature, by_alternative in features.items():
         found = [_numbers(table, name, absent) for name in by_alternative]
         long[feature] = np.column_stack(found)[row, place]
+    logger.info(
+        "One row per choice: %s is one of %s, with features in columns %s.%s",
+        choice,
+        listing(list(names.values())),
+        columns,
+        "" if available.all() else f" {int((~available).sum()):,} alternatives not available.",
+    )
+    used = {choice, *roles.values(), *free}.union(*features.values())
+    same = [name for name in table.columns if name not in used]
+    if same:
+        logger.info("%s: the same for all alternatives, so not a feature.", listing(same))
     return pa.table(long)
+
+
+def is_wide(frame: object, choice: str | None = None) -> bool:
+    """Tell whether a table has one row per choice: its columns name what the choice can be."""
+    table = as_frame(frame)
+    if any(usual_columns(role, table.columns) for role in ("item", "alternative")):
+        return False
+    if choice is not None and choice not in table.columns:
+        return False
+    return bool(_fitting(table, [choice] if choice else table.columns))
+
+
+def _choice_column(table: Frame) -> str:
+    usual = [name for name in table.columns if names_a_choice(name)]
+    found = usual if len(usual) == 1 else _fitting(table, table.columns)
+    if len(found) != 1:
+        raise ValueError(
+            "No column is called choice or chosen. Pass choice= to name the column of the chosen "
+            f"alternative; there are {listing(table.columns)}."
+        )
+    return found[0]
+
+
+def _fitting(table: Frame, columns: Iterable[str]) -> list[str]:
+    """Return the columns whose values are alternatives that other columns are called after.
+
+    Numbers may also count features (x1, x2), so they need a column called choice or chosen.
+    """
+    return [
+        name
+        for name in columns
+        if (table.schema[name] == nw.String or names_a_choice(name))
+        and not {*_values(table, name)} <= {"0", "1"}
+        and len(_found_alternatives(table, name)) > 1
+    ]
+
+
+def _values(table: Frame, choice: str) -> list[str]:
+    return sorted(map(str, table[choice].drop_nulls().unique().to_list()))
+
+
+def _found_alternatives(table: Frame, choice: str) -> list[str]:
+    """Return what was chosen, and other alternatives with columns of the same features."""
+    chosen = _values(table, choice)
+    pattern = _pattern_among(table, chosen) if len(chosen) <= _MOST_ALTERNATIVES else None
+    if pattern is None:
+        return []
+    shared = [
+        {*_inner(table, pattern.replace("{feature}", feature), "{alternative}")}
+        for feature, found in _features(table, pattern, chosen).items()
+        if None not in found
+    ]
+    return sorted(set.intersection(*shared))
+
+
+def _pattern_among(table: Frame, names: Sequence[Hashable]) -> str | None:
+    """Return how columns are called, if a feature has one for each alternative."""
+    for pattern in _PATTERNS if names else ():
+        if any(None not in found for found in _features(table, pattern, names).values()):
+            return pattern
+    return None
+
+
+def _inner(table: Frame, pattern: str, gap: str) -> dict[str, str]:
+    """Return what columns have in the gap of a pattern, and these columns."""
+    before, _, after = pattern.partition(gap)
+    return {
+        inner: column
+        for column in table.columns
+        if (inner := column[len(before) : len(column) - len(after)])
+        and column == before + inner + after
+    }
 
 
 def _names(alternatives: Sequence[Hashable] | Mapping[Hashable, Hashable]) -> dict[Any, Any]:
@@ -187,16 +305,9 @@ def _features(table: Frame, pattern: str, names: Sequence[Hashable]) -> dict[str
     """Return, for each feature, its column for each alternative, or None."""
     found: dict[str, list[str | None]] = {}
     for position, alternative in enumerate(names):
-        before, _, after = pattern.replace("{alternative}", str(alternative)).partition("{feature}")
-        for column in table.columns:
-            inner = column[len(before) : len(column) - len(after)]
-            if inner and column == f"{before}{inner}{after}":
-                found.setdefault(inner, [None] * len(names))[position] = column
-    if not found:
-        raise ValueError(
-            f"No column is called like {pattern!r} with one of the alternatives {listing(names)}; "
-            f"there are {listing(table.columns)}. Pass columns= to say how they are called."
-        )
+        named = pattern.replace("{alternative}", str(alternative))
+        for feature, column in _inner(table, named, "{feature}").items():
+            found.setdefault(feature, [None] * len(names))[position] = column
     return found
 
 

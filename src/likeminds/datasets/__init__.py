@@ -6,8 +6,7 @@ Annotations: 40 labels (30% positive) by 4 people on 26 of 30 items, 12 features
 """
 
 from likeminds.datasets.electricity import load_electricity
-from likeminds.datasets.image_folders import ImageCrowd
-from likeminds.datasets.paper_images import load_shoes, load_sun
+from likeminds.datasets.paper_images import ImageCrowd, load_shoes, load_sun
 from likeminds.datasets.simulation import Simulation, make_schools, make_simulation
 from likeminds.datasets.sketch_shoes import SketchShoes, make_sketch_shoes
 

@@ -96,7 +96,8 @@ def cocluster_recovery(
         simulation.school.min() < 0
     )
     number = int(true_users.max()) + 1 if n_clusters is None else n_clusters
-    clusters = cluster_users(learned, number)
+    k_means = KMeans(number, n_init=_STARTS, random_state=0)
+    clusters = np.asarray(k_means.fit_predict(deviations(learned)))
     return CoClusterRecovery(
         simulation.coef,
         learned,
@@ -105,12 +106,6 @@ def cocluster_recovery(
         _cluster_features(simulation.group, true_users),
         _cluster_features(deviations(learned), clusters),
     )
-
-
-def cluster_users(coef: Float, n_clusters: int) -> Index:
-    """Return the cluster of each user, by k-means on the directions of their weights."""
-    found = KMeans(n_clusters, n_init=_STARTS, random_state=0).fit_predict(deviations(coef))
-    return np.asarray(found)
 
 
 def _cluster_features(weights: Float, users: Index) -> Index:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.checks import refuse_outside_unit
 from likeminds.data.annotations import Annotations
-from likeminds.datasets.image_folders import ENOUGH_LABELS, ImageCrowd
-from likeminds.datasets.paper_images import SHOES_VARIANCE
+from likeminds.datasets.paper_images import ENOUGH_LABELS, SHOES_VARIANCE, ImageCrowd
 from likeminds.datasets.simulation import refuse_below
 from likeminds.features.reduction import Reduce, component_names
 
@@ -220,7 +219,9 @@ def make_sketch_shoes(
         features = Reduce(1.0).fit(features).transform(features)[:, :n_components]
     n_loners = round(loners * users_per_attribute)
     opinions = [draw_opinions(rng, of, users_per_attribute, n_loners) for of in chosen.values()]
-    judged = [judge(rng, traits, one.weights, pictures_each, label_noise) for one in opinions]
+    schools, consensus, _, _ = zip(*opinions, strict=True)
+    weights = [shared + group + personal for _, shared, group, personal in opinions]
+    judged = [judge(rng, traits, one, pictures_each, label_noise) for one in weights]
     return SketchShoes(
         annotations=_annotations(names, judged, features, reduced=n_components is not None),
         pictures=stored["pictures"][:n_pictures],
@@ -228,9 +229,9 @@ def make_sketch_shoes(
         attributes=names,
         trait_names=TRAITS,
         traits=traits,
-        schools=np.stack([one.school for one in opinions], axis=1),
-        weights=np.stack([one.weights for one in opinions], axis=1),
-        consensus=np.stack([one.consensus for one in opinions]),
+        schools=np.stack(schools, axis=1),
+        weights=np.stack(weights, axis=1),
+        consensus=np.stack(consensus),
     )
 
 
@@ -292,25 +293,10 @@ _OWN = 0.12
 _SHARES = (0.32, 0.58)
 
 
-@dataclass(frozen=True, eq=False)
-class Opinions:
-    """Simulated weights of users on standardised traits, for one attribute."""
-
-    school: Int
-    consensus: Float
-    group: Float
-    personal: Float
-
-    @property
-    def weights(self) -> Float:
-        """Each user's weights: (n_users, n_traits)."""
-        return self.consensus + self.group + self.personal
-
-
 def draw_opinions(
     rng: Generator, opinions: AttributeOpinions, n_users: int, n_loners: int
-) -> Opinions:
-    """Draw users' schools and weights; the last ``n_loners`` belong to no school."""
+) -> tuple[Int, Float, Float, Float]:
+    """Draw users' schools; the weights that all share, those of schools, and personal ones."""
     shared, schools = opinions
     centres = np.array([_as_weights(opinion) for opinion in schools.values()])
     consensus = _as_weights(shared) + centres.mean(axis=0)
@@ -321,7 +307,7 @@ def draw_opinions(
     typical = np.linalg.norm(centres, axis=1).mean() / np.sqrt(len(TRAITS))
     spread = np.where(school < 0, typical, _OWN)[:, np.newaxis]
     personal = spread * rng.standard_normal((n_users, len(TRAITS)))
-    return Opinions(school, consensus, group, personal)
+    return school, consensus, group, personal
 
 
 def judge(

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
+from likeminds.data.label_parsing import count_labels
 from likeminds.data.splits import folds_within_users
 from likeminds.diagnostics.answer_models import (
     fit_attentive,
@@ -19,7 +20,7 @@ from likeminds.diagnostics.answer_models import (
     p_same_answer,
     speed_weights,
 )
-from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance
+from likeminds.diagnostics.strata import Strata, auc_interval, auc_variance, midranks
 from likeminds.diagnostics.verdicts import (
     AGREES,
     CONSTANT,
@@ -95,10 +96,12 @@ def diagnose(
 
     Notes
     -----
-    Labels are compared inside folds, or inside choice sets where most have both kinds. Against
+    Labels are compared inside folds, or inside choice sets where most have both kinds. Grades are
+    split at the middle of each user's own, so the scale may be used in any way. Against
     chance, the variance of an AUC is that of a random order (doubled for a user's own function,
     because folds learn from each other). Random users must not only fail that test, at the plain
     level, but be predicted worse than attentive users, whose distribution is estimated from all.
+    The opposite of the consensus must not predict them either.
 
     Examples
     --------
@@ -145,8 +148,10 @@ def refittable(ranker: Ranker) -> Ranker:
 
 def _fit_again(ranker: Ranker, annotations: Annotations) -> Ranker:
     with warnings.catch_warnings():
-        # Users whose labels of one kind are all held out get the consensus.
-        warnings.filterwarnings("ignore", message=".*of one class only", category=UserWarning)
+        # Users whose labels of one kind are all held out get the consensus; the fit that is
+        # diagnosed warned of covariates.
+        for known in (".*of one class only", "These covariates say nothing"):
+            warnings.filterwarnings("ignore", message=known, category=UserWarning)
         fresh = refittable(ranker)
         if isinstance(fresh, PriorRanker):
             fresh._is_trial = True  # judged by its scores alone
@@ -187,7 +192,12 @@ def _strata(annotations: Annotations, fold: Index) -> Strata:
     stratum = encode_pairs(annotations.user_codes, fold)
     if annotations.choice_set_codes is not None and are_chosen(annotations):
         stratum = annotations.choice_set_codes
-    return Strata(annotations.user_codes, stratum, annotations.labels, annotations.n_users)
+    users = annotations.user_codes
+    # Grades are split at the middle of the user's own: one threshold for all would leave strict
+    # and lenient users, or those who turn the scale around, without labels of both kinds.
+    place = midranks(users, annotations.outcomes.astype(np.float64))
+    above = 2.0 * place > np.bincount(users)[users] + 1.0
+    return Strata(users, stratum, above, annotations.n_users)
 
 
 def _judge(
@@ -206,18 +216,19 @@ def _judge(
     p_own = _above(own - 0.5, own_chance)
     p_better = _above(own - consensus, strata.difference_variance(scores[1], scores[0]))
     p_chance = np.minimum(2.0 * np.minimum(p_consensus, p_own), 1.0)
-    counts = annotations.label_counts().astype(np.float64)
+    labels = annotations.label_counts()
+    counts = count_labels(strata.owner, strata.positive).astype(np.float64)
     # Comparisons inside strata are fewer than those of all labels: intervals are wider for it.
     fewer = np.sqrt(chance / auc_variance(np.full(len(own), 0.5), counts[:, 1], counts[:, 0]))
     low, high = auc_interval(own, counts[:, 1], counts[:, 0], z=_TWO_SIDED * fewer)
     p_attentive = _p_attentive(own, own_chance, counts)
-    verdict = _verdicts(p_consensus, p_chance, p_better, p_attentive, level)
+    # Only users below chance are tested, so p-values count twice.
+    p_opposite = np.where(consensus < 0.5, 2.0 * _above(0.5 - consensus, chance), np.nan)
+    verdict = _verdicts(p_consensus, p_chance, p_opposite, p_better, p_attentive, level)
     readiness, p_constant = _thresholds(annotations, scores[0])
     constant = np.isin(verdict, (RANDOM, UNCLEAR)) & ~(p_chance <= level)
     p_constant = np.minimum(p_constant / speed_weights(seconds), 1.0)
     verdict[constant & discoveries(p_constant, level)] = CONSTANT
-    # Only users below chance are tested, so p-values count twice.
-    p_opposite = np.where(consensus < 0.5, 2.0 * _above(0.5 - consensus, chance), np.nan)
     # Members of another school are ranked better by their own function than by the opposite.
     variance = strata.difference_variance(scores[1], -scores[0])
     own_is_better = _above(own + consensus - 1.0, variance) <= level
@@ -229,8 +240,8 @@ def _judge(
         own_auc=own,
         low=low,
         high=high,
-        n_labels=counts.sum(axis=1).astype(np.intp),
-        positive_share=counts[:, 1] / counts.sum(axis=1),
+        n_labels=labels.sum(axis=1).astype(np.intp),
+        positive_share=labels[:, 1] / labels.sum(axis=1),
         p_chance=p_chance,
         p_attentive=p_attentive,
         held_out=held_out,
@@ -241,10 +252,7 @@ def _judge(
 
 
 def _thresholds(annotations: Annotations, consensus: Float) -> tuple[Float, Float]:
-    """Return users' log-odds of a yes above the mean, and p-values of constant answers.
-
-    Both are NaN for choices.
-    """
+    """Return log-odds of a yes above the mean, p-values of constant answers; NaN for choices."""
     labels, users, n = annotations.labels, annotations.user_codes, annotations.n_users
     if are_chosen(annotations) or not labels.any() or labels.all():
         return np.full(n, np.nan), np.full(n, np.nan)
@@ -285,15 +293,21 @@ def _p_attentive(auc: Float, chance: Float, counts: Float) -> Float:
     return found
 
 
-def _verdicts(
-    p_consensus: Float, p_chance: Float, p_better: Float, p_attentive: Float, level: float
+def _verdicts(  # noqa: PLR0917 - five tests
+    p_consensus: Float,
+    p_chance: Float,
+    p_opposite: Float,
+    p_better: Float,
+    p_attentive: Float,
+    level: float,
 ) -> NDArray[np.str_]:
     predictable: Bool = discoveries(p_chance, level)
     better = discoveries(p_better, level)
     agrees = predictable & (p_consensus <= level) & ~better
     different = predictable & better
-    # Without a correction for multiple tests, so ten users in two hundred pass by luck.
-    unpredictable = p_chance > level
+    # Without a correction for multiple tests, so ten users in two hundred pass by luck. Users who
+    # answer the opposite of the consensus are predictable, too.
+    unpredictable = np.fmin(p_chance, p_opposite) > level
     careless = discoveries(p_attentive, level) & unpredictable
     verdict = np.select([agrees, different, careless], [AGREES, DIFFERENT, RANDOM], UNCLEAR)
     return np.asarray(verdict, dtype="U9")

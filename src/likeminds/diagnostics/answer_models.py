@@ -28,12 +28,6 @@ def p_same_answer(
     probability of a yes by a rater with the median threshold. The rarer of yes and no has a
     Poisson binomial distribution. The p-value is 1 where more than 5 % of answers are not the
     user's most frequent one.
-
-    Examples
-    --------
-    >>> yes = np.array([True] * 10 + [True, False] * 5)
-    >>> p_same_answer(yes, np.full(20, 0.5), np.repeat([0, 1], 10), 2).round(3)
-    array([0.001, 1.   ])
     """
     found = np.ones(n_users)
     order, offsets = order_by(users, n_users)
@@ -61,12 +55,6 @@ def p_few_runs(answers: Index | Bool, users: Index, n_users: int) -> Float:
     The test of Wald and Wolfowitz (1940), for more than two kinds that of Barton and David (1957),
     in normal approximation. If many users have few runs, rows are sorted rather than in the order
     of answering, and all are NaN. So are users who always give the same answer.
-
-    Examples
-    --------
-    >>> yes = np.array([True] * 8 + [False] * 8 + [True, False, False, True] * 20)
-    >>> bool(p_few_runs(yes, np.repeat(np.arange(6), 16), 6)[0] < 0.01)
-    True
     """
     order, _ = order_by(users, n_users)
     owner, answers = users[order], answers[order].astype(np.intp)
@@ -92,11 +80,6 @@ def speed_weights(seconds: Float) -> Float:
 
     The p-value of a response time is that of a log-normal distribution with the median and the
     median absolute deviation of all. Users without a time get weight 1.
-
-    Examples
-    --------
-    >>> speed_weights(np.array([1.0, 8.0, 10.0, 12.0, np.nan])).round(1)
-    array([3.2, 0.4, 0.2, 0.2, 1. ])
     """
     weights, timed = np.ones(len(seconds)), np.isfinite(seconds)
     if (seconds[timed] <= 0).any():
@@ -127,14 +110,6 @@ def fit_attentive(auc: Float, noise: Float, chance: Float) -> AttentiveAuc:
 
     An AUC is N(0.5, chance) for users who answer at random, and N(mean, deviation^2 + noise) for
     the others. Without random users, their share goes to zero.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> auc = np.concatenate([rng.normal(0.8, 0.08, 270), rng.normal(0.5, 0.05, 30)])
-    >>> found = fit_attentive(auc, np.full(300, 0.05**2), np.full(300, 0.05**2))
-    >>> round(found.mean, 1), round(found.random_share, 1)
-    (0.8, 0.1)
     """
     mean, deviation, share = max(float(np.median(auc)), _LEAST_MEAN), float(auc.std()), 0.1
     at_random = _normal(auc, 0.5, chance)

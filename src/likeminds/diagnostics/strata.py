@@ -36,12 +36,10 @@ class Strata:
         return self._by_user(positive * negative)
 
     def beaten(self, scores: Float) -> Float:
-        """Return how many labels of the other kind in its stratum score lower; ties count half.
-
-        That is a label's rank among all less its rank among its kind.
-        """
+        """Return how many of the other kind in its stratum score lower; ties count half."""
+        # That is a label's rank among all less its rank among its kind.
         own_kind = 2 * self.stratum + self.positive
-        return _midranks(self.stratum, scores) - _midranks(own_kind, scores)
+        return midranks(self.stratum, scores) - midranks(own_kind, scores)
 
     def auc(self, scores: Float) -> Float:
         """Return the share of each user's pairs in the right order; NaN without pairs."""
@@ -56,10 +54,7 @@ class Strata:
         return ratio(self._by_user(pairs * (positive + negative + 1) / 12), self.n_pairs() ** 2)
 
     def difference_variance(self, first: Float, second: Float) -> Float:
-        """Return the variance of the difference of two AUCs of the same labels.
-
-        That of DeLong, DeLong and Clarke-Pearson (1988).
-        """
+        """Return the variance of the difference of two AUCs (DeLong and others, 1988)."""
         difference = self.beaten(first) - self.beaten(second)
         found = np.zeros(self.n_users)
         for kind in (self.positive, ~self.positive):
@@ -107,7 +102,7 @@ def auc_variance(auc: Float, n_positive: Float, n_negative: Float) -> Float:
     return np.asarray(auc * (1.0 - auc) * spread / np.maximum(n_positive * n_negative, 1.0))
 
 
-def _midranks(codes: Index, scores: Float) -> Float:
+def midranks(codes: Index, scores: Float) -> Float:
     """Return the rank of each score among those of its code, from 1; ties share their mean."""
     by_score = np.argsort(scores, kind="stable")
     order, offsets = order_by(codes[by_score], int(codes.max(initial=-1)) + 1)

@@ -48,8 +48,8 @@ class Diagnostics(ResultTable):
         threshold would vary, or they come in long runs. "random": nothing predicts them better
         than chance, though there are enough labels. "unclear": too few labels.
     consensus_auc, own_auc : arrays of shape (n_users,)
-        AUC of the consensus and of the user's own function on held-out labels; NaN for users
-        without a pair to compare.
+        AUC of the consensus and of the user's own function on held-out labels (for grades, of
+        those above the middle of the user's own); NaN for users without a pair to compare.
     low, high : arrays of shape (n_users,)
         A 95 % interval of ``own_auc``.
     n_labels, positive_share : arrays of shape (n_users,)
@@ -159,7 +159,7 @@ class Diagnostics(ResultTable):
 
     def _html_tables(self) -> Sequence[Rows]:
         unusual = self.to_arrow().filter(np.isin(self.verdict, UNUSUAL))
-        counts = [{"verdict": verdict, "people": n} for verdict, n in self.counts.items()]
+        counts = [{"verdict": verdict, "users": n} for verdict, n in self.counts.items()]
         return counts, unusual.to_pylist()
 
     def _headline(self) -> str:

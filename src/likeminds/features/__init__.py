@@ -8,9 +8,8 @@
 (2, 542)
 """
 
-from likeminds.features.colour import ColourHistogram
 from likeminds.features.deep import DeepFeatures, inception_v3
-from likeminds.features.gist import GIST
+from likeminds.features.descriptors import GIST, ColourHistogram
 from likeminds.features.images import list_images, read_image
 from likeminds.features.reduction import Reduce
 from likeminds.features.text import SentenceEmbeddings, TextFeatures

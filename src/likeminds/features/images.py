@@ -1,9 +1,8 @@
 """Pictures as arrays: from files or arrays of any usual kind to RGB, upright; thumbnails, PNG."""
 
+import io
 import os
-import struct
 import warnings
-import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -297,25 +296,11 @@ def png_bytes(picture: ArrayLike) -> bytes:
     pixels = np.ascontiguousarray(picture, dtype=np.uint8)
     if pixels.ndim != 3 or pixels.shape[2] != 3:
         raise ValueError(f"picture must have the shape (height, width, 3), not {pixels.shape}.")
-    height, width = pixels.shape[:2]
-    # Filter 2, the difference to the row above: still backgrounds become zeros.
-    rows = pixels.reshape(height, -1)
-    changes = np.diff(rows, axis=0, prepend=np.zeros((1, rows.shape[1]), dtype=np.uint8))
-    filtered = np.concatenate([np.full((height, 1), 2, dtype=np.uint8), changes], axis=1)
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunks = [
-        _chunk(b"IHDR", header),
-        _chunk(b"IDAT", zlib.compress(filtered.tobytes(), 9)),
-        _chunk(b"IEND", b""),
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+    content = io.BytesIO()
+    require("PIL.Image", _PURPOSE, "images").fromarray(pixels).save(content, "PNG", optimize=True)
+    return content.getvalue()
 
 
 def write_png(path: str | os.PathLike[str], picture: ArrayLike) -> None:
     """Write a picture of bytes, (height, width, 3), to a PNG file."""
     write_whole(Path(path), png_bytes(picture))
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    checksum = zlib.crc32(kind + data)
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum)

@@ -16,23 +16,24 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.checks import listing
+from likeminds._util.map_reduce import one_blas_thread
 from likeminds._util.text_format import TEXT_NAME
-from likeminds.features._onnx import (
+from likeminds.features.deep import (
     Network,
     WordPiece,
     digest_of_model,
     model_file,
     refuse_broken_rows,
 )
-from likeminds.features.extractor import Extractor, Names, one_of, positive_integer
-from likeminds.features.feature_cache import Rows, digest
+from likeminds.features.extractor import Extractor, Names, Rows, digest, one_of, positive_integer
 
 # The lengths of pieces of words; with many texts, pieces of a single text are left out.
 _PIECES, _MANY_TEXTS = (2, 5), 100
 # Components are called by so many words, none of which is in more than this share of the texts.
 _WORDS_IN_A_NAME, _COMMON = 3, 0.1
-# With many texts, such a word has at least this share of the strongest word's weight.
-_STRONG = 0.5
+# With many texts, such a word has at least this share of the strongest word's weight, and this
+# weight: components have length one, and words of less weight are in few of the texts they order.
+_STRONG, _TELLING = 0.5, 0.125
 # Longer words are keys held down, or addresses.
 _LONGEST = 40
 # So many texts at most are decomposed exactly, by the eigenvectors of their inner products.
@@ -181,7 +182,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         named: list[str] = []
         for place, weights in enumerate(of_words):
             strongest = np.argsort(-weights, kind="stable")
-            least = _STRONG * np.abs(weights).max() if many else 0.0
+            least = max(_STRONG * np.abs(weights).max(), _TELLING) if many else 0.0
             candidates = strongest[topical[strongest] & (weights[strongest] > least)]
             best = (candidates if len(candidates) or many else strongest)[:_WORDS_IN_A_NAME]
             name = f"{TEXT_NAME}{', '.join(words[best])}"
@@ -325,6 +326,7 @@ class SentenceEmbeddings(Extractor):
         return [f"sentence_{position}" for position in range(length)]
 
 
+@one_blas_thread()
 def _singular_vectors(
     counts: sparse.csr_matrix, n_components: int, random_state: int | None
 ) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds._util.map_reduce import Executor, ThreadExecutor, in_order
+from likeminds._util.map_reduce import Executor, ThreadExecutor, in_order, in_threads
 from likeminds._util.per_user_arrays import row_dots, times, times_back
 from likeminds.losses.rows import RowBlock, Rows
 
@@ -236,25 +236,22 @@ def _spectra(block: LossBlock, *_unused: None) -> list[CurvatureSpectrum]:
 
 def spectra_of_matrices(block: LossBlock) -> list[CurvatureSpectrum]:
     """Return the spectra of users whose A_i is a matrix, with positions among all users."""
+
+    def spectrum(some: slice) -> CurvatureSpectrum:
+        users = block.dense_users[some]
+        return spectrum_of_matrices(users, block.matrices[some], block.linear[users])
+
     size = max(1, _BLOCK_BYTES // (8 * block.linear.shape[1] ** 2))
     starts = range(0, len(block.dense_users), size)
-    found = ThreadExecutor([slice(start, start + size) for start in starts])
-    return block.placed(found.map(_of_matrices, block))
+    return block.placed(in_threads(spectrum, [slice(start, start + size) for start in starts]))
 
 
 def spectra_of_factors(block: LossBlock) -> list[CurvatureSpectrum]:
     """Return the spectra of users with few labels, with positions among all users."""
-    found = ThreadExecutor(list(block.factors.rows.plan()))
-    return block.placed(found.map(_of_factors, block.factors))
-
-
-def _of_matrices(some: slice, block: LossBlock, own: None) -> CurvatureSpectrum:  # noqa: ARG001
-    users = block.dense_users[some]
-    return spectrum_of_matrices(users, block.matrices[some], block.linear[users])
-
-
-def _of_factors(chosen: Index, factors: RowFactors, own: None) -> CurvatureSpectrum:  # noqa: ARG001
-    return spectrum_of_factors(*factors.of(chosen))
+    factors = block.factors
+    return block.placed(
+        in_threads(lambda chosen: spectrum_of_factors(*factors.of(chosen)), factors.rows.plan())
+    )
 
 
 def spectrum_of_matrices(users: Index, matrices: Float, linear: Float) -> CurvatureSpectrum:

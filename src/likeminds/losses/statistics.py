@@ -45,9 +45,7 @@ class ClassMoments:
     def from_rows(cls, rows: Rows, origin: Float, n_kinds: int = 2) -> "ClassMoments":
         """Pass over the rows once, block by block."""
         moments = cls.empty(rows.users, len(origin), n_kinds)
-        ThreadExecutor(list(rows.plan())).each(
-            lambda chosen: moments._set(chosen, _moments_of(rows, chosen, origin))
-        )
+        moments.absorb(rows, origin)
         return moments
 
     def absorb(self, rows: Rows, origin: Float) -> None:
@@ -60,79 +58,68 @@ class ClassMoments:
     @classmethod
     def joined(cls, parts: "Sequence[ClassMoments]") -> "ClassMoments":
         """Return the statistics of the rows of all parts, in one pass over each."""
-        if len(parts) <= 2:
-            return reduce(cls.merge, parts)
-        users = np.unique(np.concatenate([one.users for one in parts]))
-        total = cls.empty(users, parts[0].mean.shape[2], parts[0].mean.shape[1])
-        for one in parts:
-            places = np.searchsorted(users, one.users)
-            total._add(places, replace(one, users=np.arange(len(places))))
+        first, *others = [one for one in parts if len(one.users)] or parts[:1]
+        if not others:
+            return first
+        users = np.unique(np.concatenate([one.users for one in (first, *others)]))
+        total = cls.empty(users, first.mean.shape[2], first.mean.shape[1])
+        for one in (first, *others):
+            are_all = len(one.users) == len(users)
+            places = slice(None) if are_all else np.searchsorted(users, one.users)
+            total._add(places, one._arrays)
         return total
 
     @property
     def _arrays(self) -> tuple[Float, Float, Float]:
         return self.weight, self.mean, self.scatter
 
-    def _set(self, places: Index, new: "ClassMoments") -> None:
-        """Overwrite the moments of some users, who may lack the highest grades."""
-        for own, other in zip(self._arrays, new._arrays, strict=True):
-            own[places, : other.shape[1]] = other
-
-    def _add(self, places: Index, new: "ClassMoments") -> None:
-        """Merge the moments of more rows of some users into theirs."""
-        n_kinds = new.weight.shape[1]
-        before = ClassMoments(new.users, *(own[places, :n_kinds] for own in self._arrays))
-        self._set(places, before.merge(new))
-
-    def merge(self, other: "ClassMoments") -> "ClassMoments":
-        """Return the statistics of the rows of both (exact, Chan et al.)."""
-        if not (len(self.users) and len(other.users)):
-            return self if len(self.users) else other
-        users = np.union1d(self.users, other.users)
-        first, second = self._among(users), other._among(users)
-        weight = first.weight + second.weight
-        share = second.weight / np.where(weight > 0, weight, 1.0)
-        step = second.mean - first.mean
-        mean = first.mean + share[..., None] * step
-        between = (first.weight * share)[..., None, None] * step[..., None] * step[..., None, :]
-        return ClassMoments(users, weight, mean, first.scatter + second.scatter + between)
+    def _add(
+        self,
+        places: Index | slice,
+        moments: tuple[Float, Float, Float],
+        kinds: Index | None = None,
+    ) -> None:
+        """Merge more rows of some users into theirs, in place (exact, Chan et al.)."""
+        weight, mean, scatter = moments
+        # The lowest grades, unless ``kinds`` are given: some users lack the highest.
+        where = (places, slice(weight.shape[1]) if kinds is None else kinds)
+        own = self.weight[where]
+        if not own.any():
+            self.weight[where], self.mean[where], self.scatter[where] = moments
+            return
+        total = own + weight
+        share = weight / np.where(total > 0, total, 1.0)
+        step = mean - self.mean[where]
+        between = (own * share)[..., None, None] * step[..., None] * step[..., None, :]
+        self.weight[where] = total
+        self.mean[where] += share[..., None] * step
+        self.scatter[where] += scatter + between
 
     def with_grades(self, place: Index, n_kinds: int) -> "ClassMoments":
         """Return the same among more grades, where these have the given places."""
-        return self._placed(self.users, np.arange(len(self.users)), place, n_kinds)
+        more = ClassMoments.empty(self.users, self.mean.shape[2], n_kinds)
+        more._add(slice(None), self._arrays, kinds=place)
+        return more
 
     def in_two_classes(self, positive: Bool) -> "ClassMoments":
         """Return the same with each grade counted as positive or negative."""
         total = ClassMoments.empty(self.users, self.mean.shape[2])
         for grade, is_positive in enumerate(positive):
-            one = ClassMoments(self.users, *(each[:, grade : grade + 1] for each in self._arrays))
-            total = total.merge(one.with_grades(np.array([int(is_positive)]), 2))
+            of = (slice(None), slice(grade, grade + 1))
+            one = (self.weight[of], self.mean[of], self.scatter[of])
+            total._add(slice(None), one, kinds=np.array([int(is_positive)]))
         return total
 
     def of_users(self, chosen: Bool, places: Index) -> "ClassMoments":
         """Return some of the users (a mask over ``users``) at new positions."""
         return ClassMoments(places, *(each[chosen] for each in self._arrays))
 
-    def _among(self, users: Index) -> "ClassMoments":
-        if np.array_equal(users, self.users):
-            return self
-        n_kinds = self.weight.shape[1]
-        places = np.searchsorted(users, self.users)
-        return self._placed(users, places, np.arange(n_kinds), n_kinds)
 
-    def _placed(self, users: Index, rows: Index, kinds: Index, n_kinds: int) -> "ClassMoments":
-        """Return the same among other users and grades, at the given places."""
-        wide = ClassMoments.empty(users, self.mean.shape[2], n_kinds)
-        for target, each in zip(wide._arrays, self._arrays, strict=True):
-            target[rows[:, None], kinds] = each
-        return wide
-
-
-def _moments_of(rows: Rows, chosen: Index, origin: Float) -> ClassMoments:
-    """Return the statistics of some of the users (positions in ``rows.users``, in this order)."""
+def _moments_of(rows: Rows, chosen: Index, origin: Float) -> tuple[Float, Float, Float]:
+    """Return weight, mean and scatter of some of the users (positions in ``rows.users``)."""
     weight, mean, scatter, from_point = rows.moments(chosen)
     moved = (mean + (from_point - origin)[:, None]) * (weight > 0)[..., None]
-    return ClassMoments(np.arange(len(chosen)), weight, moved, scatter)
+    return weight, moved, scatter
 
 
 class AbstractStatistics(ABC):
@@ -376,7 +363,9 @@ class Statistics(AbstractStatistics):
         if not many.any():
             return self
         found = ClassMoments.from_rows(self.rows.of(many), self.origin, self.n_kinds)
-        return replace(self, dense=self.dense.merge(found), rows=self.rows.of(~many))
+        return replace(
+            self, dense=ClassMoments.joined([self.dense, found]), rows=self.rows.of(~many)
+        )
 
 
 def near(table: FloatArray) -> Float:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from likeminds._util.array_types import Float, Index
 from likeminds._util.checks import as_vector, as_weights, listing, same_length
 from likeminds.data.identifiers import encode
-from likeminds.metrics.by_user import MetricByUser, auc_by_user
+from likeminds.metrics.by_user import MetricByUser, auc_by_user, ratio
 
 
 class _Pairs(NamedTuple):
@@ -59,7 +59,7 @@ def concordance_by_user(
         return auc_by_user(grades, scores, users, weights)
     distinct, pairs = _pairs(grades, scores, users, weights)
     tied = pairs.unequal_grades - pairs.unequal
-    return MetricByUser(distinct, _ratio(pairs.alike + 0.5 * tied, pairs.unequal_grades))
+    return MetricByUser(distinct, _share(pairs.alike + 0.5 * tied, pairs.unequal_grades))
 
 
 def measure_of(outcomes: NDArray[np.generic]) -> str:
@@ -109,7 +109,7 @@ def kendall_tau_by_user(
     """
     distinct, pairs = _pairs(grades, scores, users, weights)
     scale = np.sqrt(pairs.unequal_grades * pairs.unequal_scores)
-    return MetricByUser(distinct, _ratio(2.0 * pairs.alike - pairs.unequal, scale))
+    return MetricByUser(distinct, _share(2.0 * pairs.alike - pairs.unequal, scale))
 
 
 def _pairs(
@@ -180,9 +180,6 @@ def _ranks_within(user: Index, score: Index) -> Index:
     return ranks
 
 
-def _ratio(above: Float, below: Float) -> Float:
-    """Divide; NaN where the divisor is zero."""
-    result = np.full(len(above), np.nan)
+def _share(above: Float, below: Float) -> Float:
     # Sums of squares that cancel leave rounding errors, far below the weight of any pair.
-    np.divide(above, below, out=result, where=below > 1e-12 * max(float(below.max()), 1e-300))
-    return np.asarray(np.minimum(result, 1.0))
+    return np.minimum(ratio(above, below, 1e-12 * max(float(below.max()), 1e-300)), 1.0)

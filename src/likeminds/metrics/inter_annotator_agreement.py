@@ -123,10 +123,11 @@ def agreement(
     Parameters
     ----------
     annotations : Annotations
-        Labels or grades. If a user labels an item twice, the later label counts.
+        Labels, grades or classes (``nominal=``). If a user labels an item twice, the later label
+        counts.
     levels : sequence of {"nominal", "ordinal", "interval"}, optional
         The levels of measurement for Krippendorff's alpha. By default all for grades; "nominal"
-        for yes and no, where all levels have the same alpha.
+        for yes and no, where all levels have the same alpha, and for classes, which have no ICC.
     n_bootstrap : int, default=1000
         Resampled sets of items for the intervals; 0 leaves intervals out.
     random_state : int, default=0
@@ -150,6 +151,8 @@ def agreement(
         raise ValueError("Agreement needs items that several users label: pass items=.")
     if levels is None:
         levels = LEVELS[:1] if annotations.grades is None else LEVELS
+    if annotations.is_nominal and set(levels) > {"nominal"}:
+        raise ValueError("Classes have no order: leave out levels=, whose default is nominal.")
     unknown = [level for level in levels if level not in LEVELS]
     if unknown:
         raise ValueError(f"levels are {', '.join(LEVELS)}, but got {unknown[0]!r}.")
@@ -161,7 +164,9 @@ def agreement(
     n_kappas = 1 + (_MOST_DRAWS if table.n_users <= _MOST_USERS else 0)
     for block in _resampled(n_items, n_bootstrap, rng):
         found = {f"alpha ({level})": _alpha(table, level, block) for level in levels}
-        found |= {"Fleiss' kappa": _fleiss(table, block), "ICC(1)": _icc(table, block)}
+        found["Fleiss' kappa"] = _fleiss(table, block)
+        if not annotations.is_nominal:
+            found["ICC(1)"] = _icc(table, block)
         sums = [_kappa_sums(table, row) for row in block[:n_kappas]]
         n_kappas -= len(sums)
         kappa = sums[0] if kappa is None else kappa
@@ -208,6 +213,9 @@ class _LabelTable:
 
     @classmethod
     def of(cls, annotations: Annotations) -> "_LabelTable":
+        if annotations.is_nominal:  # the rows of the classes that were given
+            annotations = annotations[annotations.labels]
+            annotations = annotations._with(grades=annotations.attribute_codes)
         pairs = annotations.user_codes * annotations.n_items + annotations.item_codes
         # The last label of a user for an item counts.
         _, last = np.unique(pairs[::-1], return_index=True)
@@ -274,10 +282,7 @@ def _icc(table: _LabelTable, weights: Float) -> Float:
 
 
 def _kappa_sums(table: _LabelTable, weights: Float) -> Float:
-    """Return sums of Cohen's kappa with the others, weighted by common items, and of weights.
-
-    The weights are those of items. Users come in blocks, so memory does not grow with all pairs.
-    """
+    """Return sums of weighted kappas with the others, and of weights, by blocks of users."""
     shape = (table.n_users, len(table.counts))
     by_value = [
         sparse.csr_matrix(

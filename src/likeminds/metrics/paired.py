@@ -49,10 +49,7 @@ def _test_difference(differences: Float, extra_variance: float) -> PairedDiffere
 
 
 def discoveries(p_values: Float, level: float) -> Bool:
-    """Return which p-values are discoveries, with the false discovery rate at most ``level``.
-
-    The procedure of Benjamini and Hochberg (1995); NaN is not a test.
-    """
+    """Return discoveries at a false discovery rate (Benjamini, Hochberg, 1995); NaN is no test."""
     found, tested = np.zeros(len(p_values), dtype=np.bool_), np.isfinite(p_values)
     if tested.any():
         found[tested] = stats.false_discovery_control(p_values[tested]) <= level

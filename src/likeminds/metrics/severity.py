@@ -100,8 +100,8 @@ def are_chosen(annotations: Annotations) -> bool:
 
 
 def severity_of(annotations: Annotations | None) -> Severity | None:
-    """Return how severe users are; None for choices, for grades, and without labels."""
-    if annotations is None or annotations.grades is not None or are_chosen(annotations):
+    """Return how severe users are; None for choices and without labels. High grades are yes."""
+    if annotations is None or are_chosen(annotations):
         return None
     counts = annotations.label_counts()
     n_labels = counts.sum(axis=1)

@@ -54,8 +54,8 @@ class SetDifferences:
     def chances(self, scale: Float | float, sets: Index) -> Float:
         """Return the probability of each row; those of a set sum to one."""
         differences = self.mean / damping(scale * self.variance)
-        terms = np.exp(np.minimum(differences, SAFE_EXPONENT))
-        chance = 1.0 / (1.0 + np.bincount(self.row, weights=terms, minlength=len(sets)))
+        exponentials = np.exp(np.minimum(differences, SAFE_EXPONENT))
+        chance = 1.0 / (1.0 + np.bincount(self.row, weights=exponentials, minlength=len(sets)))
         return np.asarray(chance / np.bincount(sets, weights=chance)[sets])
 
 
@@ -114,8 +114,7 @@ def calibrate_choices(
             continue
         test, users = test[known], users[known]
         rows = posterior.prediction_rows(test.X, test.items if test.has_items else None)
-        scores, _ = posterior.linear_predictor(rows, users)
-        differences = SetDifferences.of(posterior, test, scores, users)
+        differences = SetDifferences.of(posterior, test, posterior.eta(rows, users), users)
         weights = 1.0 if test.weights is None else test.weights[test.chosen]
         assert test.choice_set_codes is not None
         for k, scale in enumerate(VARIANCE_SCALES):

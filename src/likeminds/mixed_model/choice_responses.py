@@ -1,19 +1,19 @@
 """Labels as choices: each positive one is an item chosen among those shown with it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds._util.checks import listing
 from likeminds.data.annotations import Annotations
 from likeminds.data.coded_labels import are_choices, classes_by_set, counted_alike
 from likeminds.losses.rows import POSITIVE, Rows
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.responses import (
-    CachedResponses,
+    ItemTableResponses,
     PaddedRows,
     RowItems,
     is_cheap_table,
@@ -22,35 +22,6 @@ from likeminds.mixed_model.responses import (
 
 # The place, in a set, of what is chosen by who says no to a single item.
 _OUTSIDE = -1
-
-
-def are_mixed(annotations: Annotations) -> bool:
-    """Return whether some groups are choices, and all others single labels."""
-    groups = annotations.choice_set_codes
-    if groups is None or are_choices(annotations):
-        return False
-    chosen, others = classes_by_set(groups, annotations)
-    single = chosen + others == 1
-    are_sets = (chosen == 1) & counted_alike(groups, annotations)
-    return bool(single.any() and not single.all() and (single | are_sets).all())
-
-
-def tie_weights(annotations: Annotations) -> Float:
-    """Return the weights of tied pairs, of all pairs, and of larger choice sets.
-
-    Examples
-    --------
-    >>> pairs = Annotations.from_comparisons(
-    ...     ["ann"] * 3, list("aab"), list("bcc"), ties=[False, True, False])
-    >>> tie_weights(pairs)
-    array([1., 3., 0.])
-    """
-    sets, tied = annotations.choice_set_codes, annotations.tied
-    if sets is None or tied is None:
-        return np.zeros(3)
-    weight = np.ones(len(sets)) if annotations.weights is None else annotations.weights
-    weight, is_pair = weight * annotations.chosen, np.bincount(sets)[sets] == 2
-    return np.array([weight[tied].sum(), weight[is_pair].sum(), weight[~is_pair].sum()])
 
 
 def refuse_no_choices(annotations: Annotations) -> None:
@@ -89,27 +60,23 @@ def _shown_together(annotations: Annotations) -> Index:
     return annotations.user_codes
 
 
-@dataclass(frozen=True)
-class ChoiceBlocks(CachedResponses):
+@dataclass(frozen=True, kw_only=True)
+class ChoiceBlocks(ItemTableResponses):
     """One set of rows per positive label: itself, then the negatives shown with it.
 
     Those are the negatives of its group. If there are no groups, or a group has labels of one
     class only (a user was asked about single items), they are all of the user's. A set
     counts as often as its positive label, and in it each negative as often as its own; in a
     group of which one was chosen and whose rows weigh the same, the weight is the set's alone.
-    Sets are places in the table of items: an item that is compared often is there once.
+    Sets are places in the table of items: an item that is compared often is there once. ``rows``
+    has one row per set: the places of its items in the table, filled up to a common size; how
+    often each is there (0 fills up); and 1, or -1 where the worst was chosen.
     """
 
     # (n_items, size) or (n_items, d): the items' coordinates; or their features, where
     # coordinates take too much memory.
     items: FloatArray
-    # One row per set: the places of its items in the table, filled up to a common size; how often
-    # each is there (0 fills up); and 1, or -1 where the worst was chosen.
-    sets: Rows
-    design: Design  # the coordinates of the items
-    set_size: int  # items of a set
-    is_ready: bool  # whether the table of the items is in coordinates already
-    # (n_sets, set_size): the item codes of each set, by its number in ``sets``; -1 for no item.
+    # (n_sets, set_size): the item codes of each set, by its number in ``rows``; -1 for no item.
     members: Index
 
     @classmethod
@@ -140,40 +107,27 @@ class ChoiceBlocks(CachedResponses):
         items = design.rows(table) if is_ready else table
         absent = (sets.members == _OUTSIDE) | (sets.counts == 0.0)
         members = np.where(absent, _OUTSIDE, annotations.item_codes[sets.members])
-        return cls(items, rows, design, set_size, is_ready, members)
+        return cls(
+            rows=rows,
+            design=design,
+            is_ready=is_ready,
+            set_size=set_size,
+            items=items,
+            members=members,
+        )
 
     def places(self) -> RowItems:
         """Return the item of each place, with its sign: see `RowItems`."""
-        members = self.members[self.sets.index]
+        members = self.members[self.rows.index]
         sizes = np.maximum((members != _OUTSIDE).sum(axis=1), 2)
-        _, _, sign = np.split(self.sets.table[self.sets.index], _thirds(self.set_size), axis=1)
+        _, _, sign = np.split(self.rows.table[self.rows.index], _thirds(self.set_size), axis=1)
         absent = np.full((1, self.set_size), _OUTSIDE)
         return RowItems(
             np.concatenate([members, absent]).ravel(),
-            np.repeat(np.append(sign[:, 0], 1.0), self.set_size),
             np.repeat(np.append((sizes - 1.0) / sizes**2, 0.0), self.set_size),
+            np.repeat(np.append(sign[:, 0], 1.0), self.set_size),
             self.set_size,
         )
-
-    @property
-    def n_users(self) -> int:
-        """How many users chose."""
-        return len(self.sets.users)
-
-    @property
-    def rows_each(self) -> Index:
-        """How many places each user has."""
-        return self.sets.counts * self.set_size
-
-    @property
-    def users(self) -> Index:
-        """The positions of the users among all users."""
-        return self.sets.users
-
-    @property
-    def n_places(self) -> int:
-        """One per item of a set, and a set's for the padding."""
-        return (len(self.sets.index) + 1) * self.set_size
 
     @cached_property
     def plan(self) -> list[Index]:
@@ -182,29 +136,15 @@ class ChoiceBlocks(CachedResponses):
         width = len(design.scale) if design.beyond else design.size
         dual_below = -(-design.size // self.set_size)
         return plan_blocks(
-            self.sets, self.n_bytes, 8 * self.set_size * width, dual_below=dual_below
+            self.rows, self.n_bytes, 8 * self.set_size * width, dual_below=dual_below
         )
 
-    @property
-    def n_bytes(self) -> int:
-        """What all blocks together take."""
-        return 8 * self.n_places * self.design.size
-
-    def of_users(self, chosen: Bool) -> "ChoiceBlocks":
-        """Return the choices of some of the users."""
-        return replace(self, sets=self.sets.of(chosen))
-
     def _make(self, chosen: Index) -> PaddedRows:
-        block = self.sets.block(chosen, np.zeros(self.sets.table.shape[1]))
+        block = self.rows.block(chosen, np.zeros(self.rows.table.shape[1]))
         n_users, n_sets = len(chosen), block.rows.shape[1]
         members, counts, sign = np.split(block.rows, _thirds(self.set_size), axis=2)
         padding = np.repeat(block.weight[:, POSITIVE] == 0, self.set_size, axis=1)
         first = np.arange(n_sets * self.set_size) % self.set_size == 0
-        position = self.sets.offsets[chosen, None] + np.arange(n_sets)
-        position = np.where(
-            position < self.sets.offsets[chosen + 1, None], position, len(self.sets.index)
-        )
-        places = position[:, :, None] * self.set_size + np.arange(self.set_size)
         with np.errstate(divide="ignore"):  # what is not there has the logarithm minus infinity
             # Sets that are padding as a whole do not count, whatever they hold.
             log_count = np.log(np.where(padding, 1.0, counts.reshape(n_users, -1)))
@@ -215,7 +155,7 @@ class ChoiceBlocks(CachedResponses):
             response=np.repeat(first[None].astype(np.float64), n_users, axis=0),
             weight=np.repeat(block.weight[:, POSITIVE], self.set_size, axis=1),
             comparisons=block.weight[:, POSITIVE].sum(axis=1),
-            places=places.reshape(n_users, -1),
+            places=self._places(chosen, n_sets),
             set_size=self.set_size,
             log_count=log_count,
             beyond=beyond,

@@ -6,7 +6,7 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.numerics import LEAST_SHARE
+from likeminds.mixed_model.gaussian_prior import ROUNDING
 
 # Numbers that stay in the processor's cache: tables are read by so many at a time.
 _FEW_NUMBERS = 1 << 17
@@ -267,7 +267,7 @@ def _gram(rows: Float) -> Float:
 
 
 def _active(strength: Float) -> Bool:
-    return np.asarray(strength > LEAST_SHARE * max(strength.max(), np.finfo(np.float64).tiny))
+    return np.asarray(strength > ROUNDING * max(strength.max(), np.finfo(np.float64).tiny))
 
 
 def _parts(share: Float, width: int) -> list[Index]:

@@ -25,17 +25,14 @@ from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.laplace import Moments, WarmStarts
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
-from likeminds.mixed_model.model_selection import choose_structure, structure_of
+from likeminds.mixed_model.model_selection import SAMPLE, choose_structure, structure_of
 from likeminds.mixed_model.optimisers import EXACTER, PriorFit, descend, first_model, score
 from likeminds.mixed_model.responses import ResponseBlock, Responses, sample
 from likeminds.solvers.solver import Callback
 
-# The covariance structure and the start are chosen on at most about this many users.
-_SAMPLE = 1000
-
 
 def learn(
-    tasks: Responses,
+    responses: Responses,
     n_weights: int,
     size: int,
     n_groups: int | None,
@@ -46,15 +43,15 @@ def learn(
     callback: Callback | None = None,
     covariance: str = "auto",
     centre: Float | float = 0.0,
-    shifts: Float | MeanShifts | None = None,
+    shifts: MeanShifts | None = None,
     earlier: PriorFit | None = None,
     anew: bool = False,
     may_sample: bool = False,
 ) -> PriorFit:
     """Choose the covariance structure (on a sample of many users), then fit the prior."""
-    subsample = tasks if tasks.n_users <= 2 * _SAMPLE else sample(tasks, _SAMPLE)
+    subsample = responses if responses.n_users <= 2 * SAMPLE else sample(responses, SAMPLE)
     model = first_model(size, n_weights, likelihood, centre)
-    approximate = may_sample and is_large(tasks)
+    approximate = may_sample and is_large(responses)
     start = MarginalLikelihood(
         subsample, n_weights, model, model.prior.residual, shifts=shifts, approximate=approximate
     )
@@ -66,12 +63,12 @@ def learn(
             form = choose_structure(rough, n_groups, covariance)
         mode_tol = min(start.mode_tol, EXACTER * tol)
         start = replace(start, model=form.model, structure=form.structure, mode_tol=mode_tol)
-        plan = SubsamplePlan.of(start, tasks, tol) if may_sample else None
-        if subsample is not tasks:
-            start = replace(start, tasks=tasks, warm_starts=WarmStarts())
+        plan = SubsamplePlan.of(start, responses, tol) if may_sample else None
+        if subsample is not responses:
+            start = replace(start, responses=responses, warm_starts=WarmStarts())
         if plan is not None:
             found, moments = learn_from_sample(
-                plan, start, tasks, tol=tol, max_iter=max_iter, callback=callback
+                plan, start, responses, tol=tol, max_iter=max_iter, callback=callback
             )
         else:
             finish = descend if form.structure.has_directions else score
@@ -88,7 +85,8 @@ def learn(
 
 
 # The least sample, and its largest share of the users: larger ones save no time.
-_FEWEST, _LARGEST = 2000, 0.25
+_FEWEST = 2 * SAMPLE
+_LARGEST = 0.25
 
 
 @dataclass(frozen=True)
@@ -120,21 +118,23 @@ class SubsamplePlan:
     n_asked: int
 
     @classmethod
-    def of(cls, start: MarginalLikelihood, tasks: Responses, tol: float) -> "SubsamplePlan | None":
+    def of(
+        cls, start: MarginalLikelihood, responses: Responses, tol: float
+    ) -> "SubsamplePlan | None":
         """Return sizes for the chosen covariance structure; None to fit to all users."""
-        if not is_large(tasks):
+        if not is_large(responses):
             return None
         n_numbers = _numbers(start)
-        counts = list(start.tasks.map(_count, None))
-        n_labels = max(sum(counts) / start.tasks.n_users, 1e-3)
+        counts = list(start.responses.map(_count, None))
+        n_labels = max(sum(counts) / start.responses.n_users, 1e-3)
         # J per label is about one, so the relative tolerance is about the excess per label.
         needed = n_numbers / (2.0 * n_labels * max(tol, 1e-300))
         # Excess at most 100 times the tolerance for the sample, 10 times for the correction.
-        n_learned = max(_FEWEST, int(min(needed / 100.0, tasks.n_users)))
-        n_asked = max(_FEWEST, int(min(needed / 10.0, tasks.n_users)))
-        if n_learned > _LARGEST * tasks.n_users:
+        n_learned = max(_FEWEST, int(min(needed / 100.0, responses.n_users)))
+        n_asked = max(_FEWEST, int(min(needed / 10.0, responses.n_users)))
+        if n_learned > _LARGEST * responses.n_users:
             return None
-        n_asked = tasks.n_users if 2 * n_asked > tasks.n_users else n_asked
+        n_asked = responses.n_users if 2 * n_asked > responses.n_users else n_asked
         return cls(n_numbers, n_labels, n_learned, n_asked)
 
     def excess(self, n_users: int, of: int) -> float:
@@ -142,24 +142,24 @@ class SubsamplePlan:
         return self.n_numbers / (2.0 * self.n_labels) * (1.0 / n_users - 1.0 / of)
 
 
-def is_large(tasks: Responses) -> bool:
+def is_large(responses: Responses) -> bool:
     """Return whether there are enough users to fit to a sample."""
-    return _LARGEST * tasks.n_users >= _FEWEST
+    return _LARGEST * responses.n_users >= _FEWEST
 
 
 def learn_from_sample(
     plan: SubsamplePlan,
     start: MarginalLikelihood,
-    tasks: Responses,
+    responses: Responses,
     *,
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
 ) -> tuple[PriorFit, Moments]:
     """Fit to a sample and correct; return the moments of the users who correct, too."""
-    subsample = _weighted(start, sample(tasks, plan.n_learned), tasks)
-    is_partial = plan.n_asked < tasks.n_users
-    many = _weighted(start, sample(tasks, plan.n_asked) if is_partial else tasks, tasks)
+    subsample = _weighted(start, sample(responses, plan.n_learned), responses)
+    is_partial = plan.n_asked < responses.n_users
+    many = _weighted(start, sample(responses, plan.n_asked) if is_partial else responses, responses)
     steps = descend if start.structure.has_directions else score
     found = steps(subsample, tol=tol, max_iter=max_iter)
     if start.structure.has_directions:
@@ -170,9 +170,9 @@ def learn_from_sample(
         many = replace(many, model=found.model)
         found = score(many, tol=tol, max_iter=max_iter, callback=callback)
         moments = many.e_step(found.model)
-        gained = -np.diff(found.trace) / (plan.n_labels * tasks.n_users)
+        gained = -np.diff(found.trace) / (plan.n_labels * responses.n_users)
         sampling = SubsampleRecord(plan.n_learned, plan.n_asked, gained.tolist(), gained.tolist())
-    price = plan.excess(plan.n_asked, tasks.n_users)
+    price = plan.excess(plan.n_asked, responses.n_users)
     sampling = replace(sampling, excess=sampling.excess + price)
     warm_starts = WarmStarts() if is_partial else many.warm_starts
     return replace(found, warm_starts=warm_starts, sampling=sampling), moments
@@ -254,9 +254,9 @@ class _SampleCorrection:
         n_learned = min(2 * self.sampling.n_learned, self._plan.n_asked)
         if n_learned == self.sampling.n_learned:
             return False
-        more = sample(self._many.tasks, n_learned)
+        more = sample(self._many.responses, n_learned)
         share = self._few.n_users / more.n_users
-        self._few = replace(self._few, tasks=more, warm_starts=WarmStarts(), user_weight=share)
+        self._few = replace(self._few, responses=more, warm_starts=WarmStarts(), user_weight=share)
         self.sampling = replace(self.sampling, n_learned=n_learned)
         return True
 
@@ -266,7 +266,7 @@ def _weighted(
 ) -> MarginalLikelihood:
     """Return the objective of a sample, weighted to the size of the population."""
     share = population.n_users / some.n_users
-    return replace(start, tasks=some, warm_starts=WarmStarts(), user_weight=share)
+    return replace(start, responses=some, warm_starts=WarmStarts(), user_weight=share)
 
 
 def _numbers(start: MarginalLikelihood) -> int:
@@ -278,4 +278,4 @@ def _numbers(start: MarginalLikelihood) -> int:
 
 
 def _count(block: ResponseBlock, state: None, own: None) -> float:  # noqa: ARG001
-    return float(block.task.comparisons.sum())
+    return float(block.data.comparisons.sum())

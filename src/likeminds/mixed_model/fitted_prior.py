@@ -61,7 +61,9 @@ class FittedPrior:
         """Return the shifts of users' means by their covariates."""
         if self.covariate_effects is None:
             return None
-        return self.covariate_effects.shifts(covariates, users)
+        shifts = self.covariate_effects.shifts(covariates, users)
+        # In files of earlier versions, covariates have no effect on weights of factors.
+        return np.pad(shifts, ((0, 0), (0, len(self.prior.mean) - shifts.shape[1])))
 
     def variance_reduction(self, shifts: Float | None, n_users: int) -> Float:
         """Return matrices K by covariates, (n_users, m, p), as in `Posterior`.
@@ -83,14 +85,31 @@ class FittedPrior:
         return self.design.weights(group), self.design.weights(deviation - group)
 
     def weights_by(self, name: str) -> list[tuple[str | None, Float]]:
-        """Return the effect of a covariate on the weights of features.
+        """Return the effect of a covariate on the weights of features, then of item factors.
 
         By each of its categories; by a standard deviation more where it is a number (None).
         """
         if self.covariate_effects is None:
             return []
         effects = self.covariate_effects.examples(name)
-        return [(kind, self.design.weights(added[None])[0]) for kind, added in effects]
+        return [
+            (kind, np.append(self.design.weights(added), added[self.design.size :]))
+            for kind, added in effects
+        ]
+
+    @property
+    def explained_by_covariates(self) -> dict[str, float]:
+        """Each covariate's share of the variance of scores between users."""
+        if self.covariate_effects is None:
+            return {}
+        covariance, n_weights = self.marginal.covariance, self.design.n_weights
+        spread = np.zeros_like(covariance)
+        own = self.design.spread
+        spread[:n_weights, :n_weights] = np.eye(n_weights) if own is None else own
+        if self.items is not None and self.items.n_factors:
+            size = self.design.size
+            spread[size:, size:] = np.cov(self.items.factors, rowvar=False, bias=True)
+        return self.covariate_effects.explained(covariance, spread)
 
     def of_single_labels(self, positive_share: float) -> "FittedPrior":
         """Return a prior fitted to choices, extended to labels of single items.
@@ -106,6 +125,9 @@ class FittedPrior:
             prior=self.prior.with_coordinate(odds, 2.0, at),
             inflated=self._own.with_coordinate(odds, 2.0, at),
             likelihood=LogisticLikelihood(),
+            covariate_effects=None
+            if self.covariate_effects is None
+            else self.covariate_effects.with_coordinate(at),
             signs=None if self.signs is None else np.append(self.signs, 0.0),
             log_normal=None
             if self.log_normal is None

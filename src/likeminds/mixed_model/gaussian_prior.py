@@ -14,8 +14,10 @@ from typing import ClassVar
 import numpy as np
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.per_user_arrays import times
-from likeminds.mixed_model.numerics import LEAST_SHARE
+from likeminds._util.per_user_arrays import row_dots, times
+
+# Variances less than this share of the largest are rounding, and so are lesser curvatures.
+ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -25,15 +27,27 @@ class MeanShifts:
     per_user: ClassVar = ("z",)
 
     z: Float  # (n_users, k): each user's covariates
-    slopes: Float  # (p, k): Gamma
+    values: Float  # (p, k): Gamma, in units
+    unit: Float  # (p,): the units of its rows
+
+    @property
+    def slopes(self) -> Float:
+        """Gamma, shape (p, k)."""
+        return np.asarray(self.values * self.unit[:, None])
 
     def __getitem__(self, users: Index) -> Float:
         return np.asarray(self.z[users] @ self.slopes.T)
 
     def padded(self, size: int) -> "MeanShifts":
         """Return the same with so many coordinates, of which the last ones are not moved."""
-        more = size - len(self.slopes)
-        return replace(self, slopes=np.pad(self.slopes, ((0, more), (0, 0))))
+        more = size - len(self.values)
+        values = np.pad(self.values, ((0, more), (0, 0)))
+        return replace(self, values=values, unit=np.pad(self.unit, (0, more), constant_values=1.0))
+
+    def rescaled(self, scale: Float) -> "MeanShifts":
+        """Return the shifts of other units of the last coordinates."""
+        first = len(self.unit) - len(scale)
+        return replace(self, unit=np.append(self.unit[:first], self.unit[first:] * scale))
 
 
 @dataclass(frozen=True)
@@ -74,7 +88,7 @@ class GaussianPrior:
         if not len(mean):
             return cls(mean, np.zeros((0, 0)), np.zeros(0), beyond=beyond)
         values, vectors = np.linalg.eigh(covariance)
-        values = np.maximum(values, LEAST_SHARE * values[-1])
+        values = np.maximum(values, ROUNDING * values[-1])
         loadings = vectors[:, :0:-1] * np.sqrt(values[:0:-1] / values[0] - 1.0)
         return cls(mean, loadings, np.full(len(mean), np.sqrt(values[0])), beyond=beyond)
 
@@ -127,9 +141,9 @@ class GaussianPrior:
         values, vectors = np.linalg.eigh(covariance[:n_weights, :n_weights])
         values, vectors = values[::-1], vectors[:, ::-1]
         rest = float(values[rank:].mean()) if rank < n_weights else float(values[-1])
-        rest = max(rest, LEAST_SHARE * float(values[0]))
+        rest = max(rest, ROUNDING * float(values[0]))
         directions = np.zeros((len(covariance), rank))
-        lengths = np.sqrt(np.maximum(values[:rank] - rest, LEAST_SHARE * values[0]))
+        lengths = np.sqrt(np.maximum(values[:rank] - rest, ROUNDING * values[0]))
         directions[:n_weights] = vectors[:, :rank] * lengths
         crossed = covariance[n_weights:, :n_weights] @ vectors[:, :rank]
         directions[n_weights:] = crossed / lengths
@@ -199,6 +213,11 @@ class GaussianPrior:
         """The matrix (I + F F')^-1/2."""
         return np.asarray(self.inverse_root * self.residual)
 
+    @property
+    def scaled_loadings(self) -> Float:
+        """B = D F, shape (p, k): the leading directions, in units of the weights."""
+        return np.asarray(self.loadings * self.residual[:, None])
+
     def directions(self, rank: int, n_weights: int) -> Float:
         """Return an orthonormal basis, shape (n_weights, rank), of the leading directions."""
         _, vectors = np.linalg.eigh(self.covariance[:n_weights, :n_weights])
@@ -212,7 +231,10 @@ class GaussianPrior:
 
 @dataclass(frozen=True)
 class UserPenalty:
-    """The penalties E = D'PD of a block of users, and the matrices A = I + Q K Q'.
+    """The penalties (m + Dz)'P(m + Dz) / 2 of a block of users.
+
+    With E = D'PD, the prior of z becomes N(c, A A), where A = (I + E)^-1/2 = I + Q K Q' and
+    c = -A A D'Pm.
 
     Examples
     --------
@@ -223,10 +245,28 @@ class UserPenalty:
 
     precision: Float  # (b, r, r): P: each user's
     directions: Float  # (r, p): D: that of all
+    means: Float | None = None  # (b, r): m, the prior means of factor weights, unless zero
 
     def of(self, users: Index) -> "UserPenalty":
         """Return the penalties of some of the users, by their places in the block."""
-        return UserPenalty(self.precision[users], self.directions)
+        means = None if self.means is None else self.means[users]
+        return UserPenalty(self.precision[users], self.directions, means)
+
+    @cached_property
+    def centre(self) -> Float:
+        """c, shape (b, p)."""
+        if self.means is None:
+            return np.zeros((len(self.precision), self.directions.shape[1]))
+        slope = times(self.precision, self.means) @ self.directions
+        return -self.of_vectors(self.of_vectors(slope))
+
+    @cached_property
+    def at_centre(self) -> Float | float:
+        """Minus the log-density of the prior at its mode c, shape (b,)."""
+        if self.means is None:
+            return 0.0
+        v = self.means + self.centre @ self.directions.T
+        return 0.5 * row_dots(times(self.precision, self.means), v)
 
     @cached_property
     def added(self) -> Float:

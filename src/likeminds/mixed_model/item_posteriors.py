@@ -1,7 +1,7 @@
 """Posteriors of item effects and factors, rows to be scored, and new items from a few labels."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -9,26 +9,13 @@ from scipy.special import expit
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
-from likeminds._util.per_user_arrays import solve
+from likeminds._util.per_user_arrays import damped_newton, solve
 from likeminds.data.identifiers import encode, join_ids, lookup
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.numerics import LEAST_KNOWN, LONGEST_LOG_STEP, damped_newton
 
 # tau has a gamma prior of shape 1 + OFF_ZERO and no scale. Like the prior of the residuals in
 # `marginal_likelihood`, it keeps the maximum off zero, where intervals would be too narrow.
 OFF_ZERO = 1.0
-
-
-def update_tau2(variance: float, squares: Float, variances: Float, share: float = 1.0) -> float:
-    """Return tau^2 after a step of Fisher scoring.
-
-    ``squares`` are posterior means of b_j^2, ``variances`` the posterior variances of b_j.
-    """
-    reliability = 1.0 - variances / variance
-    information = float((reliability**2).sum()) + LEAST_KNOWN * len(variances) + OFF_ZERO
-    growth = share * (float((squares / variance - 1.0).sum()) + OFF_ZERO) / information
-    growth = float(np.clip(growth, -LONGEST_LOG_STEP, LONGEST_LOG_STEP))
-    return max(variance * float(np.exp(growth)), 1e-8)
 
 
 def refuse_new_items(ids: IdArray | None, known: IdArray) -> None:
@@ -98,6 +85,11 @@ class ItemPosteriors:
         codes, distinct = encode(ids, "items")
         return self.of(distinct).take(codes).scores(v)
 
+    def factors_of(self, ids: IdArray) -> Float:
+        """Return f of rows about items that may repeat; zero for those unknown here."""
+        codes, distinct = encode(ids, "items")
+        return self.of(distinct).factors[codes]
+
     def lower_bound(self, scores: Float) -> Float:
         """Return the lower 95 % bounds of scores, given the uncertainty of item effects.
 
@@ -119,40 +111,30 @@ class ItemPosteriors:
 
     def of(self, ids: IdArray) -> "ItemPosteriors":
         """Return these items, in this order; for those not known here, the prior."""
-        where = lookup(ids, self.ids, "items")
-        known, r = where >= 0, self.n_factors
-        return replace(
-            self,
-            ids=ids,
-            effects=np.where(known, self.effects[where], 0.0),
-            effect_variance=np.where(known, self.effect_variance[where], self.variance),
-            factors=np.where(known[:, None], self.factors[where], 0.0),
-            factor_covariance=np.where(
-                known[:, None, None], self.factor_covariance[where], np.eye(r)
-            ),
-        )
+        return self._at(lookup(ids, self.ids, "items"), ids)
 
     def take(self, rows: Index) -> "ItemPosteriors":
         """Return some of the items, by their positions, which may repeat."""
-        return replace(
-            self,
-            ids=self.ids[rows],
-            effects=self.effects[rows],
-            effect_variance=self.effect_variance[rows],
-            factors=self.factors[rows],
-            factor_covariance=self.factor_covariance[rows],
-        )
+        return self._at(rows, self.ids[rows])
 
     def prior_of(self, n_items: int) -> "ItemPosteriors":
         """Return the prior of items without labels."""
+        return self._at(np.full(n_items, -1), np.arange(n_items))
+
+    def _at(self, rows: Index, ids: IdArray) -> "ItemPosteriors":
+        """Return the items at some positions, by other ids; the prior at -1."""
         r = self.n_factors
+
+        def at(part: Float, prior: Float) -> Float:
+            return np.asarray(np.concatenate([part, prior[None]])[rows])
+
         return replace(
             self,
-            ids=np.arange(n_items),
-            effects=np.zeros(n_items),
-            effect_variance=np.full(n_items, self.variance),
-            factors=np.zeros((n_items, r)),
-            factor_covariance=np.repeat(np.eye(r)[None], n_items, axis=0),
+            ids=ids,
+            effects=at(self.effects, np.zeros(())),
+            effect_variance=at(self.effect_variance, np.asarray(self.variance)),
+            factors=at(self.factors, np.zeros(r)),
+            factor_covariance=at(self.factor_covariance, np.eye(r)),
         )
 
     def joined(self, other: "ItemPosteriors") -> "ItemPosteriors":
@@ -237,72 +219,53 @@ class PredictionRows:
         )
 
 
-class PointwiseLoss:
-    """The loss of rows as a function of their scores.
+# Minus the slope of each label's loss by its score, and its curvature, as functions of all scores.
+Slopes = Callable[[Float], tuple[Float, Float]]
 
-    ``bound`` times the curvatures of rows bounds the Hessian: 2 where rows share a choice set.
+
+def label_slopes(positive: Bool, scores: Float) -> tuple[Float, Float]:
+    """Return `Slopes` of labels of yes or no; scores are their log-odds."""
+    chance = expit(scores)
+    return positive - chance, chance * (1.0 - chance)
+
+
+def choice_slopes(
+    chosen: Bool, sets: Index, sign: Float, nu: float, scores: Float
+) -> tuple[Float, Float]:
+    """Return `Slopes` of choices, row by row; a row that is alone in its set is a label.
+
+    ``nu`` is that of ties of pairs: see `ordinal_responses`.
     """
-
-    bound: ClassVar[float] = 1.0
-
-    def at(self, scores: Float) -> tuple[Float, Float]:
-        """Return minus the slope of each label's loss by its score, and its curvature."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class PointwiseLabelLoss(PointwiseLoss):
-    """Labels of yes or no; scores are their log-odds."""
-
-    positive: Bool
-
-    def at(self, scores: Float) -> tuple[Float, Float]:
-        """Return minus the slope, and the curvature."""
-        chance = expit(scores)
-        return self.positive - chance, chance * (1.0 - chance)
-
-
-@dataclass(frozen=True)
-class PointwiseChoiceLoss(PointwiseLoss):
-    """Choices, row by row; a row that is alone in its set is a label of yes or no.
-
-    The Hessian of a choice is diagonally dominant, so twice its diagonal bounds it.
-    """
-
-    bound = 2.0
-
-    chosen: Bool
-    sets: Index
-    sign: Float
-    nu: float = 0.0  # of ties of pairs: see `ties`
-
-    def at(self, scores: Float) -> tuple[Float, Float]:
-        """Return minus the slope, and the curvature."""
-        signed = self.sign * scores
-        size = np.bincount(self.sets)
-        highest = np.where(size == 1, 0.0, -np.inf)
-        np.maximum.at(highest, self.sets, signed)
-        terms = np.exp(signed - highest[self.sets])
-        total = np.bincount(self.sets, weights=terms) + (size == 1) * np.exp(-highest)
-        mean = np.bincount(self.sets, weights=signed - highest[self.sets]) / 2.0
-        tie = (size == 2) * self.nu * np.exp(mean)
-        chance = (terms + 0.5 * tie[self.sets]) / (total + tie)[self.sets]
-        # In a pair with ties, the variance of an item's wins lacks a quarter of a tie's chance.
-        tied = (tie / (total + tie))[self.sets]
-        return self.sign * (self.chosen - chance), chance * (1.0 - chance) - 0.25 * tied
+    signed = sign * scores
+    size = np.bincount(sets)
+    highest = np.where(size == 1, 0.0, -np.inf)
+    np.maximum.at(highest, sets, signed)
+    exponentials = np.exp(signed - highest[sets])
+    total = np.bincount(sets, weights=exponentials) + (size == 1) * np.exp(-highest)
+    mean = np.bincount(sets, weights=signed - highest[sets]) / 2.0
+    tie = (size == 2) * nu * np.exp(mean)
+    chance = (exponentials + 0.5 * tie[sets]) / (total + tie)[sets]
+    # In a pair with ties, the variance of an item's wins lacks a quarter of a tie's chance.
+    tied = (tie / (total + tie))[sets]
+    return sign * (chosen - chance), chance * (1.0 - chance) - 0.25 * tied
 
 
 def fold_in(
     unknown: ItemPosteriors,
     item: Index,
-    loss: PointwiseLoss,
+    slopes: Slopes,
     *,
+    bound: float,
     weight: FloatArray,
     eta: Float,
     score_variance: Float,
     v: Float,
 ) -> ItemPosteriors:
-    """Return the posteriors of new items, given labels with scores eta of other parts."""
+    """Return the posteriors of new items, given labels with scores eta of other parts.
+
+    ``bound`` times the curvatures of rows bounds the Hessian: 2 where rows share a choice set, as
+    its Hessian is diagonally dominant.
+    """
     n_items, size = len(unknown.effects), 1 + unknown.n_factors
     new = item >= 0
     item, rows = item[new], np.column_stack([np.ones(new.sum()), v[new]])
@@ -314,7 +277,7 @@ def fold_in(
     def at(state: Float) -> tuple[tuple[Float, Float, Float], None]:
         scores = eta.copy()
         scores[new] += np.einsum("na,na->n", rows, state[item])
-        residuals, h = (part[new] for part in loss.at(scores))
+        residuals, h = (part[new] for part in slopes(scores))
         h = weight * h
         left = 1.0 / (1.0 + h * score_variance)
         residuals = left * weight * residuals
@@ -324,7 +287,7 @@ def fold_in(
 
     def step_of(found: tuple[Float, Float, Float]) -> Float:
         _, slope, information = found
-        return solve(loss.bound * information + np.diag(prior), slope[:, :, None])[:, :, 0]
+        return solve(bound * information + np.diag(prior), slope[:, :, None])[:, :, 0]
 
     # Steps longer than a few units overshoot where labels are all alike.
     start = np.zeros((n_items, size))

@@ -7,10 +7,9 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.map_reduce import Own
-from likeminds._util.per_user_arrays import CollectedRows
+from likeminds._util.per_user_arrays import EXACT, NEWTON_STEPS, CollectedRows, damped_step
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
-from likeminds.mixed_model.numerics import EXACT, NEWTON_STEPS, damped_step
 from likeminds.mixed_model.primal_dual import Dual, PosteriorCovariance, Primal, system_of
 from likeminds.mixed_model.responses import PaddedRows, ResponseBlock, Responses, of_each_user
 
@@ -31,7 +30,7 @@ class WarmStart:
 class PosteriorMode:
     """The current states of the Newton iterations of a block's users, or their modes."""
 
-    task: PaddedRows
+    data: PaddedRows
     system: Primal | Dual
     state: Float
     eta: Float  # (b, n): scores at the state
@@ -42,11 +41,17 @@ class PosteriorMode:
 
     @classmethod
     def at(
-        cls, state: Float, task: PaddedRows, system: Primal | Dual, likelihood: Likelihood
+        cls, state: Float, data: PaddedRows, system: Primal | Dual, likelihood: Likelihood
     ) -> "PosteriorMode":
         """Evaluate the likelihood at a state."""
         eta = system.eta(state)
-        return cls(task, system, state, eta, likelihood.at(eta, task), system.penalty(state, eta))
+        return cls(data, system, state, eta, likelihood.at(eta, data), system.penalty(state, eta))
+
+    @property
+    def z(self) -> Float:
+        """Each user's z at the state."""
+        z, penalty = self.system.z(self.state), self.system.user_penalty
+        return z if penalty is None or penalty.means is None else z + penalty.centre
 
     @property
     def covariance(self) -> PosteriorCovariance:
@@ -64,16 +69,16 @@ class PosteriorMode:
     @property
     def warm_start(self) -> WarmStart | None:
         """The start of the next search; None for quadratic losses, which need one step."""
-        if self.task.places is None:
+        if self.data.places is None:
             return None
         if self.prior is None or isinstance(self.system, Dual):
             return WarmStart(self.derivatives.residuals)
-        points = self.prior.means(self.task.users) + self.state @ self.prior.root.T
+        points = self.prior.means(self.data.users) + self.z @ self.prior.root.T
         return WarmStart(self.derivatives.residuals, points)
 
 
 def find_mode(
-    task: PaddedRows,
+    data: PaddedRows,
     prior: GaussianPrior,
     likelihood: Likelihood,
     warm_start: WarmStart | None = None,
@@ -86,32 +91,27 @@ def find_mode(
     A user has converged after a gain below ``tol``, in units of log-likelihood, or when the next
     step promises less than about its square. ``approximate`` solves for steps iteratively.
     """
-    system = system_of(task, prior, approximate=approximate and not likelihood.is_quadratic)
-    start = _start(task, prior, system, warm_start)
-    return replace(newton(task, system, likelihood, start, tol), prior=prior)
+    system = system_of(data, prior, approximate=approximate and not likelihood.is_quadratic)
+    start = _start(data, prior, system, warm_start)
+    mode = PosteriorMode.at(start, data, system, likelihood)
+    return replace(newton(mode, likelihood, tol), prior=prior)
 
 
 def _start(
-    task: PaddedRows, prior: GaussianPrior, system: Primal | Dual, warm_start: WarmStart | None
+    data: PaddedRows, prior: GaussianPrior, system: Primal | Dual, warm_start: WarmStart | None
 ) -> Float:
     """Return the state to start from."""
     if warm_start is None:
-        return system.start(np.zeros(task.weight.shape))
+        return system.start(np.zeros(data.weight.shape))
     points = warm_start.points
     # The number of item factors changes during a fit: such points have other coordinates.
     if points is None or points.shape[1] != len(prior.mean):
         return system.start(warm_start.residuals)
-    return np.asarray((points - prior.means(task.users)) @ prior.inverse_root.T)
+    z = np.asarray((points - prior.means(data.users)) @ prior.inverse_root.T)
+    return z if system.user_penalty is None else z - system.user_penalty.centre
 
 
-def newton(
-    task: PaddedRows, system: Primal | Dual, likelihood: Likelihood, state: Float, tol: float
-) -> PosteriorMode:
-    """Find the modes of a block from a state: see `find_mode`."""
-    return _newton(PosteriorMode.at(state, task, system, likelihood), likelihood, tol)
-
-
-def _newton(mode: PosteriorMode, likelihood: Likelihood, tol: float) -> PosteriorMode:
+def newton(mode: PosteriorMode, likelihood: Likelihood, tol: float) -> PosteriorMode:
     """Iterate Newton's method from a state."""
     system = mode.system
     # Converged users stay, so results do not depend on the partition into blocks.
@@ -154,7 +154,7 @@ def _step(
     derivatives, penalty = mode.derivatives, mode.penalty
 
     def at(state: Float) -> tuple[PosteriorMode, Float]:
-        new = PosteriorMode.at(state, mode.task, mode.system, likelihood)
+        new = PosteriorMode.at(state, mode.data, mode.system, likelihood)
         return new, (derivatives.loss - new.derivatives.loss) + (penalty - new.penalty)
 
     return damped_step(mode.state, whole, at, moves, 1.0 + np.abs(derivatives.loss))
@@ -166,7 +166,7 @@ def _continue_moving(
     """Find the modes of users who have not converged, as a block of their own."""
     some = replace(
         mode,
-        task=of_each_user(mode.task, lambda part: part[moving]),
+        data=of_each_user(mode.data, lambda part: part[moving]),
         system=mode.system.of(moving),
         state=mode.state[moving],
         eta=mode.eta[moving],
@@ -174,7 +174,7 @@ def _continue_moving(
         penalty=mode.penalty[moving],
         matrices=None if mode.matrices is None else mode.matrices[moving],
     )
-    found = _newton(some, likelihood, tol)
+    found = newton(some, likelihood, tol)
     matrices = found.matrices
     if matrices is None and mode.matrices is not None:
         matrices = found.system.matrices(found.derivatives.curvature)
@@ -230,15 +230,8 @@ class Moments:
         return Moments(**{name: factor * part for name, part in vars(self).items()})
 
     def __add__(self, other: "Moments") -> "Moments":
-        return Moments(
-            self.objective + other.objective,
-            self.loss + other.loss,
-            self.first + other.first,
-            self.second + other.second,
-            self.covariance + other.covariance,
-            self.n_users + other.n_users,
-            self.comparisons + other.comparisons,
-        )
+        parts = vars(other)
+        return Moments(**{name: part + parts[name] for name, part in vars(self).items()})
 
 
 @dataclass(frozen=True)
@@ -253,7 +246,7 @@ class EStepParams:
     def mode_of(self, block: ResponseBlock, warm_start: WarmStart | None) -> PosteriorMode:
         """Return the posterior modes of a block."""
         return find_mode(
-            block.task,
+            block.data,
             self.prior,
             self.likelihood,
             warm_start,
@@ -273,32 +266,32 @@ class WarmStarts:
         return WarmStarts(self.own)
 
 
-def sum_moments(tasks: Responses, terms: EStepParams, warm_starts: WarmStarts) -> Moments:
+def sum_moments(responses: Responses, params: EStepParams, warm_starts: WarmStarts) -> Moments:
     """Find each user's posterior mode, and sum the moments."""
-    found, warm_starts.own = tasks.map_reduce(_moments_of_block, terms, warm_starts.own)
+    found, warm_starts.own = responses.map_reduce(_moments_of_block, params, warm_starts.own)
     return found
 
 
 def _moments_of_block(
-    block: ResponseBlock, terms: EStepParams, warm_start: WarmStart | None
+    block: ResponseBlock, params: EStepParams, warm_start: WarmStart | None
 ) -> tuple[Moments, WarmStart | None]:
-    mode = terms.mode_of(block, warm_start)
-    found = moments_of(mode, terms.likelihood, mode.covariance)
+    mode = params.mode_of(block, warm_start)
+    found = moments_of(mode, params.likelihood, mode.covariance)
     return found, mode.warm_start
 
 
-def losses_by_user(tasks: Responses, terms: EStepParams, warm_starts: WarmStarts) -> Float:
+def losses_by_user(responses: Responses, params: EStepParams, warm_starts: WarmStarts) -> Float:
     """Return each user's part of `Moments.objective`, in less time."""
     found: CollectedRows
-    found, warm_starts.own = tasks.map_reduce(_losses_of_block, terms, warm_starts.own)
+    found, warm_starts.own = responses.map_reduce(_losses_of_block, params, warm_starts.own)
     return found.in_order()[0]
 
 
 def _losses_of_block(
-    block: ResponseBlock, terms: EStepParams, warm_start: WarmStart | None
+    block: ResponseBlock, params: EStepParams, warm_start: WarmStart | None
 ) -> tuple[CollectedRows, WarmStart | None]:
-    mode = terms.mode_of(block, warm_start)
-    users = block.task.users
+    mode = params.mode_of(block, warm_start)
+    users = block.data.users
     return CollectedRows([users], [[mode.objective]]), mode.warm_start
 
 
@@ -309,7 +302,7 @@ def moments_of(
     shift: Float | None = None,
 ) -> Moments:
     """Return the moments of a block, given the modes; ``shift`` is mode minus mean of states."""
-    system, z = mode.system, mode.system.z(mode.state)
+    system, z = mode.system, mode.z
     second = z.T @ z + spread.total
     first = z.sum(axis=0)
     if not likelihood.is_quadratic:
@@ -327,5 +320,5 @@ def moments_of(
         second,
         spread.total,
         len(z),
-        float(mode.task.comparisons.sum()),
+        float(mode.data.comparisons.sum()),
     )

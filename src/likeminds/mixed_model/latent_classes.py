@@ -12,19 +12,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp, xlogy
 
 from likeminds._util.array_types import Float
+from likeminds._util.per_user_arrays import EXACT, damped_newton, symmetric_root
+from likeminds.data.annotations import Annotations
+from likeminds.mixed_model.fitted_prior import FittedPrior
+from likeminds.mixed_model.gaussian_prior import ROUNDING, GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
-from likeminds.mixed_model.numerics import LEAST_SHARE, damped_newton
-from likeminds.mixed_model.responses import PaddedRows, Responses, task_of
+from likeminds.mixed_model.losses import PriorLoss
+from likeminds.mixed_model.posterior import Posterior
+from likeminds.mixed_model.responses import PaddedRows, Responses, data_of
 
 # EM steps of every start, before the best one is continued.
 _FIRST_STEPS = 25
-# Standard deviation of starts around the coefficients of a single class, in log-odds.
-_SPREAD = 1.0
-# Half the squared Newton step, in nats, at which an optimum is reached.
-_OPTIMAL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class ClassParameters:
 class LatentClasses:
     """The labels of users, their likelihood given coefficients, and the penalty."""
 
-    tasks: tuple[PaddedRows, ...]
+    blocks: tuple[PaddedRows, ...]
     likelihood: Likelihood
     n_users: int
     alpha: float  # the ridge on coefficients, and the pseudo-users of each class
@@ -74,11 +76,11 @@ class LatentClasses:
         cls, responses: Responses, likelihood: Likelihood, n_users: int, alpha: float
     ) -> "LatentClasses":
         """Take the responses of all users."""
-        return cls(tuple(responses.map(task_of, None)), likelihood, n_users, alpha)
+        return cls(tuple(responses.map(data_of, None)), likelihood, n_users, alpha)
 
     def evaluate(self, points: Float) -> "EvaluatedClasses":
         """Return the losses of all users in each class, with their derivatives."""
-        found = [[self.likelihood.at(task.rows @ b, task) for b in points] for task in self.tasks]
+        found = [[self.likelihood.at(data.rows @ b, data) for b in points] for data in self.blocks]
         return EvaluatedClasses(self, points, found)
 
     def memberships(self, parameters: ClassParameters) -> Float:
@@ -100,7 +102,7 @@ class LatentClasses:
         self, n_classes: int, n_starts: int, rng: np.random.Generator, tol: float, max_iter: int
     ) -> "LatentClassFit":
         """Fit classes from several random starts; continue the best one to the optimum."""
-        size = self.tasks[0].rows.shape[2]
+        size = self.blocks[0].rows.shape[2]
         one = ClassParameters(np.ones(1), np.zeros((1, size)))
         pooled = self._maximise(one)
         if n_classes == 1:
@@ -108,7 +110,8 @@ class LatentClasses:
         shares = np.full(n_classes, 1.0 / n_classes)
         best: tuple[ClassParameters, list[float]] | None = None
         for _ in range(n_starts):
-            moved = rng.normal(scale=_SPREAD, size=(n_classes, size))
+            # Starts differ by one, in log-odds, from the coefficients of a single class.
+            moved = rng.standard_normal((n_classes, size))
             start = ClassParameters(shares, pooled.points + moved)
             found = self.em(start, tol, min(_FIRST_STEPS, max_iter))
             if best is None or found[1][-1] > best[1][-1]:
@@ -159,7 +162,7 @@ class LatentClasses:
             score, information = self.derivatives(found)
             # Absolute eigenvalues make every step an ascent, also at a saddle point.
             values, vectors = np.linalg.eigh(information)
-            lengths = np.maximum(np.abs(values), LEAST_SHARE * np.abs(values).max())
+            lengths = np.maximum(np.abs(values), ROUNDING * np.abs(values).max())
             return np.asarray((vectors @ ((vectors.T @ score) / lengths))[None])
 
         return damped_newton(parameters.flat()[None], at, step)
@@ -211,27 +214,27 @@ class EvaluatedClasses:
     def losses(self) -> Float:
         """The loss of each user's labels in each class, (n_users, K); zero without labels."""
         losses = np.zeros((self.problem.n_users, len(self.points)))
-        for task, classes in zip(self.problem.tasks, self.found, strict=True):
-            losses[task.users] = np.column_stack([one.loss for one in classes])
+        for data, classes in zip(self.problem.blocks, self.found, strict=True):
+            losses[data.users] = np.column_stack([one.loss for one in classes])
         return losses
 
     @cached_property
     def scores(self) -> Float:
         """Minus the gradients of the losses by coefficients, (n_users, K, p)."""
         scores = np.zeros((self.problem.n_users, *self.points.shape))
-        for task, classes in zip(self.problem.tasks, self.found, strict=True):
+        for data, classes in zip(self.problem.blocks, self.found, strict=True):
             for k, one in enumerate(classes):
-                scores[task.users, k] = (one.residuals[:, None, :] @ task.rows)[:, 0]
+                scores[data.users, k] = (one.residuals[:, None, :] @ data.rows)[:, 0]
         return scores
 
     def curvature(self, member: Float) -> Float:
         """Return the Hessians of losses weighted by membership, with the ridge, (K, p, p)."""
         size = self.points.shape[1]
         total = np.repeat(self.problem.alpha * np.eye(size)[None], len(self.points), axis=0)
-        for task, classes in zip(self.problem.tasks, self.found, strict=True):
+        for data, classes in zip(self.problem.blocks, self.found, strict=True):
             for k, one in enumerate(classes):
-                rows = one.curvature.times_root_back(task.rows)
-                rows = rows * np.sqrt(member[task.users, k])[:, None, None]
+                rows = one.curvature.times_root_back(data.rows)
+                rows = rows * np.sqrt(member[data.users, k])[:, None, None]
                 rows = rows.reshape(-1, size)
                 total[k] += rows.T @ rows
         return total
@@ -298,7 +301,7 @@ class LatentClassFit:
         """Whether a Newton step would gain next to nothing."""
         score, information = self._derivatives
         gain = 0.5 * float(score @ self.covariance @ score)
-        return bool(gain <= _OPTIMAL and np.linalg.eigvalsh(information)[0] > 0.0)
+        return bool(gain <= EXACT and np.linalg.eigvalsh(information)[0] > 0.0)
 
     def class_covariances(self) -> Float:
         """Return the covariance of each class's coefficients, (K, p, p)."""
@@ -313,6 +316,13 @@ class LatentClassFit:
         slopes = (np.diag(shares) - np.outer(shares, shares))[:, :-1]
         covariance = slopes @ self.covariance[size:, size:] @ slopes.T
         return np.asarray(np.sqrt(np.maximum(np.diag(covariance), 0.0)))
+
+    def normal_prior(self) -> GaussianPrior:
+        """Return the mean and covariance of users' coefficients, with the classes' uncertainty."""
+        shares, points = self.parameters.shares, self.parameters.points
+        covariance = class_covariance(shares[None], points)[0]
+        covariance += np.einsum("k,kpq->pq", shares, self.class_covariances())
+        return GaussianPrior.of_covariance(shares @ points, covariance)
 
     def row(self) -> dict[str, float]:
         """Return the criteria by which numbers of classes are compared."""
@@ -330,3 +340,49 @@ def with_intercept(parameters: ClassParameters, intercept: Float) -> ClassParame
     """Return classes with more coordinates, the same for all classes."""
     more = np.repeat(intercept[None], parameters.n_classes, axis=0)
     return replace(parameters, points=np.hstack([parameters.points, more]))
+
+
+def class_covariance(member: Float, points: Float) -> Float:
+    """Return the covariance of class coefficients by membership, (n, p, p)."""
+    mean = member @ points
+    squares = np.einsum("nk,kp,kq->npq", member, points, points)
+    return np.asarray(squares - mean[:, :, None] * mean[:, None, :])
+
+
+@dataclass(frozen=True)
+class ClassNewcomers:
+    """New users, by the posterior probabilities of classes given their labels.
+
+    Standard errors are those of a normal distribution with the variance of coefficients between
+    classes, and are at most those of users without labels.
+    """
+
+    fitted_prior: FittedPrior
+    parameters: ClassParameters
+    loss: PriorLoss
+    positive_share: float
+
+    def problem(self, annotations: Annotations) -> tuple[LatentClasses, ClassParameters]:
+        """Return the labels of new users, and classes in the coordinates of these labels."""
+        prepared, prior = self.loss.prepare_new_users(annotations, self.fitted_prior)
+        responses, prior = self.loss.of_newcomers(prepared, prior, self.positive_share)
+        # Choices do not identify an intercept: for single labels it is that of training labels.
+        added = prior.prior.mean[self.fitted_prior.design.size :]
+        parameters = with_intercept(self.parameters, added)
+        return LatentClasses.of(responses, prior.likelihood, annotations.n_users, 0.0), parameters
+
+    def memberships(self, annotations: Annotations) -> Float:
+        """Return the probabilities of classes, (n_users, K)."""
+        problem, parameters = self.problem(annotations)
+        return problem.memberships(parameters)
+
+    def fold_in(self, annotations: Annotations) -> tuple[Float, NDArray[np.float32]]:
+        """Return each user's mean coefficients and matrix K; see `Posterior`."""
+        member, points = self.memberships(annotations), self.parameters.points
+        shares = self.parameters.shares[None]
+        reduction = class_covariance(shares, points) - class_covariance(member, points)
+        roots = symmetric_root(reduction).transpose(0, 2, 1)
+        return member @ points, roots.astype(np.float32)
+
+    def answered(self, annotations: Annotations, posterior: Posterior) -> None:
+        """Return nothing: items have no effects of their own."""

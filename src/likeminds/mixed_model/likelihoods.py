@@ -62,7 +62,7 @@ class Likelihood(Protocol):
         """Whether its curvature is the same everywhere."""
         ...
 
-    def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
+    def at(self, eta: Float, data: PaddedRows) -> LossDerivatives:
         """Return the loss and its derivatives at an eta, shape (b, n)."""
         ...
 
@@ -105,13 +105,13 @@ class RowLikelihood(ABC):
     ) -> Float:
         """Return the loss of every row, where scores are known with some variance."""
 
-    def row_scores(self, eta: Float, task: PaddedRows) -> Float:  # noqa: ARG002
+    def row_scores(self, eta: Float, data: PaddedRows) -> Float:  # noqa: ARG002
         """Return the scores by which `each` takes rows one by one: eta itself."""
         return eta
 
-    def response_losses(self, eta: Float, task: PaddedRows) -> Float:
+    def response_losses(self, eta: Float, data: PaddedRows) -> Float:
         """Return the unweighted loss of each response, in its first row: (b, n)."""
-        return self.each(eta, task.response, task.users[:, None])
+        return self.each(eta, data.response, data.users[:, None])
 
 
 @dataclass(frozen=True)
@@ -119,18 +119,19 @@ class LogisticLikelihood(RowLikelihood):
     """log(1 + exp(eta)) - y eta for each label y, times its weight."""
 
     is_quadratic = False
+    curvature_bound = 0.25  # the largest second derivative of a label's loss
 
-    def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
+    def at(self, eta: Float, data: PaddedRows) -> LossDerivatives:
         """Return the loss and its derivatives."""
         # One exponential, which cannot overflow, serves the loss and the chance.
         rare = np.exp(-np.abs(eta))
-        loss = np.maximum(eta, 0.0) - task.response * eta + np.log1p(rare)
+        loss = np.maximum(eta, 0.0) - data.response * eta + np.log1p(rare)
         likely = 1.0 / (1.0 + rare)
         chance = np.where(eta >= 0.0, likely, rare * likely)
-        root = np.sqrt(task.weight * rare) * likely
+        root = np.sqrt(data.weight * rare) * likely
         return LossDerivatives(
-            row_dots(task.weight, loss),
-            task.weight * (task.response - chance),
+            row_dots(data.weight, loss),
+            data.weight * (data.response - chance),
             DiagonalCurvature(root, 1.0 - 2.0 * chance),
         )
 
@@ -221,18 +222,18 @@ def _along(numbers: Float, stack: Float) -> Float:
 class ChoiceLikelihood(LogisticLikelihood):
     """log(sum of exp(eta) over a set) - eta of the chosen one, times the set's weight.
 
-    Rows of a user come set after set, ``task.set_size`` each, the chosen one first. They may
+    Rows of a user come set after set, ``data.set_size`` each, the chosen one first. They may
     count several times in their set (or not at all, where a set has fewer items):
-    ``task.log_count``.
+    ``data.log_count``.
 
     Given all other rows of its set, a row is a label: it is chosen or not, with the log-odds
     `row_scores`. `each` and `expected_information` take rows in this way.
     """
 
-    def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
+    def at(self, eta: Float, data: PaddedRows) -> LossDerivatives:
         """Return the loss and its derivatives."""
-        size = task.set_size
-        chance = (eta + task.log_count).reshape(-1, size)
+        size = data.set_size
+        chance = (eta + data.log_count).reshape(-1, size)
         highest: Float | float = 0.0
         if np.abs(eta).max(initial=0.0) > SAFE_EXPONENT:
             highest = reduce(np.maximum, chance.T)
@@ -240,22 +241,22 @@ class ChoiceLikelihood(LogisticLikelihood):
         np.exp(chance, out=chance)
         total = chance @ np.ones(size)
         chance /= total[:, None]
-        weight = task.weight[:, ::size]
+        weight = data.weight[:, ::size]
         whole = highest + np.log(total)
         loss = row_dots(weight, whole.reshape(weight.shape) - eta[:, ::size])
-        curvature = ChoiceCurvature(chance.reshape(eta.shape), task.weight, size)
-        return LossDerivatives(loss, task.weight * (task.response - curvature.chance), curvature)
+        curvature = ChoiceCurvature(chance.reshape(eta.shape), data.weight, size)
+        return LossDerivatives(loss, data.weight * (data.response - curvature.chance), curvature)
 
-    def row_scores(self, eta: Float, task: PaddedRows) -> Float:
+    def row_scores(self, eta: Float, data: PaddedRows) -> Float:
         """Return the log-odds of each row to be chosen in its set."""
-        scores = (eta + task.log_count).reshape(-1, task.set_size)
-        others = np.stack([np.delete(scores, row, axis=1) for row in range(task.set_size)], axis=1)
+        scores = (eta + data.log_count).reshape(-1, data.set_size)
+        others = np.stack([np.delete(scores, row, axis=1) for row in range(data.set_size)], axis=1)
         odds = np.clip(scores - logsumexp(others, axis=2), -SAFE_EXPONENT, SAFE_EXPONENT)
         return np.asarray(odds.reshape(eta.shape))
 
-    def response_losses(self, eta: Float, task: PaddedRows) -> Float:
+    def response_losses(self, eta: Float, data: PaddedRows) -> Float:
         """Return the unweighted loss of each choice, in its first row."""
-        scores = (eta + task.log_count).reshape(-1, task.set_size)
+        scores = (eta + data.log_count).reshape(-1, data.set_size)
         losses = np.zeros(scores.shape)
         losses[:, 0] = logsumexp(scores, axis=1) - scores[:, 0]
         return losses.reshape(eta.shape)
@@ -266,7 +267,7 @@ class GaussianLikelihood:
     """precision/2 (response - eta)^2 for each row, times its weight.
 
     With the rows that `responses.AucResponses` makes this is the squared AUC loss. A user's rows
-    then count as ``task.comparisons`` normal observations, the harmonic mean of the numbers of
+    then count as ``data.comparisons`` normal observations, the harmonic mean of the numbers of
     positives and negatives: that is what makes the precision something that can be learned.
     """
 
@@ -274,11 +275,11 @@ class GaussianLikelihood:
 
     is_quadratic = True
 
-    def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
+    def at(self, eta: Float, data: PaddedRows) -> LossDerivatives:
         """Return the loss and its derivatives."""
-        left = task.response - eta
-        curvature = self.precision * task.weight
-        constant = task.comparisons * np.log(self.precision)
+        left = data.response - eta
+        curvature = self.precision * data.weight
+        constant = data.comparisons * np.log(self.precision)
         residuals = curvature * left
         return LossDerivatives(
             0.5 * (row_dots(residuals, left) - constant),

@@ -1,4 +1,4 @@
-"""Losses that a prior can be learned from, each with its likelihood and tasks."""
+"""Losses that a prior can be learned from, each with its likelihood and responses."""
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -8,18 +8,16 @@ import numpy as np
 
 from likeminds._util.array_types import Float, FloatArray
 from likeminds.data.annotations import Annotations
-from likeminds.data.coded_labels import are_choices
+from likeminds.data.coded_labels import are_choices, classes_by_set, counted_alike
 from likeminds.data.label_parsing import block_medians
-from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed, tie_weights
+from likeminds.mixed_model.choice_responses import ChoiceBlocks
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_effects.item_responses import (
-    CURVATURE_BOUND,
     ItemEffects,
     ItemRows,
-    discount_labels,
-    posteriors_of_items,
 )
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import (
     ChoiceLikelihood,
     GaussianLikelihood,
@@ -27,8 +25,34 @@ from likeminds.mixed_model.likelihoods import (
     LogisticLikelihood,
 )
 from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts, Graded, StandardNormal
+from likeminds.mixed_model.ordinal_responses import DavidsonLikelihood
 from likeminds.mixed_model.responses import AucResponses, LabelResponses, Responses
-from likeminds.mixed_model.ties import DavidsonLikelihood
+
+
+def discount_labels(
+    annotations: Annotations, items: ItemPosteriors, curvature: float
+) -> Annotations:
+    """Return new users' labels with weights lowered by the uncertainty of their items.
+
+    Of the information h of a label, h / (1 + h variance) is left. In a choice set, the variance is
+    that of the difference between two items, on average over the set.
+    """
+    variance = posteriors_of_items(annotations, items).effect_variance[annotations.item_codes]
+    sets = annotations.choice_set_codes
+    if sets is not None:
+        size = np.bincount(sets)
+        variance = (np.minimum(size, 2) * np.bincount(sets, weights=variance) / size)[sets]
+    weight = 1.0 / (1.0 + curvature * variance)
+    if annotations.weights is not None:
+        weight = weight * annotations.weights
+    return annotations._with(weights=weight)
+
+
+def posteriors_of_items(annotations: Annotations, items: ItemPosteriors) -> ItemPosteriors:
+    """Return the posteriors of the items of annotations, in their order."""
+    if annotations.has_items:
+        return items.of(annotations.item_ids)
+    return items.prior_of(annotations.n_items)
 
 
 class PriorLoss(ABC):
@@ -49,8 +73,8 @@ class PriorLoss(ABC):
     curvature_bound : float
         The largest second derivative of a label's loss, where they may.
     rows_are_items : bool
-        Whether the rows of `tasks` are items, the intercept last, or items times a number: then
-        the prior can be learned from wide features. See `mixed_model.wide`.
+        Whether the rows of `responses` are items, the intercept last, or items times a number: then
+        the prior can be learned from wide features. See `wide_fit`.
     """
 
     name: ClassVar[str]
@@ -58,7 +82,7 @@ class PriorLoss(ABC):
     has_intercept: ClassVar[bool]
     one_class_informs: ClassVar[bool]
     takes_items: ClassVar[bool] = False
-    curvature_bound: ClassVar[float] = CURVATURE_BOUND
+    curvature_bound: ClassVar[float] = LogisticLikelihood.curvature_bound
     rows_are_items: ClassVar[bool] = False
 
     def first_likelihood(self, annotations: Annotations) -> Likelihood:  # noqa: ARG002
@@ -66,7 +90,7 @@ class PriorLoss(ABC):
         return self.likelihood
 
     def first_of_ties(self, ties: Float) -> Likelihood:  # noqa: ARG002
-        """Return the same, by the weights of `choice_responses.tie_weights`."""
+        """Return the same, by the weights of `tie_weights`."""
         return self.likelihood
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:  # noqa: ARG002
@@ -80,7 +104,9 @@ class PriorLoss(ABC):
         return self.prepare(annotations, fitted_prior.likelihood), fitted_prior
 
     @abstractmethod
-    def tasks(self, annotations: Annotations, design: Design, *, items: bool = False) -> Responses:
+    def responses(
+        self, annotations: Annotations, design: Design, *, items: bool = False
+    ) -> Responses:
         """Return each user's labels as rows and responses; with ``items``, rows know theirs."""
 
     def of_newcomers(
@@ -94,9 +120,9 @@ class PriorLoss(ABC):
         ``positive_share`` is that of the labels in training.
         """
         if fitted_prior.items is None:
-            return self.tasks(annotations, fitted_prior.design), fitted_prior
+            return self.responses(annotations, fitted_prior.design), fitted_prior
         weighed = discount_labels(annotations, fitted_prior.items, self.curvature_bound)
-        rows = self.tasks(weighed, fitted_prior.design, items=True)
+        rows = self.responses(weighed, fitted_prior.design, items=True)
         return ItemEffects.of(
             rows, posteriors_of_items(annotations, fitted_prior.items)
         ), fitted_prior
@@ -112,7 +138,9 @@ class LogisticLoss(PriorLoss):
     takes_items = True
     rows_are_items = True
 
-    def tasks(self, annotations: Annotations, design: Design, *, items: bool = False) -> Responses:
+    def responses(
+        self, annotations: Annotations, design: Design, *, items: bool = False
+    ) -> Responses:
         """Return one row per label."""
         if items:
             return ItemRows.of_labels(annotations, design, self.curvature_bound)
@@ -136,15 +164,16 @@ class GradedLoss(LogisticLoss):
     """Base of the losses of grades; responses are bins."""
 
     rows_are_items = False
+    graded: ClassVar[type[Graded]]  # the likelihood
 
     def first_likelihood(self, annotations: Annotations) -> Likelihood:
         """Return the likelihood that learning starts from."""
         grades = need_grades(annotations, self.name)
         return self.first_given(GradeCounts.of(grades, annotations.user_codes))
 
-    @abstractmethod
     def first_given(self, grade_counts: GradeCounts) -> Graded:
         """Return the likelihood that learning starts from, by how grades were given."""
+        return self.graded.given(grade_counts)
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
         """Return labels with the bin of each grade."""
@@ -166,22 +195,16 @@ class CumulativeLoss(GradedLoss):
     """A cumulative logit of grades: see `ordinal`."""
 
     name = "cumulative"
+    graded = CumulativeLogit
     curvature_bound = CumulativeLogit.curvature_bound
-
-    def first_given(self, grade_counts: GradeCounts) -> Graded:
-        """Return cuts by the shares of grades."""
-        return CumulativeLogit.given(grade_counts)
 
 
 class GaussianLoss(GradedLoss):
     """Each user's standardised grades are normal, with a variance of their own: see `ordinal`."""
 
     name = "gaussian"
+    graded = StandardNormal
     curvature_bound = StandardNormal.curvature_bound
-
-    def first_given(self, grade_counts: GradeCounts) -> Graded:
-        """Return each user's mean and spread; noise as large as half the variance."""
-        return StandardNormal.given(grade_counts)
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
         """Return labels with the bin of each grade, which weigh the user's precision."""
@@ -218,7 +241,9 @@ class ChoiceLoss(PriorLoss):
         tied, pairs, others = ties
         return DavidsonLikelihood.of_share(tied / pairs) if tied and not others else self.likelihood
 
-    def tasks(self, annotations: Annotations, design: Design, *, items: bool = False) -> Responses:
+    def responses(
+        self, annotations: Annotations, design: Design, *, items: bool = False
+    ) -> Responses:
         """Return one set of rows per positive label."""
         choices = ChoiceBlocks.of_annotations(annotations, design)
         return ItemRows(choices, choices.places(), annotations.n_items) if items else choices
@@ -250,7 +275,9 @@ class MixedLoss(PriorLoss):
     takes_items = True
     rows_are_items = True
 
-    def tasks(self, annotations: Annotations, design: Design, *, items: bool = False) -> Responses:
+    def responses(
+        self, annotations: Annotations, design: Design, *, items: bool = False
+    ) -> Responses:
         """Return one set of rows per choice, and one per label."""
         choices = ChoiceBlocks.of_annotations(annotations, design, single=True)
         return ItemRows(choices, choices.places(), annotations.n_items) if items else choices
@@ -264,7 +291,7 @@ class AucLoss(PriorLoss):
     has_intercept = False
     one_class_informs = False
 
-    def tasks(
+    def responses(
         self,
         annotations: Annotations,
         design: Design,
@@ -295,3 +322,32 @@ def choose_loss(loss: str | PriorLoss, annotations: Annotations) -> PriorLoss:
             loss = ChoiceLoss.name if are_choices(annotations) else loss
             loss = MixedLoss.name if are_mixed(annotations) else loss
     return ALL_LOSSES[loss]
+
+
+def are_mixed(annotations: Annotations) -> bool:
+    """Return whether some groups are choices, and all others single labels."""
+    groups = annotations.choice_set_codes
+    if groups is None or are_choices(annotations):
+        return False
+    chosen, others = classes_by_set(groups, annotations)
+    single = chosen + others == 1
+    are_sets = (chosen == 1) & counted_alike(groups, annotations)
+    return bool(single.any() and not single.all() and (single | are_sets).all())
+
+
+def tie_weights(annotations: Annotations) -> Float:
+    """Return the weights of tied pairs, of all pairs, and of larger choice sets.
+
+    Examples
+    --------
+    >>> pairs = Annotations.from_comparisons(
+    ...     ["ann"] * 3, list("aab"), list("bcc"), ties=[False, True, False])
+    >>> tie_weights(pairs)
+    array([1., 3., 0.])
+    """
+    sets, tied = annotations.choice_set_codes, annotations.tied
+    if sets is None or tied is None:
+        return np.zeros(3)
+    weight = np.ones(len(sets)) if annotations.weights is None else annotations.weights
+    weight, is_pair = weight * annotations.chosen, np.bincount(sets)[sets] == 2
+    return np.array([weight[tied].sum(), weight[is_pair].sum(), weight[~is_pair].sum()])

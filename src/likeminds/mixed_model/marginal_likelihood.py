@@ -24,7 +24,6 @@ from likeminds.mixed_model.laplace import (
     sum_moments,
 )
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, Likelihood
-from likeminds.mixed_model.numerics import LEAST_KNOWN
 from likeminds.mixed_model.responses import Responses
 
 # Standard deviations have a prior of their own, in units of the first guess (where scores differ
@@ -35,13 +34,17 @@ from likeminds.mixed_model.responses import Responses
 # so the likelihood has no maximum.
 FAR = 10.0
 OFF_ZERO = 2.0
+# The share of a direction that counts as known, at least: without it, a step that divides by the
+# information would be out of proportion.
+LEAST_KNOWN = 1e-3
 
 
 @dataclass(frozen=True)
 class CovarianceStructure:
     """The form of Omega, and the pseudo-users who shrink it: see `optimisers`."""
 
-    kind: str = "full"  # or "diagonal", or "low_rank": a few directions and a residual
+    # "diagonal"; "low_rank": a few directions and a residual; "none": users do not weigh features.
+    kind: str = "full"
     pseudo: float = 0.1  # pseudo-users who shrink Omega, as a share of the users
     own: bool = False  # whether they have Omega's own variances, not one for all weights
 
@@ -54,6 +57,7 @@ class CovarianceStructure:
 FULL = CovarianceStructure()
 DIAGONAL = CovarianceStructure("diagonal", own=True)
 LOW_RANK = CovarianceStructure("low_rank")
+NO_WEIGHTS = CovarianceStructure("none")
 
 
 @dataclass(frozen=True)
@@ -70,22 +74,21 @@ class PriorModel:
 class MarginalLikelihood:
     """J per user as a function of one vector, whose entries are of about the same size."""
 
-    tasks: Responses
+    responses: Responses
     n_weights: int  # how many coordinates are weights; one more is the intercept
     model: PriorModel  # the start, which gives the vector its layout
     unit: Float  # (p,): the units of the mean and the leading directions
     warm_starts: WarmStarts = field(default_factory=WarmStarts)
     mode_tol: float = 1e-3  # the tolerance of `laplace.find_mode`
     structure: CovarianceStructure = FULL
-    # (n_users, q): each user's shift of the mean, in the first q coordinates: `covariate_effects`.
-    shifts: Float | MeanShifts | None = None
+    shifts: MeanShifts | None = None  # of users' means, by their covariates: `covariate_effects`
     user_weight: float = 1.0  # how many users each one counts for: see `fit_prior`
     approximate: bool = False  # see `laplace.find_mode`
 
     @property
     def n_users(self) -> float:
         """The number of users, times their weight."""
-        return self.user_weight * self.tasks.n_users
+        return self.user_weight * self.responses.n_users
 
     @property
     def start(self) -> Float:
@@ -117,13 +120,13 @@ class MarginalLikelihood:
 
     def e_step(self, model: PriorModel) -> Moments:
         """Return the moments of the users' posteriors (Laplace approximation)."""
-        moments = sum_moments(self.tasks, self.e_step_params(model), self.warm_starts)
+        moments = sum_moments(self.responses, self.e_step_params(model), self.warm_starts)
         return moments if self.user_weight == 1.0 else moments.times(self.user_weight)
 
     def losses(self, model: PriorModel) -> Float:
         """Return minus the log marginal likelihood alone, by user."""
         params = self.e_step_params(model)
-        return self.user_weight * losses_by_user(self.tasks, params, self.warm_starts)
+        return self.user_weight * losses_by_user(self.responses, params, self.warm_starts)
 
     def e_step_params(self, model: PriorModel) -> EStepParams:
         """Return the parameters of an E step."""
@@ -141,7 +144,7 @@ class MarginalLikelihood:
         return len(self.unit) - self.n_factors
 
     def item_penalty(self, moments: Moments) -> float:  # noqa: ARG002
-        """Return the items' part of J: see `item_effects.e_step.ItemMarginalLikelihood`."""
+        """Return the items' part of J: see `item_effects.em_steps.ItemMarginalLikelihood`."""
         return 0.0
 
     def value(self, model: PriorModel, moments: Moments) -> float:
@@ -179,19 +182,26 @@ class MarginalLikelihood:
     def gradient(self, model: PriorModel, moments: Moments) -> Float:
         """Return the gradient of J by the vector, not divided by the number of users."""
         prior = model.prior
-        mean = -prior.inverse_root.T @ moments.first
-        mean[: self.n_weights] += model.ridge * self.mean_deviation(model)
-        mean[self.n_free :] = 0.0
         # D times the gradient by Omega times D.
         inner = 0.5 * prior.inverse_middle @ _moment_deficit(moments) @ prior.inverse_middle
-        in_units = (prior.residual / self.unit)[:, None]
-        directions = 2.0 * (inner @ prior.loadings) / in_units
-        directions += prior.loadings * in_units / FAR**2
+        by_directions = 2.0 * (inner @ prior.loadings) / prior.residual[:, None]
         by_residual = 2.0 * inner.diagonal()
         logs = np.array([by_residual[: self.n_weights].sum(), *by_residual[self.n_weights :]])
-        logs += self._one_each(prior.residual / self.unit / FAR - OFF_ZERO)
+        by_mean = -prior.inverse_root.T @ moments.first
+        found = self.penalised_gradient(model, by_mean, by_directions, logs)
         if isinstance(model.likelihood, GaussianLikelihood):
-            logs = np.append(logs, slope_by_log_precision(moments, model.likelihood))
+            found = np.append(found, slope_by_log_precision(moments, model.likelihood))
+        return found
+
+    def penalised_gradient(
+        self, model: PriorModel, by_mean: Float, by_directions: Float, by_logs: Float
+    ) -> Float:
+        """Return the gradient of J, given that of the loss by mean, B and log residuals."""
+        mean, unit = by_mean.copy(), self.unit[:, None]
+        mean[: self.n_weights] += model.ridge * self.mean_deviation(model)
+        mean[self.n_free :] = 0.0
+        directions = by_directions * unit + model.prior.scaled_loadings / unit / FAR**2
+        logs = by_logs + self._one_each(model.prior.residual / self.unit / FAR - OFF_ZERO)
         return np.concatenate([mean * self.unit, directions.ravel(), logs])
 
     def covariance_of_mean(self, model: PriorModel, moments: Moments) -> Float:

@@ -8,6 +8,7 @@ all ranks come from one rough fit of all users, so no user is held out.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -30,6 +31,11 @@ from likeminds.mixed_model.optimisers import (
 )
 from likeminds.mixed_model.responses import sample
 
+M = TypeVar("M", bound=MarginalLikelihood)
+
+# The covariance structure is chosen on at most about this many users, and the prior is fitted to
+# a sample of at least twice as many: fewer change the choice, more hardly do.
+SAMPLE = 1000
 # With fewer users, cross-validation over users is too noisy to choose anything.
 FEWEST_USERS = 40
 # The gain per label that changes how users rank items: a hundredth of a bit.
@@ -153,10 +159,12 @@ def _with_less_shrinkage(
 
 def enough_for_full(start: MarginalLikelihood, n_labels: float, n_users: float) -> bool:
     """Return whether there are labels and users enough to learn all of Omega."""
-    size = len(start.unit)
-    # Ten labels per parameter.
-    enough = 10.0 * 0.5 * size * (size + 1)
-    return n_labels >= enough and n_users >= _users_for_full(start)
+    return n_labels >= labels_for_full(len(start.unit)) and n_users >= _users_for_full(start)
+
+
+def labels_for_full(size: int) -> int:
+    """Return the number of labels that is enough for all of Omega: ten per parameter."""
+    return 5 * size * (size + 1)
 
 
 def _users_for_full(start: MarginalLikelihood) -> float:
@@ -169,11 +177,11 @@ def _cross_validate(
     """Return the structure with the lowest held-out loss; ``with_few`` tries the low rank, too."""
     labels_each = max(at.moments.comparisons / at.moments.n_users, 1.0)
     # Users of both folds, and their labels, at most: beyond these the choice rarely changes.
-    most = int(min(max(20_000 / labels_each, _users_for_full(start)), 1000))
+    most = int(min(max(20_000 / labels_each, _users_for_full(start)), SAMPLE))
     # Mean and variances hardly depend on the structure; each fold learns correlations anew.
-    some = replace(start, tasks=sample(start.tasks, most), model=_uncorrelated(at.model))
-    is_even = np.arange(some.tasks.n_users) % 2 == 0
-    halves = [_only(some, half) for half in (is_even, ~is_even)]
+    some = replace(start, responses=sample(start.responses, most), model=_uncorrelated(at.model))
+    is_even = np.arange(some.responses.n_users) % 2 == 0
+    halves = [only_users(some, half) for half in (is_even, ~is_even)]
     one = _Fold(halves[0], halves[1])
     of_one = one.losses(FULL)
     # The second fold starts from the modes of the first, and from then on from its own.
@@ -220,8 +228,11 @@ class _Fold:
         return self.held_out.losses(found.model)
 
 
-def _only(objective: MarginalLikelihood, chosen: Bool) -> MarginalLikelihood:
-    return replace(objective, tasks=objective.tasks.of_users(chosen), warm_starts=WarmStarts())
+def only_users(objective: M, chosen: Bool) -> M:
+    """Return the objective of some of the users."""
+    return replace(
+        objective, responses=objective.responses.of_users(chosen), warm_starts=WarmStarts()
+    )
 
 
 def _truncate(start: MarginalLikelihood, at: EvaluatedModel, rank: int) -> PriorModel:

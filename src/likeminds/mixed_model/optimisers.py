@@ -23,19 +23,24 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds._util.lazy_imports import LazyModule
-from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
+from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
 from likeminds.mixed_model.laplace import Moments, WarmStarts
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, Likelihood
 from likeminds.mixed_model.marginal_likelihood import (
     FULL,
+    LEAST_KNOWN,
     CovarianceStructure,
     MarginalLikelihood,
     PriorModel,
     slope_by_log_precision,
 )
-from likeminds.mixed_model.numerics import LEAST_KNOWN, LONGEST_LOG_STEP, SHORTER, SHORTEST
 from likeminds.solvers.solver import Callback
+
+# Variances grow or shrink by at most exp(2) in a step of scoring.
+LONGEST_LOG_STEP = 2.0
+# Steps that do not lower J are shortened by this factor, and given up when they are this short.
+SHORTER, SHORTEST = 0.4, 1e-3
 
 
 @dataclass(frozen=True)
@@ -184,6 +189,18 @@ class ScoringStep:
         return replace(model, prior=prior, likelihood=likelihood)
 
 
+def update_tau2(variance: float, squares: Float, variances: Float, share: float = 1.0) -> float:
+    """Return tau^2 after a step of Fisher scoring.
+
+    ``squares`` are posterior means of b_j^2, ``variances`` the posterior variances of b_j.
+    """
+    reliability = 1.0 - variances / variance
+    information = float((reliability**2).sum()) + LEAST_KNOWN * len(variances) + OFF_ZERO
+    growth = share * (float((squares / variance - 1.0).sum()) + OFF_ZERO) / information
+    growth = float(np.clip(growth, -LONGEST_LOG_STEP, LONGEST_LOG_STEP))
+    return max(variance * float(np.exp(growth)), 1e-8)
+
+
 def _free_shift(objective: MarginalLikelihood, at: EvaluatedModel) -> Float:
     """Return the step of the mean if some of its coordinates stay at zero."""
     model, n_weights, free = at.model, objective.n_weights, objective.n_free
@@ -227,9 +244,10 @@ class PriorFit:
     criterion: list[float] = field(default_factory=list)  # objective plus penalty by n_groups
     # (p, p): the posterior covariance of the prior's mean.
     mean_covariance: Float = field(default_factory=lambda: np.zeros((0, 0)))
-    mean_variance_beyond: float = 0.0  # that of the mean beyond the coordinates: see `wide`
+    mean_variance_beyond: float = 0.0  # that of the mean beyond the coordinates: see `wide_fit`
     structure: CovarianceStructure = FULL
     items: ItemPosteriors | None = None
+    shifts: MeanShifts | None = None  # with item factors: those given, in the units of factors
     sampling: Any = None  # a `fit_prior.SubsampleRecord`, if fitted to a sample of the users
     moments: Moments | None = None  # under the model, if computed
 

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds._util.lazy_imports import LazyModule
-from likeminds._util.per_user_arrays import row_dots
+from likeminds._util.per_user_arrays import damped_newton, row_dots
 from likeminds.data.grades import MOST_GRADES
 from likeminds.mixed_model.likelihoods import (
     DiagonalCurvature,
@@ -26,7 +26,6 @@ from likeminds.mixed_model.likelihoods import (
     damping,
     mean_between,
 )
-from likeminds.mixed_model.numerics import damped_newton
 from likeminds.mixed_model.responses import PaddedRows
 
 optimize: Any = LazyModule("scipy.optimize")
@@ -166,19 +165,19 @@ class CumulativeLogit(RowLikelihood):
         grade_counts = GradeCounts.of(grades, users)
         return replace(self, use=self.scale.spread / self.scale.spreads(grade_counts))
 
-    def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
+    def at(self, eta: Float, data: PaddedRows) -> LossDerivatives:
         """Return the loss and its derivatives."""
         above, below = self._sides(
-            eta, task.response.astype(np.intp), self.use[task.users][:, None]
+            eta, data.response.astype(np.intp), self.use[data.users][:, None]
         )
         chance = np.maximum(above - below, 1e-300)
         h = above * (1.0 - above) + below * (1.0 - below)
         third = above * (1.0 - above) * (1.0 - 2.0 * above)
         third += below * (1.0 - below) * (1.0 - 2.0 * below)
         return LossDerivatives(
-            -row_dots(task.weight, np.log(chance)),
-            task.weight * (above + below - 1.0),
-            DiagonalCurvature(np.sqrt(task.weight * h), -third / np.maximum(h, 1e-300)),
+            -row_dots(data.weight, np.log(chance)),
+            data.weight * (above + below - 1.0),
+            DiagonalCurvature(np.sqrt(data.weight * h), -third / np.maximum(h, 1e-300)),
         )
 
     def each(
@@ -206,7 +205,7 @@ class CumulativeLogit(RowLikelihood):
 
     def chances(self, eta: Float, variance: Float, use: Float) -> Float:
         """Return the probability of each bin, (n, K), where scores are only known roughly."""
-        rough = np.sqrt(1.0 + np.pi / 8.0 * self.slope**2 * variance)[:, None]
+        rough = damping(self.slope**2 * variance)[:, None]
         inner = expit((use[:, None] * self.cuts - self.slope * eta[:, None]) / rough)
         edge = np.zeros((len(eta), 1))
         return np.asarray(np.diff(np.hstack([edge, inner, edge + 1.0]), axis=1))
@@ -253,7 +252,7 @@ class CumulativeLogit(RowLikelihood):
         return replace(self, shifts=shifts)
 
     def refined(
-        self, codes: Index, use: Float, eta: Float, variance: Float, *, free_slope: bool
+        self, codes: Index, use: Float, eta: Float, variance: Float, *, free_slope: bool = False
     ) -> "CumulativeLogit":
         """Return the cuts that make grades most likely, on average over posteriors of scores.
 
@@ -351,11 +350,11 @@ class StandardNormal(RowLikelihood):
         precision = np.full(len(spreads), self.typical)
         return replace(self, centres=centres, spreads=spreads, precision=precision)
 
-    def at(self, eta: Float, task: PaddedRows) -> LossDerivatives:
+    def at(self, eta: Float, data: PaddedRows) -> LossDerivatives:
         """Return the loss and its derivatives."""
-        left = self.standardised(task.response.astype(np.intp), task.users[:, None]) - eta
-        residuals = task.weight * left
-        curvature = DiagonalCurvature(np.sqrt(task.weight))
+        left = self.standardised(data.response.astype(np.intp), data.users[:, None]) - eta
+        residuals = data.weight * left
+        curvature = DiagonalCurvature(np.sqrt(data.weight))
         return LossDerivatives(0.5 * row_dots(residuals, left), residuals, curvature)
 
     def each(

@@ -1,24 +1,52 @@
-"""Users' response styles, predicted grades, and updates of ordinal likelihoods from scores."""
+"""Users' response styles, predicted grades, ties of pairs, and refinement of likelihoods by scores.
+
+Pairs that may be tied have the model of Davidson (1970):
+
+    P(a wins) = exp(a) / Z,   P(tie) = nu exp((a + b) / 2) / Z,
+    Z = exp(a) + exp(b) + nu exp((a + b) / 2)
+
+A tie adds (a + b) / 2 + log(nu) - log(Z) to the log-likelihood: half a win of each item, and
+log(nu). So pairs with ties are choices among two, of which ties are two with half the weight; only
+Z differs from that of choices. log(nu) counts once per tie, that is, the share of ties times per
+pair. Given that a pair is not tied, a wins as in the model of Bradley and Terry.
+"""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.lazy_imports import pa
 from likeminds._util.map_reduce import one_blas_thread
-from likeminds._util.per_user_arrays import CollectedRows, drawn
+from likeminds._util.per_user_arrays import CollectedRows, drawn, row_dots
 from likeminds._util.result_tables import ResultTable
 from likeminds._util.text_format import counted
 from likeminds.data.label_parsing import LabelReading
+from likeminds.mixed_model.gaussian_prior import ROUNDING
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
-from likeminds.mixed_model.item_posteriors import PointwiseLoss
+from likeminds.mixed_model.item_posteriors import Slopes
 from likeminds.mixed_model.laplace import EStepParams, WarmStart
-from likeminds.mixed_model.likelihoods import DiagonalCurvature
+from likeminds.mixed_model.likelihoods import (
+    SAFE_EXPONENT,
+    ChoiceCurvature,
+    ChoiceLikelihood,
+    DiagonalCurvature,
+    LossDerivatives,
+    damping,
+)
 from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.ordinal import CumulativeLogit, Graded, StandardNormal
-from likeminds.mixed_model.responses import LabelResponses, ResponseBlock, Responses
+from likeminds.mixed_model.responses import LabelResponses, PaddedRows, ResponseBlock, Responses
+
+# The largest share of ties: where all pairs are tied, nu is infinite.
+_MOST_TIED = 0.98
+# Likelihoods are refined by about so many responses.
+_MOST_RESPONSES = 20_000
+# The quadrature of normal distributions.
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -72,10 +100,11 @@ class ResponseStyle:
             levels = np.array(words, dtype=object)[levels.astype(np.intp)]
         return GradePredictions(levels, chances, chances @ grading.scale.levels)
 
-    def pointwise_loss(self, grades: FloatArray, users: Index) -> "PointwiseLoss":
-        """Return the loss of grades as a function of their scores."""
+    def slopes(self, grades: FloatArray, users: Index) -> Slopes:
+        """Return the slopes of the losses of grades as a function of their scores."""
         use, added = self.grading.scale_use(users)
-        return PointwiseGradeLoss(self.grading, self.grading.scale.codes(grades), use, added)
+        codes = self.grading.scale.codes(grades)
+        return lambda scores: self.grading.slopes(scores + added, codes, use)
 
     def some(self, users: slice | Index) -> "ResponseStyle":
         """Return the response styles of some of the users."""
@@ -99,89 +128,187 @@ class ResponseStyle:
 
 
 @dataclass(frozen=True)
-class PointwiseGradeLoss(PointwiseLoss):
-    """The loss of grades, given their bins and their users' response styles."""
+class DavidsonCurvature(ChoiceCurvature):
+    """H = w h (1, -1)(1, -1)' of each pair, with h = p q + t (1 - t) / 4.
 
-    grading: CumulativeLogit
-    codes: Index
-    use: Float
-    added: Float
+    p and q are the probabilities that the items win, and t that of a tie. That is H of a choice
+    with the chances p + t / 2 and q + t / 2, times a factor below one in ``weight``.
+    """
 
-    def at(self, scores: Float) -> tuple[Float, Float]:
-        """Return minus the slope, and the curvature."""
-        return self.grading.slopes(scores + self.added, self.codes, self.use)
+    bend: Float  # (b, n): t / (4 h)
+
+    def grad_half_logdet(self, variance: Float) -> Float:
+        """Return the gradient of half the log-determinant."""
+        pairs = variance.reshape(len(variance), -1, 2).sum(axis=2)
+        slope = (0.5 - self.chance) * (1.0 - 0.5 * self.bend)
+        return np.asarray(slope * np.repeat(pairs, 2, axis=1))
+
+
+@dataclass(frozen=True)
+class DavidsonLikelihood(ChoiceLikelihood):
+    """log(Z) - (eta of the winner, or the mean of both), times the weight of the pair.
+
+    Larger sets of new users are choices without ties.
+    """
+
+    nu: float
+    tie_share: float  # the share of pairs that are tied
+
+    @classmethod
+    def of_share(cls, tie_share: float) -> "DavidsonLikelihood":
+        """Return nu for a share of ties, where scores have a variance of about one."""
+        first = cls(1.0, min(float(tie_share), _MOST_TIED))
+        return first.refined(np.zeros(1), np.full(1, 2.0), np.ones(1))
+
+    def refined(self, difference: Float, variance: Float, weight: Float) -> "DavidsonLikelihood":
+        """Return the nu that maximises the expected log-likelihood.
+
+        The differences of the scores of pairs are N(difference, variance). At the maximum, as many
+        ties are expected as there are.
+        """
+
+        def excess(log_nu: float) -> float:
+            chance = replace(self, nu=float(np.exp(log_nu))).tie_chance(difference, variance)
+            return float(weight @ chance / weight.sum()) - self.tie_share
+
+        return replace(self, nu=float(np.exp(brentq(excess, -SAFE_EXPONENT, SAFE_EXPONENT))))
+
+    def tie_chance(self, difference: Float, variance: Float) -> Float:
+        """Return the probability of a tie where scores differ by N(difference, variance)."""
+        spread, found = np.sqrt(variance), np.zeros(np.shape(difference))
+        for node, weight in zip(_NODES, _WEIGHTS / _WEIGHTS.sum(), strict=True):
+            total = self._log_total(0.5 * (difference + node * spread))
+            found += weight * np.exp(np.log(self.nu) - total)
+        return found
+
+    def at(self, eta: Float, data: PaddedRows) -> LossDerivatives:
+        """Return the loss and its derivatives."""
+        if data.set_size != 2:
+            return super().at(eta, data)
+        half = 0.5 * (eta[:, ::2] - eta[:, 1::2])
+        total = self._log_total(half)
+        won, lost, tie = (np.exp(part - total) for part in (half, -half, np.log(self.nu)))
+        h = np.maximum(won * lost + 0.25 * tie * (1.0 - tie), _TINY)
+        wins = np.stack([won + 0.5 * tie, lost + 0.5 * tie], axis=2)
+        factor = h / np.maximum(wins.prod(axis=2), h)
+        chance, weight = wins.reshape(eta.shape), data.weight * np.repeat(factor, 2, axis=1)
+        curvature = DavidsonCurvature(chance, weight, 2, np.repeat(0.25 * tie / h, 2, axis=1))
+        loss = row_dots(data.weight[:, ::2], total - half - self.tie_share * np.log(self.nu))
+        return LossDerivatives(loss, data.weight * (data.response - chance), curvature)
+
+    def each(
+        self,
+        eta: Float,
+        response: Float,
+        users: Index,  # noqa: ARG002 - to all of them, scores mean the same
+        variance: Float | float = 0.0,
+    ) -> Float:
+        """Return the loss of every row by its lead over the other, with some variance."""
+        half = 0.5 * eta / damping(variance)
+        return np.asarray(self._log_total(half) - (2.0 * response - 1.0) * half)
+
+    def response_losses(self, eta: Float, data: PaddedRows) -> Float:
+        """Return the unweighted loss of each pair, in its first row."""
+        losses = self.each(self.row_scores(eta, data), data.response, data.users[:, None])
+        return np.where(data.response > 0, losses, 0.0)
+
+    def expected_information(self, eta: Float) -> Float:
+        """Return the information of one more comparison, by the lead over the other item."""
+        total = self._log_total(0.5 * eta)
+        tie = np.exp(np.log(self.nu) - total)
+        return np.asarray(np.exp(-2.0 * total) + 0.25 * tie * (1.0 - tie))
+
+    def _log_total(self, half: Float) -> Float:
+        """Return log(exp(d/2) + exp(-d/2) + nu), given half the difference of two scores."""
+        return np.asarray(np.logaddexp(np.logaddexp(half, -half), np.log(self.nu)))
 
 
 def refine_likelihood(
-    tasks: Responses, learned: PriorFit, n_labels: int, shifts: Float | None = None
-) -> Graded:
+    responses: Responses, learned: PriorFit, n_rows: int, shifts: Float | None = None
+) -> Graded | DavidsonLikelihood:
     """Return the likelihood that suits the scores which were learned with another.
 
     ``shifts`` are how far each user's mean is from that of all: see `covariate_effects`.
     """
     likelihood = learned.model.likelihood
-    assert isinstance(likelihood, Graded)
-    terms = EStepParams(learned.model.prior.shifted(shifts), likelihood)
-    if isinstance(tasks, ItemEffects) and learned.items is not None:
-        tasks = tasks.with_items(learned.items)
+    assert isinstance(likelihood, Graded | DavidsonLikelihood)
+    params = EStepParams(learned.model.prior.shifted(shifts), likelihood)
+    if isinstance(responses, ItemEffects) and learned.items is not None:
+        responses = responses.with_items(learned.items)
+    work = _some_pairs
+    if not isinstance(likelihood, DavidsonLikelihood):
+        work = _errors if isinstance(likelihood, StandardNormal) else _some_scores
+    state = (params, _MOST_RESPONSES / max(n_rows, 1))
     found: CollectedRows
     with one_blas_thread():
-        if isinstance(likelihood, StandardNormal):
-            found, _ = tasks.map_reduce(_errors, terms, learned.warm_starts.own)
-            return likelihood.refined(*found.in_order())
-        # Cuts are learned from about so many grades.
-        share = 20_000 / max(n_labels, 1)
-        found, _ = tasks.map_reduce(_some_scores, (terms, share), learned.warm_starts.own)
-    codes, use, eta, variance = found.in_order()
-    return likelihood.refined(codes, use, eta, variance, free_slope=False)
+        found, _ = responses.map_reduce(work, state, learned.warm_starts.own)
+    return likelihood.refined(*found.in_order())
 
 
 def _errors(
-    block: ResponseBlock, terms: EStepParams, warm_start: WarmStart | None
+    block: ResponseBlock, state: tuple[EStepParams, float], warm_start: WarmStart | None
 ) -> tuple[CollectedRows, None]:
     """Return how many grades all users gave, and the squared errors of their scores."""
-    likelihood, task = terms.likelihood, block.task
+    params, _ = state
+    likelihood, data = params.likelihood, block.data
     assert isinstance(likelihood, StandardNormal)
-    eta, variance = _scores_and_variances(block, terms, warm_start)
-    there = task.weight > 0
-    expected = likelihood.standardised(task.response.astype(np.intp), task.users[:, None])
+    eta, variance = _scores_and_variances(block, params, warm_start)
+    there = data.weight > 0
+    expected = likelihood.standardised(data.response.astype(np.intp), data.users[:, None])
     squares = np.where(there, (expected - eta) ** 2 + variance, 0.0).sum(axis=1)
-    return CollectedRows([task.users], [[there.sum(axis=1).astype(np.float64), squares]]), None
+    return CollectedRows([data.users], [[there.sum(axis=1).astype(np.float64), squares]]), None
 
 
 def _some_scores(
     block: ResponseBlock, state: tuple[EStepParams, float], warm_start: WarmStart | None
 ) -> tuple[CollectedRows, None]:
     """Return bins, how their users use the scale, scores and their variances, of some grades."""
-    terms, share = state
-    likelihood, task = terms.likelihood, block.task
+    params, share = state
+    likelihood, data = params.likelihood, block.data
     assert isinstance(likelihood, CumulativeLogit)
-    eta, variance = _scores_and_variances(block, terms, warm_start)
-    some = _drawn(block, share) & (task.weight > 0)
+    eta, variance = _scores_and_variances(block, params, warm_start)
+    some = _drawn(block, share) & (data.weight > 0)
     user = np.nonzero(some)[0]
-    codes = task.response[some].astype(np.intp)
-    numbers = [codes, likelihood.use[task.users][user], eta[some], variance[some]]
-    return CollectedRows([task.users[user]], [numbers]), None
+    codes = data.response[some].astype(np.intp)
+    numbers = [codes, likelihood.use[data.users][user], eta[some], variance[some]]
+    return CollectedRows([data.users[user]], [numbers]), None
 
 
 def _drawn(block: ResponseBlock, share: float) -> Bool:
     """Draw some rows of a block, by their users and the rows of the table of features."""
-    labels = block.tasks.labels if isinstance(block.tasks, ItemRows) else block.tasks
+    labels = block.responses.labels if isinstance(block.responses, ItemRows) else block.responses
     assert isinstance(labels, LabelResponses)
-    task = labels.task(block.number)
-    number: Index = np.append(labels.rows.index, 0)[task.places]
-    users = np.repeat(task.users, number.shape[1])
+    data = labels.data(block.number)
+    number: Index = np.append(labels.rows.index, 0)[data.places]
+    users = np.repeat(data.users, number.shape[1])
     return drawn(share, users, number.ravel()).reshape(number.shape)
 
 
+def _some_pairs(
+    block: ResponseBlock, state: tuple[EStepParams, float], warm_start: WarmStart | None
+) -> tuple[CollectedRows, None]:
+    """Return differences of scores, their variances and weights, of some pairs of a block."""
+    params, share = state
+    data = block.data
+    eta, variance = _scores_and_variances(block, params, warm_start)
+    n_users, n_pairs = data.weight[:, ::2].shape
+    user = np.repeat(np.arange(n_users), n_pairs)
+    some = drawn(2.0 * share, data.users[user], np.tile(np.arange(n_pairs), n_users))
+    weight = data.weight[:, ::2].ravel()
+    some &= weight > 0
+    numbers = [eta.ravel()[some], variance.ravel()[some], weight[some]]
+    return CollectedRows([data.users[user[some]]], [numbers]), None
+
+
 def _scores_and_variances(
-    block: ResponseBlock, terms: EStepParams, warm_start: WarmStart | None
+    block: ResponseBlock, params: EStepParams, warm_start: WarmStart | None
 ) -> tuple[Float, Float]:
-    """Return each user's scores and their posterior variances."""
-    mode = terms.mode_of(block, warm_start)
-    curvature = mode.derivatives.curvature
-    assert isinstance(curvature, DiagonalCurvature)
-    known = np.maximum(curvature.root**2, 1e-12)
-    variance = mode.covariance.variance / known
+    """Return each user's scores and their posterior variances; of pairs, of the differences."""
+    mode = params.mode_of(block, warm_start)
+    curvature, eta, variance = mode.derivatives.curvature, mode.eta, mode.covariance.variance
+    known = np.maximum(curvature.diagonal, ROUNDING)
+    if not isinstance(curvature, DiagonalCurvature):
+        eta, known = eta[:, ::2] - eta[:, 1::2], known[:, ::2]
+        variance = variance[:, ::2] + variance[:, 1::2]
     # Labels without information do not bound the variance.
-    return mode.system.eta(mode.state), np.minimum(variance, 10.0)
+    return eta, np.minimum(variance / known, 10.0)

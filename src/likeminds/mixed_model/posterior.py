@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.checks import as_matrix, listing
 from likeminds._util.map_reduce import of_rows
-from likeminds._util.per_user_arrays import row_dots
+from likeminds._util.per_user_arrays import row_dots, symmetric_root
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.design import Design
@@ -24,8 +24,11 @@ from likeminds.mixed_model.item_posteriors import (
 )
 from likeminds.mixed_model.likelihoods import Likelihood, label_probability
 from likeminds.mixed_model.ordinal import StandardNormal
-from likeminds.mixed_model.ordinal_responses import GradePredictions, ResponseStyle
-from likeminds.mixed_model.ties import DavidsonLikelihood
+from likeminds.mixed_model.ordinal_responses import (
+    DavidsonLikelihood,
+    GradePredictions,
+    ResponseStyle,
+)
 
 Items = ArrayLike | Annotations
 Users = Iterable[Hashable] | None
@@ -97,14 +100,9 @@ class Posterior:
         unknown: str = "error",
     ) -> "Posterior":
         """Return the posteriors of users, given the fitted prior."""
-        about = (
-            fitted_prior.design,
-            fitted_prior.predictive,
-            fitted_prior.likelihood,
-            fitted_prior.items,
-            response_style,
-        )
-        return cls(users, points, variance_reduction, *about, unknown=unknown)
+        known = (fitted_prior.design, fitted_prior.predictive, fitted_prior.likelihood)
+        more = (fitted_prior.items, response_style)
+        return cls(users, points, variance_reduction, *known, *more, unknown=unknown)
 
     @property
     def coef(self) -> Float:
@@ -132,8 +130,7 @@ class Posterior:
 
     def standard_error(self, X: Items, users: Users = None) -> Float:
         """Return the standard errors of scores, relative to the average item's score."""
-        rows, positions = self._rows(X, users)
-        return self.deviation(self.prediction_rows(rows, self._ids(X)), positions)
+        return self.deviation(*self._targets(X, users))
 
     def probability_above(self, a: Items, b: Items, users: Users = None) -> Float:
         """Return the probability that item a of each row ranks above item b."""
@@ -149,20 +146,17 @@ class Posterior:
 
     def predict_grades(self, X: Items, users: Users = None) -> GradePredictions:
         """Return the grades that users would give: their probabilities, and the expected one."""
-        rows, positions = self._rows(X, users)
-        return self.grades(self.prediction_rows(rows, self._ids(X)), positions)
+        return self.grades(*self._targets(X, users))
 
     def rank_interval(
         self, items: Items, *, user: Hashable | None = None, level: float = 0.9
     ) -> tuple[Index, Index]:
         """Return the lowest and highest rank (1 is best) that each item may have for a user."""
-        rows, user_index = self._rows_for(items, user)
-        return self.ranks(self.prediction_rows(rows, self._ids(items)), user_index, level)
+        return self.ranks(*self._targets_for(items, user), level)
 
     def next_items(self, items: Items, *, user: Hashable | None = None, n: int = 1) -> Index:
         """Return which items to ask a user about next, the most telling first."""
-        rows, user_index = self._rows_for(items, user)
-        return self.most_informative(self.prediction_rows(rows, self._ids(items)), user_index, n)
+        return self.most_informative(*self._targets_for(items, user), n)
 
     def prediction_rows(self, features: FloatArray, ids: IdArray | None = None) -> PredictionRows:
         """Return rows of features in coordinates; ``ids`` are those of the items."""
@@ -251,7 +245,7 @@ class Posterior:
         """Return the posterior with the response style of new users, from their grades if any."""
         if annotations is None or annotations.grades is None:
             return replace(self, response_style=response_style.of_unknown_users(len(self.users)))
-        eta, _ = self.linear_predictor(
+        eta = self.eta(
             self.prediction_rows(annotations.X, self._ids(annotations)), annotations.user_codes
         )
         style = response_style.of_newcomers(annotations.grades, annotations.user_codes, eta)
@@ -259,17 +253,25 @@ class Posterior:
 
     def linear_predictor(self, targets: PredictionRows, users: Index) -> tuple[Float, Float]:
         """Return eta, intercepts included, and its variance (-1: of a new user)."""
+        variance = self.deviation(self._with_intercepts(targets), users) ** 2
+        return self.eta(targets, users), variance
+
+    def eta(self, targets: PredictionRows, users: Index) -> Float:
+        """Return the linear predictor alone: its variance takes most of the time."""
+        points = np.vstack([self.points, self.prior.mean])[users]
+        rows = self._with_intercepts(targets).rows
+        return np.asarray(np.einsum("np,np->n", rows, points) + targets.effects)
+
+    def _with_intercepts(self, targets: PredictionRows) -> PredictionRows:
         rows = targets.rows.copy()
         rows[:, self.design.n_weights : self.design.size] = 1.0
-        points = np.vstack([self.points, self.prior.mean])[users]
-        scores = np.einsum("np,np->n", rows, points) + targets.effects
-        return scores, self.deviation(replace(targets, rows=rows), users) ** 2
+        return replace(targets, rows=rows)
 
     def ranks(self, targets: PredictionRows, user_index: int, level: float) -> tuple[Index, Index]:
         """Return a credible interval of each item's rank, from rankings drawn at random."""
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, but is {level}.")
-        root = _root(self.covariance(user_index))
+        root = symmetric_root(self.covariance(user_index))
         rng = np.random.default_rng(0)
         draws = self._point(user_index)[:, None] + root @ rng.standard_normal((len(root), _DRAWS))
         scores = targets.rows @ draws
@@ -287,10 +289,9 @@ class Posterior:
 
     def _drawn_beyond(self, features: FloatArray, rng: np.random.Generator) -> Float:
         """Draw the part of scores that lies beyond the coordinates: (n, draws)."""
-        rows = self.design.rows(features)
-        products = self.design.products_beyond(features, rows)
+        products = self.design.products_beyond(features, self.design.rows(features))
         assert products is not None
-        root = _root(self.prior.beyond * products)
+        root = symmetric_root(self.prior.beyond * products)
         return np.asarray(root @ rng.standard_normal((len(root), _DRAWS)))
 
     def most_informative(self, targets: PredictionRows, user_index: int, n: int) -> Index:
@@ -302,8 +303,7 @@ class Posterior:
         """
         if not 1 <= n <= len(targets):
             raise ValueError(f"n must be between 1 and the number of items, but is {n}.")
-        rows = targets.rows.copy()
-        rows[:, self.design.n_weights : self.design.size] = 1.0
+        rows = self._with_intercepts(targets).rows
         contrasts = targets.rows - targets.rows.mean(axis=0)
         scatter = contrasts.T @ contrasts
         covariance = self.covariance(user_index)
@@ -345,20 +345,22 @@ class Posterior:
         second = b.X if isinstance(b, Annotations) else as_matrix(b, "b")
         if first.shape != second.shape:
             raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
-        return (
-            self.prediction_rows(first, self._ids(a)),
-            self.prediction_rows(second, self._ids(b)),
-            positions,
-        )
+        others = self.prediction_rows(second, self._ids(b))
+        return self.prediction_rows(first, self._ids(a)), others, positions
 
     def _point(self, user_index: int) -> Float:
         return self.prior.mean if user_index < 0 else np.asarray(self.points[user_index])
 
-    def _rows_for(self, items: Items, user: Hashable | None) -> tuple[FloatArray, int]:
-        """Return items' features, and the position of the user."""
+    def _targets_for(self, items: Items, user: Hashable | None) -> tuple[PredictionRows, int]:
+        """Return items as rows, and the position of the user."""
         table = items if isinstance(items, Annotations) else as_matrix(items, "items")
-        rows, users = self._rows(table, None if user is None else [user] * len(table))
-        return rows, int(users[0])
+        targets, users = self._targets(table, None if user is None else [user] * len(table))
+        return targets, int(users[0])
+
+    def _targets(self, X: Items, users: Users) -> tuple[PredictionRows, Index]:
+        """Return items as rows, and the positions of their users."""
+        rows, positions = self._rows(X, users)
+        return self.prediction_rows(rows, self._ids(X)), positions
 
     def _rows(self, X: Items, users: Users) -> tuple[FloatArray, Index]:
         if isinstance(X, Annotations) and users is None and len(self.users) > 1:
@@ -378,10 +380,8 @@ class Posterior:
         if len(positions) != len(rows):
             raise ValueError(f"users has {len(positions)} entries, but X has {len(rows)} rows.")
         if (positions < 0).any():
-            unknown_users = np.asarray(list(users), dtype=object)[positions < 0]
-            raise ValueError(
-                f"Nothing is known about {listing(np.unique(unknown_users.astype(str)))}."
-            )
+            unknown = np.asarray(list(users), dtype=object)[positions < 0].astype(str)
+            raise ValueError(f"Nothing is known about {listing(np.unique(unknown))}.")
         return rows, positions
 
     def _ids(self, X: object) -> IdArray | None:
@@ -391,9 +391,3 @@ class Posterior:
         if self.unknown == "error" and self.items is not None and not has_features:
             refuse_new_items(ids, self.items.ids)
         return ids
-
-
-def _root(covariance: Float) -> Float:
-    """Return a matrix L with L L' = covariance."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

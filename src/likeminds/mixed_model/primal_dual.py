@@ -7,7 +7,8 @@ mode, a are the residuals of the rows.
 
 The uncertainty of item factors adds a quadratic penalty in z for each user (`UserPenalty`, see
 `item_responses`). The primal adds it to the precision. The dual makes it part of the prior: with
-z = A y, the equations above hold for y.
+z = A y, the equations above hold for y. If the penalty moves the prior mean of z to c, both
+solve for z - c, and the offset has the scores of c.
 """
 
 from dataclasses import dataclass, replace
@@ -42,7 +43,7 @@ class PosteriorCovariance:
 
 @dataclass(frozen=True)
 class Primal:
-    """Users with at least as many rows as coordinates; the state is z.
+    """Users with at least as many rows as coordinates; the state is z - c.
 
     Rows are in column-major order, since loops over few coordinates are slow.
     """
@@ -83,7 +84,7 @@ class Primal:
     def penalty(self, state: Float, eta: Float) -> Float:
         """Return half the squared length of z, plus the user penalty."""
         del eta
-        return 0.5 * row_dots(state, self._prior_gradient(state))
+        return 0.5 * row_dots(state, self._prior_gradient(state)) + _at_centre(self.user_penalty)
 
     def _prior_gradient(self, state: Float) -> Float:
         """Return the gradient of the penalty."""
@@ -112,7 +113,7 @@ class Primal:
         return step, 0.5 * row_dots(slope, step)
 
     def z(self, state: Float) -> Float:
-        """Return each user's z: the state."""
+        """Return each user's z - c: the state."""
         return state
 
     def log_determinant(self, matrices: Float) -> Float:
@@ -165,7 +166,7 @@ class Primal:
 
 @dataclass(frozen=True)
 class Dual:
-    """Users with fewer rows than coordinates; the state is a, with z = X'a.
+    """Users with fewer rows than coordinates; the state is a, with z - c = X'a.
 
     With ``approximate``, steps are solved for by conjugate gradients, to a small relative error.
     """
@@ -195,8 +196,8 @@ class Dual:
         return self.offset + times(self.gram, state)
 
     def penalty(self, state: Float, eta: Float) -> Float:
-        """Return half the squared length of z = X'a."""
-        return 0.5 * row_dots(state, eta - self.offset)
+        """Return half the squared length of X'a, plus the penalty at c."""
+        return 0.5 * row_dots(state, eta - self.offset) + _at_centre(self.user_penalty)
 
     def matrices(self, curvature: Curvature) -> Float:
         """Return I + R' X X' R, which Newton's method divides by: (b, n, n)."""
@@ -238,7 +239,7 @@ class Dual:
         return np.asarray(residuals - state - curvature.times_root(solved))
 
     def z(self, state: Float) -> Float:
-        """Return each user's z."""
+        """Return each user's z - c."""
         inner = times_back(self.rows, state)
         return inner if self.user_penalty is None else self.user_penalty.of_vectors(inner)
 
@@ -305,28 +306,45 @@ class Dual:
 
 
 def system_of(
-    task: PaddedRows, prior: GaussianPrior, *, approximate: bool = False
+    data: PaddedRows, prior: GaussianPrior, *, approximate: bool = False
 ) -> Primal | Dual:
     """Return the primal or dual system of a block, with rows whitened by the prior."""
-    offset = task.rows @ prior.mean
-    if prior.shifts is not None:
-        offset += times(task.rows, prior.shifts[task.users])
-    if task.offset is not None:
-        offset += task.offset
+    offset = data.rows @ prior.mean
+    shifts = None if prior.shifts is None else prior.shifts[data.users]
+    if shifts is not None:
+        offset += times(data.rows, shifts)
+    if data.offset is not None:
+        offset += data.offset
     user_penalty = None
-    if task.precision is not None:
-        user_penalty = UserPenalty(task.precision, prior.root[-task.precision.shape[1] :])
-    n_rows, size = task.rows.shape[1:]
-    if task.beyond is None and n_rows >= size:
-        columns = prior.whitened_columns(task.rows.transpose(0, 2, 1))
-        return Primal(columns.transpose(0, 2, 1), offset, user_penalty)
-    rows = prior.whitened(task.rows)
+    if data.precision is not None:
+        last = slice(-data.precision.shape[1], None)
+        means = None if shifts is None else shifts[:, last]
+        user_penalty = UserPenalty(data.precision, prior.root[last], means)
+    n_rows, size = data.rows.shape[1:]
+    if data.beyond is None and n_rows >= size:
+        columns = prior.whitened_columns(data.rows.transpose(0, 2, 1))
+        rows = columns.transpose(0, 2, 1)
+        return Primal(rows, _centred(offset, rows, user_penalty), user_penalty)
+    rows = prior.whitened(data.rows)
+    offset = _centred(offset, rows, user_penalty)
     if user_penalty is not None:
         rows = user_penalty.of_rows(rows)
     gram = rows @ rows.transpose(0, 2, 1)
-    if task.beyond is not None:
-        gram += prior.beyond * task.beyond
-    return Dual(rows, offset, gram, user_penalty, approximate and task.beyond is None)
+    if data.beyond is not None:
+        gram += prior.beyond * data.beyond
+    return Dual(rows, offset, gram, user_penalty, approximate and data.beyond is None)
+
+
+def _at_centre(penalty: UserPenalty | None) -> Float | float:
+    """Return minus the log-density of the penalised prior at its mode."""
+    return 0.0 if penalty is None else penalty.at_centre
+
+
+def _centred(offset: Float, rows: Float, penalty: UserPenalty | None) -> Float:
+    """Add the scores of the penalised prior's mean."""
+    if penalty is None or penalty.means is None:
+        return offset
+    return np.asarray(offset + times(rows, penalty.centre))
 
 
 def information_left(

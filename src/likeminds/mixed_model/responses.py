@@ -49,9 +49,9 @@ class RowItems:
     """Which item each row is about, where items have effects of their own."""
 
     item: Index  # (n_places,): item codes; -1 for none, as in the padding
-    sign: Float | None = None  # (n_places,): -1 where the worst was chosen, else 1
     # (n_places,): the second derivative of the loss that weighs the uncertainty of an item.
-    curvature: Float | float = 0.25
+    curvature: Float
+    sign: Float | None = None  # (n_places,): -1 where the worst was chosen, else 1
     set_size: int = 1  # how many rows in succession are one response
 
     def signed(self, numbers: Float, places: Index) -> Float:
@@ -61,19 +61,10 @@ class RowItems:
         sign = self.sign[places]
         return np.asarray(numbers * (sign if numbers.ndim == sign.ndim else sign[..., None]))
 
-    def curvature_at(self, places: Index) -> Float | float:
-        """Return the curvature at some places."""
-        return (
-            self.curvature
-            if isinstance(self.curvature, float)
-            else np.asarray(self.curvature[places])
-        )
-
     def of(self, kept: Bool) -> "RowItems":
         """Return some of the places."""
         sign = None if self.sign is None else self.sign[kept]
-        bend = self.curvature if isinstance(self.curvature, float) else self.curvature[kept]
-        return replace(self, item=self.item[kept], sign=sign, curvature=bend)
+        return replace(self, item=self.item[kept], sign=sign, curvature=self.curvature[kept])
 
 
 class Responses(Protocol):
@@ -109,23 +100,23 @@ class Responses(Protocol):
 class ResponseBlock:
     """A block of users, by its number in the responses."""
 
-    tasks: "InMemoryResponses"
+    responses: "InMemoryResponses"
     number: int
 
     @property
-    def task(self) -> PaddedRows:
+    def data(self) -> PaddedRows:
         """The users' rows and responses."""
-        return self.tasks.task(self.number)
+        return self.responses.data(self.number)
 
 
-def task_of(block: ResponseBlock, state: None, own: None) -> PaddedRows:  # noqa: ARG001 - the form of a work
+def data_of(block: ResponseBlock, state: None, own: None) -> PaddedRows:  # noqa: ARG001 - the form of a work
     """Return the rows and responses of a block."""
-    return block.task
+    return block.data
 
 
 def users_of(block: ResponseBlock, state: None, own: None) -> Index:  # noqa: ARG001
     """Return the users of a block."""
-    return block.task.users
+    return block.data.users
 
 
 class InMemoryResponses(Executor[ResponseBlock]):
@@ -146,7 +137,7 @@ class InMemoryResponses(Executor[ResponseBlock]):
         """How many places each user has."""
         raise NotImplementedError
 
-    def task(self, number: int) -> PaddedRows:
+    def data(self, number: int) -> PaddedRows:
         """Return one block."""
         raise NotImplementedError
 
@@ -190,26 +181,68 @@ class CachedResponses(InMemoryResponses):
     def _kept(self) -> dict[int, PaddedRows]:
         return {}
 
-    def task(self, number: int) -> PaddedRows:
+    def data(self, number: int) -> PaddedRows:
         """Return one block, from memory where all of them fit there."""
         if number in self._kept:
             return self._kept[number]
-        task = self._make(self.plan[number])
+        data = self._make(self.plan[number])
         if self.n_bytes <= _KEPT_BYTES:
-            self._kept[number] = task
-        return task
+            self._kept[number] = data
+        return data
 
     def _make(self, chosen: Index) -> PaddedRows:
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class LabelResponses(CachedResponses):
-    """One row per label, for the logistic loss."""
+class ItemTableResponses(CachedResponses):
+    """Base: rows of a table of items, grouped by user; as many in turn as a set has are one."""
 
-    rows: Rows  # the labels
+    rows: Rows  # the labels, or the choice sets
     design: Design  # the coordinates of the items
-    is_ready: bool  # whether the table of the rows is in coordinates already
+    is_ready: bool  # whether the table of the items is in coordinates already
+    set_size: int = 1
+
+    @property
+    def n_users(self) -> int:
+        """How many users have labels."""
+        return len(self.rows.users)
+
+    @property
+    def users(self) -> Index:
+        """The positions of the users among all users."""
+        return self.rows.users
+
+    @property
+    def rows_each(self) -> Index:
+        """How many places each user has."""
+        return self.rows.counts * self.set_size
+
+    @property
+    def n_places(self) -> int:
+        """One per row of a response, and one more response for the padding."""
+        return (len(self.rows.index) + 1) * self.set_size
+
+    @property
+    def n_bytes(self) -> int:
+        """What all blocks together take."""
+        return 8 * self.n_places * self.design.size
+
+    def of_users(self, chosen: Bool) -> Self:
+        """Return the responses of some of the users."""
+        return replace(self, rows=self.rows.of(chosen))
+
+    def _places(self, chosen: Index, n_responses: int) -> Index:
+        """Return the places of so many responses of each user, (b, n)."""
+        number = self.rows.offsets[chosen, None] + np.arange(n_responses)
+        is_padding = number >= self.rows.offsets[chosen + 1, None]
+        number = np.where(is_padding, len(self.rows.index), number)
+        places = number[:, :, None] * self.set_size + np.arange(self.set_size)
+        return places.reshape(len(chosen), -1)
+
+
+class LabelResponses(ItemTableResponses):
+    """One row per label, for the logistic loss."""
 
     @classmethod
     def of_annotations(cls, annotations: Annotations, design: Design) -> "LabelResponses":
@@ -224,44 +257,14 @@ class LabelResponses(CachedResponses):
             rows = replace(rows, table=design.rows(rows.table))
         return cls(rows, design, is_ready)
 
-    @property
-    def n_users(self) -> int:
-        """How many users have labels."""
-        return len(self.rows.users)
-
-    @property
-    def rows_each(self) -> Index:
-        """How many places each user has."""
-        return self.rows.counts
-
-    @property
-    def users(self) -> Index:
-        """The positions of the users among all users."""
-        return self.rows.users
-
-    @property
-    def n_places(self) -> int:
-        """One per label, and one for the padding."""
-        return len(self.rows.index) + 1
-
     @cached_property
     def plan(self) -> list[Index]:
         """The users of each block."""
         return plan_blocks(self.rows, self.n_bytes, dual_below=self.design.size)
 
-    @property
-    def n_bytes(self) -> int:
-        """What all blocks together take."""
-        return 8 * self.n_places * self.design.size
-
-    def of_users(self, chosen: Bool) -> "LabelResponses":
-        """Return the labels of some of the users."""
-        return LabelResponses(self.rows.of(chosen), self.design, self.is_ready)
-
     def _make(self, chosen: Index) -> PaddedRows:
         rows = self.rows
         block = rows.block(chosen, np.zeros(rows.table.shape[1]))
-        places = rows.offsets[chosen, None] + np.arange(block.rows.shape[1])
         in_coordinates = block.rows if self.is_ready else self.design.rows(block.rows)
         return PaddedRows(
             users=block.users,
@@ -269,7 +272,7 @@ class LabelResponses(CachedResponses):
             response=_response(block),
             weight=block.weight.sum(axis=1),
             comparisons=block.class_weight.sum(axis=1),
-            places=np.where(places < rows.offsets[chosen + 1, None], places, self.n_places - 1),
+            places=self._places(chosen, block.rows.shape[1]),
             beyond=self.design.products_beyond(block.rows, in_coordinates),
         )
 
@@ -325,12 +328,12 @@ class AucResponses(CachedResponses):
         )
 
 
-def of_each_user(task: PaddedRows, change: Callable[[Any], Any]) -> PaddedRows:
+def of_each_user(data: PaddedRows, change: Callable[[Any], Any]) -> PaddedRows:
     """Return a block with all arrays changed, whose first axis is that of users; no places."""
-    parts = {field.name: getattr(task, field.name) for field in fields(task)}
+    parts = {field.name: getattr(data, field.name) for field in fields(data)}
     arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
     changed = {name: change(part) for name, part in arrays.items()}
-    return replace(task, **(changed | {"places": None}))
+    return replace(data, **(changed | {"places": None}))
 
 
 def by_column(rows: Float) -> Float:
@@ -379,9 +382,9 @@ def _triangle(matrices: Float) -> Float:
     return np.asarray(np.linalg.qr(matrices, mode="r"), dtype=np.float64)
 
 
-def sample(tasks: Responses, most: int) -> Responses:
+def sample(responses: Responses, most: int) -> Responses:
     """Return the labels of at most so many users, evenly spread."""
-    chosen = np.zeros(tasks.n_users, dtype=np.bool_)
-    places = np.linspace(0, tasks.n_users - 1, min(most, tasks.n_users))
+    chosen = np.zeros(responses.n_users, dtype=np.bool_)
+    places = np.linspace(0, responses.n_users - 1, min(most, responses.n_users))
     chosen[places.astype(np.intp)] = True
-    return tasks.of_users(chosen)
+    return responses.of_users(chosen)

@@ -1,6 +1,7 @@
 """Each user's posterior, given the fitted prior: its mode, and the reduction of variance."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -26,26 +27,25 @@ from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
 from likeminds.mixed_model.item_posteriors import (
     Answered,
     ItemPosteriors,
-    PointwiseChoiceLoss,
-    PointwiseLabelLoss,
-    PointwiseLoss,
     PredictionRows,
+    Slopes,
+    choice_slopes,
     fold_in,
+    label_slopes,
 )
 from likeminds.mixed_model.laplace import EStepParams, PosteriorMode, WarmStart, WarmStarts
 from likeminds.mixed_model.likelihoods import Curvature
 from likeminds.mixed_model.losses import PriorLoss
-from likeminds.mixed_model.numerics import EXACT
+from likeminds.mixed_model.ordinal_responses import DavidsonLikelihood
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.primal_dual import Dual, Primal, system_of
 from likeminds.mixed_model.responses import PaddedRows, ResponseBlock, Responses, users_of
-from likeminds.mixed_model.ties import DavidsonLikelihood
 
 Single = NDArray[np.float32]
 
 
 def posterior_of(
-    tasks: Responses,
+    responses: Responses,
     n_users: int,
     fitted_prior: FittedPrior,
     *,
@@ -53,7 +53,7 @@ def posterior_of(
     rank: int,
     shifts: Float | None = None,
     quick: bool = False,
-) -> tuple[Float, NDArray[np.float32]]:
+) -> tuple[Float, Single]:
     """Return each user's mode and matrix K, of at most ``rank`` rows; see `Posterior`.
 
     The mode is that under the prior; the covariance includes the uncertainty of the prior's
@@ -68,8 +68,8 @@ def posterior_of(
     of_covariates = fitted_prior.variance_reduction(shifts, n_users)
     points, reduction = finder.without_labels(fitted_prior, of_covariates)
     with one_blas_thread():
-        answers = tasks.map(find_user_posteriors, finder, warm_starts.own)
-        others = _without_covariates(tasks, of_covariates) if of_covariates.shape[1] else None
+        answers = responses.map(find_user_posteriors, finder, warm_starts.own)
+        others = _without_covariates(responses, of_covariates) if of_covariates.shape[1] else None
         if others is not None:
             marginal = finder.without_covariates(fitted_prior)
             answers = chain(answers, others.map(find_user_posteriors, marginal))
@@ -78,18 +78,18 @@ def posterior_of(
     return points, reduction
 
 
-def _without_covariates(tasks: Responses, of_covariates: Float) -> Responses | None:
+def _without_covariates(responses: Responses, of_covariates: Float) -> Responses | None:
     """Return the labels of users without covariates, if there are any."""
     missing = np.all(of_covariates == 0.0, axis=(1, 2))
-    chosen = missing[np.sort(np.concatenate(list(tasks.map(users_of, None))))]
-    return tasks.of_users(chosen) if chosen.any() else None
+    chosen = missing[np.sort(np.concatenate(list(responses.map(users_of, None))))]
+    return responses.of_users(chosen) if chosen.any() else None
 
 
 @dataclass(frozen=True)
 class PosteriorFinder:
     """The parameters of posteriors: the prior of modes, and the predictive one of K."""
 
-    terms: EStepParams
+    params: EStepParams
     predictive: GaussianPrior
     rank: int
     signs: Float | None
@@ -108,74 +108,74 @@ class PosteriorFinder:
         """Return the parameters of `posterior_of`."""
         prior = fitted_prior.prior.shifted(shifts)
         predictive = prior if fitted_prior.inflated is None else fitted_prior.inflated
-        terms = EStepParams(prior, fitted_prior.likelihood, EXACT, approximate=quick)
+        params = EStepParams(prior, fitted_prior.likelihood, approximate=quick)
         rank = min(rank, len(prior.mean))
-        return cls(terms, predictive, rank, fitted_prior.signs, fitted_prior.log_normal, quick)
+        return cls(params, predictive, rank, fitted_prior.signs, fitted_prior.log_normal, quick)
 
     def without_covariates(self, fitted_prior: FittedPrior) -> "PosteriorFinder":
         """Return the parameters for users without covariates: those of the marginal prior."""
-        terms = EStepParams(fitted_prior.marginal, fitted_prior.likelihood)
-        return replace(self, terms=terms, predictive=fitted_prior.predictive)
+        params = EStepParams(fitted_prior.marginal, fitted_prior.likelihood)
+        return replace(self, params=params, predictive=fitted_prior.predictive)
 
     def without_labels(
         self, fitted_prior: FittedPrior, of_covariates: Float
-    ) -> tuple[Float, NDArray[np.float32]]:
+    ) -> tuple[Float, Single]:
         """Return modes and matrices K of users without labels, to be filled in.
 
         ``of_covariates`` are the rows of K by covariates, of shape (n_users, m, p).
         """
-        size = len(self.terms.prior.mean)
+        size = len(self.params.prior.mean)
         # The penalty for the uncertainty of items takes a few more rows.
         n_rows = self.rank + (0 if fitted_prior.items is None else fitted_prior.items.n_factors)
         n_users, n_more, _ = of_covariates.shape
         reduction = np.zeros((n_users, n_rows + n_more, size), dtype=np.float32)
         reduction[:, n_rows:] = of_covariates
-        return self.terms.prior.means(np.arange(n_users)), reduction
+        return self.params.prior.means(np.arange(n_users)), reduction
 
 
 def find_user_posteriors(
     block: ResponseBlock, finder: PosteriorFinder, warm_start: WarmStart | None
-) -> tuple[Index, Float, NDArray[np.float32]]:
+) -> tuple[Index, Float, Single]:
     """Return a block's users, their modes, and their matrices K."""
-    prior, predictive = finder.terms.prior, finder.predictive
+    prior, predictive = finder.params.prior, finder.predictive
     if finder.log_normal is not None:
-        return _log_normal_posteriors(block.task, finder, finder.log_normal)
-    mode = finder.terms.mode_of(block, warm_start)
-    users = mode.task.users
-    found = prior.means(users) + mode.system.z(mode.state) @ prior.root.T
+        return _log_normal_posteriors(block.data, finder, finder.log_normal)
+    mode = finder.params.mode_of(block, warm_start)
+    users = mode.data.users
+    found = prior.means(users) + mode.z @ prior.root.T
     if finder.signs is not None:
-        found = bound_modes(found, mode.task, prior, finder.terms.likelihood, finder.signs)
+        found = bound_modes(found, mode.data, prior, finder.params.likelihood, finder.signs)
     # With at least twice as many rows as K has, subspace iteration is faster than eigenvectors.
-    is_dual = finder.rank * 2 <= mode.task.rows.shape[1] < len(prior.mean)
-    if finder.quick and is_dual and finder.rank > 0 and mode.task.precision is None:
+    is_dual = finder.rank * 2 <= mode.data.rows.shape[1] < len(prior.mean)
+    if finder.quick and is_dual and finder.rank > 0 and mode.data.precision is None:
         return users, found, _approximate_reduction(mode, predictive, finder.rank)
-    system = mode.system if predictive is prior else system_of(mode.task, predictive)
-    if mode.task.beyond is None:
+    system = mode.system if predictive is prior else system_of(mode.data, predictive)
+    if mode.data.beyond is None:
         inner = _variance_reduction(system, mode.derivatives.curvature, finder.rank)
     else:
         inner = _truncated(
-            _variance_reduction(system, mode.derivatives.curvature, mode.task.rows.shape[1]),
+            _variance_reduction(system, mode.derivatives.curvature, mode.data.rows.shape[1]),
             finder.rank,
         )
     return users, found, (inner @ predictive.root.T).astype(np.float32)
 
 
 def _log_normal_posteriors(
-    task: PaddedRows, finder: PosteriorFinder, logs: LogNormalPrior
-) -> tuple[Index, Float, NDArray[np.float32]]:
+    data: PaddedRows, finder: PosteriorFinder, logs: LogNormalPrior
+) -> tuple[Index, Float, Single]:
     """Return users, means of weights, and K, where some weights are log-normal."""
-    likelihood = finder.terms.likelihood
-    mode = find_mode_of_logs(task, logs.prior, likelihood, logs.signs)
+    likelihood = finder.params.likelihood
+    mode = find_mode_of_logs(data, logs.prior, likelihood, logs.signs)
     found, derivatives = mode.logs, mode.derivatives
     if finder.signs is not None:
-        found = bound_modes(found, task, logs.prior, likelihood, finder.signs, logs=logs.signs)
-        derivatives = likelihood.at(times(task.rows, weights_of_logs(found, logs.signs)), task)
+        found = bound_modes(found, data, logs.prior, likelihood, finder.signs, logs=logs.signs)
+        derivatives = likelihood.at(times(data.rows, weights_of_logs(found, logs.signs)), data)
     root = logs.inflated.root
-    precision = curvature_of_logs(task, found, derivatives, root, logs.signs)
+    precision = curvature_of_logs(data, found, derivatives, root, logs.signs)
     covariance = root @ np.linalg.inv(precision) @ root.T
     points, covariance = moments_of_weights(found, covariance, logs.signs)
     inner = variance_reductions(covariance, finder.predictive, finder.rank)
-    return task.users, points, inner.astype(np.float32)
+    return data.users, points, inner.astype(np.float32)
 
 
 def _truncated(reduction: Float, rank: int) -> Float:
@@ -208,7 +208,7 @@ def _approximate_reduction(mode: PosteriorMode, prior: GaussianPrior, rank: int)
     K = (Q'Q + Q'Z Z'Q)^-1/2 Q'Z. Power iteration turns Q towards the leading directions of Z; K'K
     is never too large, whatever Q is.
     """
-    rows: Any = mode.task.rows.astype(np.float32) @ prior.root.astype(np.float32)
+    rows: Any = mode.data.rows.astype(np.float32) @ prior.root.astype(np.float32)
     Z = mode.derivatives.curvature.times_root_back(rows).astype(np.float32, copy=False)
     back = Z.transpose(0, 2, 1)
     start = np.random.default_rng(0).standard_normal((Z.shape[1], rank)).astype(np.float32)
@@ -244,13 +244,15 @@ class NewUserPosteriors:
     positive_share: float  # of the labels in training
     rank: int  # the largest number of rows of K
 
-    def fold_in(self, annotations: Annotations) -> tuple[Float, NDArray[np.float32]]:
+    def fold_in(self, annotations: Annotations) -> tuple[Float, Single]:
         """Return each user's mode and matrix K; see `Posterior`."""
         annotations, fitted_prior = self.loss.prepare_new_users(annotations, self.fitted_prior)
-        tasks, fitted_prior = self.loss.of_newcomers(annotations, fitted_prior, self.positive_share)
+        responses, fitted_prior = self.loss.of_newcomers(
+            annotations, fitted_prior, self.positive_share
+        )
         shifts = fitted_prior.shifts(annotations.user_features, annotations.user_ids)
         points, reduction = posterior_of(
-            tasks,
+            responses,
             annotations.n_users,
             fitted_prior,
             warm_starts=WarmStarts(),
@@ -271,9 +273,7 @@ class NewUserPosteriors:
             return None
         annotations, fitted_prior = self.loss.prepare_new_users(annotations, self.fitted_prior)
         users = annotations.user_codes
-        eta, _ = posterior.linear_predictor(
-            posterior.prediction_rows(annotations.X, annotations.items), users
-        )
+        eta = posterior.eta(posterior.prediction_rows(annotations.X, annotations.items), users)
         likelihood: Any = fitted_prior.likelihood
         utility = likelihood.utility(eta, annotations.outcomes, users)
         return Answered(users, annotations.items, utility - eta)
@@ -298,11 +298,12 @@ def new_item_posteriors(
     # The factors of new items are zero a priori.
     rows = targets.rows.copy()
     rows[:, design.n_weights : design.size] = 1.0
-    loss, differences = _pointwise(posterior, annotations, users, rows)
+    slopes, differences = _pointwise(posterior, annotations, users, rows)
     return fold_in(
         unknown,
         item,
-        loss,
+        slopes,
+        bound=1.0 if annotations.choice_set_codes is None else 2.0,
         weight=np.ones(n_rows) if annotations.weights is None else annotations.weights,
         eta=np.einsum("np,np->n", rows, points) + targets.effects,
         score_variance=posterior.deviation(PredictionRows(differences), users) ** 2,
@@ -312,13 +313,13 @@ def new_item_posteriors(
 
 def _pointwise(
     posterior: Posterior, annotations: Annotations, users: Index, rows: Float
-) -> tuple[PointwiseLoss, Float]:
+) -> tuple[Slopes, Float]:
     """Return the loss of rows, and the rows themselves, less the mean of the others in a set."""
     sets = annotations.choice_set_codes
     if sets is None:
         if annotations.grades is not None and posterior.response_style is not None:
-            return posterior.response_style.pointwise_loss(annotations.grades, users), rows
-        return PointwiseLabelLoss(annotations.labels), rows
+            return posterior.response_style.slopes(annotations.grades, users), rows
+        return partial(label_slopes, annotations.labels), rows
     others = np.maximum(np.bincount(sets) - 1, 1)[sets, None]
     total = np.zeros((int(sets.max()) + 1, rows.shape[1]))
     np.add.at(total, sets, rows)
@@ -327,4 +328,4 @@ def _pointwise(
     differences = rows - (total[sets] - rows) / others
     likelihood = posterior.likelihood
     nu = likelihood.nu if isinstance(likelihood, DavidsonLikelihood) else 0.0
-    return PointwiseChoiceLoss(annotations.chosen, sets, sign, nu), differences
+    return partial(choice_slopes, annotations.chosen, sets, sign, nu), differences

@@ -5,7 +5,7 @@ Theorems are in `likeminds.theory`, Proposition 1 in `likeminds.laplacian`.
 
 from likeminds.datasets.recovery import CoClusterRecovery, cocluster_recovery
 from likeminds.paper.experiments.command import reproduce
-from likeminds.rankers.personal_path import PersonalPath, personal_path
+from likeminds.rankers.three_level_search import PersonalPath, personal_path
 
 __all__ = [
     "CoClusterRecovery",

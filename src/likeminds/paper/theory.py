@@ -188,25 +188,20 @@ def _paper_history(run: ThreeLevelRanker | History) -> PaperHistory:
     """Return the history with the quantities of the theorem, or raise an error."""
     fix = 'Fit ThreeLevelRanker(solver="paper"), and pass the ranker or its solution_.history.'
     history: object = run
+    name = type(run).__name__
     if isinstance(run, ThreeLevelRanker):
         check_is_fitted(run)
         if run.solution_ is None:
             raise ValueError(f"This ranker has no history: it was read from a file. {fix}")
-        history = run.solution_.history
+        history, name = run.solution_.history, f"ranker with solver={run.solver!r}"
     if not isinstance(history, PaperHistory):
         raise TypeError(
-            f"Theorem 2 is about the algorithm as printed, but this is {_name_of(run)}: its "
+            f"Theorem 2 is about the algorithm as printed, but this is a {name}: its "
             f"history has no step constants. {fix}"
         )
     if not len(history.residual):
         raise ValueError(f"This run has no steps: it was interrupted before the first. {fix}")
     return history
-
-
-def _name_of(run: object) -> str:
-    if isinstance(run, ThreeLevelRanker):
-        return f"a ranker with solver={run.solver!r}"
-    return f"a {type(run).__name__}"
 
 
 @dataclass(frozen=True)

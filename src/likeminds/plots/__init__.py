@@ -1,10 +1,9 @@
 """Pictures, drawn with matplotlib where it is installed."""
 
-from likeminds.plots.comparing import boxplot, learning_curves
+from likeminds.plots.experiments import boxplot, cocluster_recovery, learning_curves, personal_path
 from likeminds.plots.fitting import auc_by_user, convergence, cv_surface, reliability
-from likeminds.plots.recovered_structure import cocluster_recovery, personal_path
 from likeminds.plots.user_cards import user_card
-from likeminds.plots.user_maps import heatmap, item_shares, people_map
+from likeminds.plots.user_maps import heatmap, item_shares, leaderboards, people_map
 
 __all__ = [
     "auc_by_user",
@@ -14,6 +13,7 @@ __all__ = [
     "cv_surface",
     "heatmap",
     "item_shares",
+    "leaderboards",
     "learning_curves",
     "people_map",
     "personal_path",

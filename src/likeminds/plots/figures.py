@@ -30,11 +30,7 @@ def require_matplotlib(module: str = "pyplot") -> Any:
 
 
 def new_figure(width: float, height: float, *, shown: bool = True) -> "Figure":
-    """Return a new figure, its size in inches.
-
-    With ``shown``, pyplot draws it in a notebook or a window; otherwise it only goes into a file,
-    and need not be closed.
-    """
+    """Return a new figure, its size in inches; pyplot manages it only if it is ``shown``."""
     make = require_matplotlib().figure if shown else require_matplotlib("figure").Figure
     made: Figure = make(figsize=(width, height), layout="constrained")
     return made
@@ -64,10 +60,7 @@ def as_svg(figure: "Figure") -> bytes:
 
 
 def take_names_as_text(figure: "Figure") -> "Figure":
-    """Turn off mathtext in texts with dollar signs: half a formula cannot be drawn.
-
-    Functions that draw names call it last.
-    """
+    """Turn off mathtext in texts with dollar signs: half a formula cannot be drawn."""
     for text in figure.findobj(require_matplotlib("text").Text):
         # Powers of ten on a logarithmic axis are formulas, but matplotlib's own.
         if "$" in text.get_text() and not text.get_text().startswith(r"$\mathdefault{"):
@@ -76,10 +69,7 @@ def take_names_as_text(figure: "Figure") -> "Figure":
 
 
 def draw_once(figure: "Figure") -> "Figure":
-    """Return a figure that a notebook draws because a cell returns it, and not once more.
-
-    Notebooks draw every figure of pyplot when a cell ends; elsewhere it stays pyplot's to show.
-    """
+    """Return a figure that a notebook draws as the result of a cell, and not once more."""
     if "inline" in require_matplotlib().get_backend().lower():
         require_matplotlib().close(figure)
     return take_names_as_text(figure)
@@ -94,17 +84,6 @@ def set_title(axes: "Axes", title: str, *, grid: Literal["x", "y", "both"] | Non
         axes.set_axisbelow(True)
     take_names_as_text(axes.figure)  # type: ignore[arg-type]
     return axes
-
-
-def name_axes(axes: "Axes", *, title: str, x: str, y: str) -> None:
-    """Set the title and the labels of axes, and draw a grid."""
-    set_title(axes, title, grid="both").set(xlabel=x, ylabel=y)
-
-
-def put_legend_below(figure: "Figure", axes: "Axes", columns: int = 3) -> None:
-    """Draw the legend under the figure, where it hides nothing."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
 
 
 def draw_line(
@@ -129,24 +108,14 @@ def wrap_text(text: str, width: int, lines: int | None = None) -> str:
 
 
 def evenly_spaced(n: int, most: int) -> list[int]:
-    """Return at most so many of n positions, evenly spaced, the first and last included.
-
-    Examples
-    --------
-    >>> evenly_spaced(3, 10), evenly_spaced(100, 3)
-    ([0, 1, 2], [0, 50, 99])
-    """
+    """Return at most so many of n positions, evenly spaced, the first and last included."""
     if n <= most:
         return list(range(n))
     return [round(i * (n - 1) / (most - 1)) for i in range(most)]
 
 
 def darken(figure: "Figure") -> "Figure":
-    """Turn a figure for light pages into one for dark pages, and return it.
-
-    Greys are inverted, from black to white and from white to the dark of the page; the middle
-    of a diverging colour map is dark. Pictures that are shown in it stay as they are.
-    """
+    """Turn a figure for light pages into one for dark pages; pictures in it stay as they are."""
     colors, mappable = require_matplotlib("colors"), require_matplotlib("cm").ScalarMappable
     ends = ["#7cc4f5", "#2b7bb0", PAPER, "#b5482e", "#ff9d7a"]
     for artist in figure.findobj(require_matplotlib("artist").Artist):

@@ -30,8 +30,6 @@ from likeminds.rankers.search import RankerCV
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from likeminds.rankers.search import RankerCV
-
 Trace: TypeAlias = Ranker | ArrayLike
 
 _MOST_USERS = 300
@@ -136,7 +134,7 @@ def auc_by_user(diagnostics: Diagnostics, *, ax: "Axes | None" = None) -> "Axes"
 
 
 def cv_surface(
-    tuned: "RankerCV", x: str | None = None, y: str | None = None, *, ax: "Axes | None" = None
+    tuned: RankerCV, x: str | None = None, y: str | None = None, *, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw the scores of candidates relative to the chosen one, over two parameters.
 

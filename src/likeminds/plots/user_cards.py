@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds._util.checks import did_you_mean
-from likeminds._util.verbs import Verb
+from likeminds._util.text_format import Verb
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import lookup
 from likeminds.features.images import picture_of, thumbnail
 from likeminds.plots.figures import BLUE, GREY, draw_once, new_figure, set_title, wrap_text
 from likeminds.plots.thumbnails import Images, ThumbnailItems, label_rows
 from likeminds.rankers.ranker import Ranker
 from likeminds.schools import Explanation
 from likeminds.schools.items import Items, JudgedItem
+from likeminds.schools.result import position_of
 from likeminds.schools.school_names import are_named, shorten
 
 if TYPE_CHECKING:
@@ -51,12 +50,7 @@ def user_card(
     """
     explained = Explanation.of_ranker(ranker, annotations)
     levels, items = explained.levels, explained.items
-    place = int(lookup([user], levels.users, "users")[0])
-    if place < 0:
-        raise KeyError(
-            f"{user!r} is not among the {len(levels.users)} people of this model."
-            f"{did_you_mean(user, levels.users.tolist())}"
-        )
+    place = position_of(user, levels.users)
     own, shared = levels.coef[place], levels.consensus
     figure = new_figure(6.0 if items is None else 11.0, 4.2)
     left: Figure | SubFigure = figure

@@ -1,5 +1,6 @@
-"""Pictures of a crowd: the map of users, the heat map of their weights, the shares of items."""
+"""Pictures of a crowd: the map of users, their weights, shares and leaderboards of items."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from likeminds.plots.figures import (
     wrap_text,
 )
 from likeminds.plots.thumbnails import Images, ThumbnailItems, label_ends, label_rows
+from likeminds.rankers.leaderboards import Leaderboard
 from likeminds.rankers.ranker import Ranker
 from likeminds.schools import School, Schools
 from likeminds.schools.items import Items
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 # Most that are drawn of each: more would be a blot, or thinner than a pixel.
 _MOST_DOTS, _MOST_USERS, _MOST_FEATURES, _MOST_PICTURED = 3_000, 400, 24, 14
+MOST_ITEMS = 25  # of leaderboards
 # Letters of a line: of a feature on an axis, of the map's title and legend, of a title.
 _LETTERS, _LETTERS_OF_MAP, _LETTERS_OF_TITLE = 34, 86, 80
 # Inches: of a picture that fits a page unscaled, and of a row with a name or with pictures;
@@ -297,3 +300,44 @@ def item_shares(schools: Schools, ax: "Axes | None" = None, *, width: float = 7.
         f"{most:,} of {counted(len(order), 'item')}"
     )
     return set_title(axes, wrap_text(title, int(_LETTERS_OF_TITLE * width / 7), 3), grid="y")
+
+
+def leaderboards(boards: Mapping[str, Leaderboard], *, width: float = 7.0) -> "Axes":
+    """Draw the scores of items with their intervals, those of several groups of users side by side.
+
+    Items are in the order of the first leaderboard; at most its best 25 are drawn.
+
+    Parameters
+    ----------
+    boards : mapping from str to Leaderboard
+        Results of `likeminds.leaderboard` by name, such as everyone and each school.
+    width : float
+        Of the figure, in inches.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    first = next(iter(boards.values()))
+    items = first.items[:MOST_ITEMS].tolist()
+    axes = new_axes(width, 1.4 + len(items) * (0.12 + 0.16 * len(boards)))
+    for k, (who, board) in enumerate(boards.items()):
+        place = {item: n for n, item in enumerate(board.items.tolist())}
+        rows = np.array([place[item] for item in items])
+        y = np.arange(len(items)) + (0.7 * (k + 0.5) / len(boards) - 0.35)
+        # Schools look as on the map; the first leaderboard is black.
+        look = (k - 1) % len(COLOURS)
+        colour, marker = (COLOURS[look], MARKERS[look]) if k else ("black", "|")
+        axes.hlines(y, board.low[rows], board.high[rows], color=colour, linewidth=1.6, alpha=0.6)
+        label = f"{who} ({board.n_users:,})"
+        axes.scatter(board.scores[rows], y, s=26, color=colour, marker=marker, label=label)
+    axes.axvline(0.0, color="0.5", linestyle="--", linewidth=1.0)
+    letters = int(28 * width / 7.0)
+    axes.set_yticks(range(len(items)), [wrap_text(str(item), letters, 2) for item in items])
+    axes.set_ylim(len(items) - 0.5, -0.5)
+    axes.set_xlabel(wrap_text("log-odds of beating the average item", int(60 * width / 7)))
+    if len(boards) > 1:
+        axes.figure.legend(loc="outside lower left", fontsize="small", frameon=False, ncols=2)
+    apart = int((first.rank_low == first.rank_high).sum())
+    title = f"Ranks that are certain for {next(iter(boards))}: {apart} of {len(first)}"
+    return set_title(axes, wrap_text(title, int(_LETTERS_OF_TITLE * width / 7), 3), grid="x")

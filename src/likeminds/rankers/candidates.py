@@ -7,7 +7,7 @@ Each ranker names a class like `FromRows` or `FromStatistics` in ``_tuning``. It
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -50,69 +50,13 @@ class Split:
     rest: Statistics
     user_ids: IdArray
     training: Callable[[], Annotations]
-
-
-@dataclass(frozen=True)
-class Fold(Generic[R]):
-    """One fold of a ranker; a subclass fits candidates to it in ``_fit_and_score``."""
-
-    ranker: R
-    split: Split
-
-    def follow(self, path: Sequence[Candidate]) -> Float:
-        """Return the held-out AUC (for grades, the concordance) by candidate and user."""
-        users = self.split.user_ids
-        aucs = np.full((len(path), len(users)), np.nan)
-        if not self.split.rest.has_pairs.any():
-            return aucs  # nothing to learn from
-        rows = self.split.held_out
-        places = lookup(rows.user_ids, users, "users")
-        for row, scores in zip(aucs, self._held_out_scores(path), strict=True):
-            found = concordance_by_user(rows.outcomes, scores, rows.user_codes, rows.weights)
-            row[places] = found.values
-        return aucs
-
-    def _held_out_scores(self, path: Sequence[Candidate]) -> Iterator[Float]:
-        """Fit each candidate from scratch (or, with a warm start, from its predecessor)."""
-        ranker = clone(self.ranker)
-        for candidate in path:
-            ranker.set_params(**candidate)
-            with _without_warnings():
-                scores = self._fit_and_score(ranker)
-            if was_interrupted(ranker):
-                raise KeyboardInterrupt
-            yield scores
-
-    def _fit_and_score(self, ranker: R) -> Float:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class _RowsFold(Fold[R]):
-    """A fold of a ranker that learns from rows."""
-
-    def _fit_and_score(self, ranker: R) -> Float:
-        return np.asarray(ranker.fit(self._rows).decision_function(self.split.held_out))
+    # Results that candidates share, with the parameters they depend on.
+    cache: list[tuple[Candidate, Any]] = field(default_factory=list)
 
     @cached_property
-    def _rows(self) -> Annotations:
-        return self.split.training()
-
-
-@dataclass(frozen=True)
-class StatisticsFold(Fold[S]):
-    """A fold of a ranker that learns from statistics."""
-
-    def _fit_and_score(self, ranker: S) -> Float:
-        ranker._fit_statistics(self.split.rest)
-        return self._linear_scores(ranker, self.split.rest)
-
-    def _linear_scores(self, ranker: S, statistics: Statistics) -> Float:
-        """Return the scores of the held-out rows by the weights of the statistics' users."""
-        weights = np.vstack([ranker.coef_, ranker.consensus_])
-        rows = self.split.held_out
-        user = lookup(rows.user_ids, statistics.user_ids, "users")[rows.user_codes]
-        return np.asarray(np.einsum("nd,nd->n", rows.X, weights[user]))
+    def rows(self) -> Annotations:
+        """The rows that are not held out."""
+        return self.training()
 
 
 @dataclass(frozen=True)
@@ -147,9 +91,39 @@ class FromRows(Generic[R]):
             return [alive.tolist()]
         return [[c] for c in alive.tolist()]
 
-    def fold(self, split: Split) -> Fold[R]:
-        """Return the fold of a split."""
-        return _RowsFold(self._with(**_SEARCH_PARAMETERS), split)
+    def follow(self, split: Split, path: Sequence[Candidate]) -> Float:
+        """Return the held-out AUC (for grades, the concordance) by candidate and user."""
+        aucs = np.full((len(path), len(split.user_ids)), np.nan)
+        if not split.rest.has_pairs.any():
+            return aucs  # nothing to learn from
+        rows = split.held_out
+        places = lookup(rows.user_ids, split.user_ids, "users")
+        for row, scores in zip(aucs, self._held_out_scores(split, path), strict=True):
+            found = concordance_by_user(rows.outcomes, scores, rows.user_codes, rows.weights)
+            row[places] = found.values
+        return aucs
+
+    def _held_out_scores(self, split: Split, path: Sequence[Candidate]) -> Iterator[Float]:
+        """Fit each candidate from scratch (or, with a warm start, from its predecessor)."""
+        ranker = self._trial()
+        for candidate in path:
+            ranker.set_params(**candidate)
+            with _without_warnings():
+                scores = self._fit_and_score(ranker, split)
+            if was_interrupted(ranker):
+                raise KeyboardInterrupt
+            yield scores
+
+    def _fit_and_score(self, ranker: R, split: Split) -> Float:
+        return np.asarray(ranker.fit(split.rows).decision_function(split.held_out))
+
+    def _trial(self, **values: object) -> R:
+        """Return the ranker for fits of a search, with other values of parameters that it has."""
+        values = _SEARCH_PARAMETERS | values
+        names = self.ranker.get_params(deep=False)
+        ranker: R = clone(self.ranker)
+        ranker.set_params(**{n: v for n, v in values.items() if n in names})
+        return ranker
 
     def fit(
         self,
@@ -159,13 +133,6 @@ class FromRows(Generic[R]):
     ) -> None:
         """Fit the ranker with the parameters chosen to all rows."""
         ranker.fit(rows())
-
-    def _with(self, **values: object) -> R:
-        """Return the ranker with other values of those parameters that it has."""
-        names = self.ranker.get_params(deep=False)
-        ranker: R = clone(self.ranker)
-        ranker.set_params(**{n: v for n, v in values.items() if n in names})
-        return ranker
 
 
 @dataclass(frozen=True)
@@ -179,10 +146,13 @@ class FromStatistics(FromRows[S]):
         """Whether the loss is one of grades."""
         return as_loss(self.ranker.loss).takes_grades
 
-    def fold(self, split: Split) -> Fold[S]:
-        """Return a fold that needs held-out rows only."""
+    def _trial(self, **values: object) -> S:
         tol = max(_TOL, self.ranker.get_params(deep=False).get("tol", 0.0))
-        return StatisticsFold(self._with(**_SEARCH_PARAMETERS, tol=tol), split)
+        return super()._trial(**{"tol": tol} | values)
+
+    def _fit_and_score(self, ranker: S, split: Split) -> Float:
+        ranker._fit_statistics(split.rest)
+        return linear_scores(ranker, split)
 
     def fit(
         self,
@@ -192,6 +162,14 @@ class FromStatistics(FromRows[S]):
     ) -> None:
         """Fit the ranker with the parameters chosen to the statistics of all rows."""
         ranker._fit_statistics(statistics)
+
+
+def linear_scores(ranker: "StatisticsRanker", split: Split) -> Float:
+    """Return the scores of the held-out rows by the weights of the statistics' users."""
+    weights = np.vstack([ranker.coef_, ranker.consensus_])
+    rows = split.held_out
+    user = lookup(rows.user_ids, split.rest.user_ids, "users")[rows.user_codes]
+    return np.asarray(np.einsum("nd,nd->n", rows.X, weights[user]))
 
 
 def plain_values(candidate: Candidate) -> Candidate:
@@ -218,28 +196,28 @@ def _without_warnings() -> Iterator[None]:
 
 
 def successive_halving(
+    tuning: FromRows[R],
     candidates: list[Candidate],
-    folds: Sequence[Fold[R]],
-    paths: Callable[[list[Candidate], Index], list[list[int]]],
+    splits: Sequence[Split],
     *,
     halving: bool,
     n_jobs: int | None,
     verbose: bool = False,
 ) -> Float:
     """Return the AUC by candidate, fold and user; NaN where a candidate was dropped."""
-    scores = np.full((len(candidates), len(folds), len(folds[0].split.user_ids)), np.nan)
+    scores = np.full((len(candidates), len(splits), len(splits[0].user_ids)), np.nan)
     alive = np.arange(len(candidates))
     # One fold, one more, then all others: candidates are dropped in between.
-    numbers = list(range(len(folds)))
+    numbers = list(range(len(splits)))
     stages = [[0], [1], numbers[2:]] if halving else [numbers]
     total, done, remaining = 0, 0, len(alive)
     for stage in stages:
         total, remaining = total + remaining * len(stage), min(remaining, _n_next(remaining))
     with report_progress(verbose, "fits of the search", total) as report:
         for stage in stages:
-            todo = [(k, path) for k in stage for path in paths(candidates, alive)]
+            todo = [(k, path) for k in stage for path in tuning.paths(candidates, alive)]
             found = Parallel(n_jobs=n_jobs, return_as="generator")(
-                delayed(folds[k].follow)([candidates[c] for c in path]) for k, path in todo
+                delayed(tuning.follow)(splits[k], [candidates[c] for c in path]) for k, path in todo
             )
             for (k, path), values in zip(todo, found, strict=True):
                 scores[path, k] = values

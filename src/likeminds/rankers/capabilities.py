@@ -16,7 +16,7 @@ from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.atomic_files import FileVersion
 from likeminds._util.checks import did_you_mean, listing
 from likeminds._util.lazy_rows import LazyIds
-from likeminds._util.verbs import Verb
+from likeminds._util.text_format import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array, lookup
 from likeminds.data.label_parsing import LabelReading
@@ -24,6 +24,7 @@ from likeminds.losses.statistics import Statistics
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.ordinal import CumulativeLogit
+from likeminds.mixed_model.ordinal_responses import ResponseStyle
 
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
@@ -186,6 +187,13 @@ class ReadableModel:
     def verb(self) -> Verb:
         """The verb of positive labels, such as "like"; by default "rate high"."""
         return Verb.of(self.verb_)
+
+    @property
+    def response_style(self) -> ResponseStyle | None:
+        """The response styles of its users, if labels are grades."""
+        if self.grading_ is None or self.label_reading_ is None:
+            return None
+        return ResponseStyle(self.grading_, self.label_reading_)
 
     @property
     def item_names(self) -> dict[Any, str]:

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Bool, IdArray, Index
 from likeminds._util.checks import as_matrix, listing
+from likeminds._util.result_tables import Table
 from likeminds.choice_models.estimates import Estimates, estimate
 from likeminds.choice_models.importance_sampling import SimulationProblem
 from likeminds.choice_models.market import Market, willingness_to_pay
@@ -20,7 +21,6 @@ from likeminds.choice_models.summary import (
     simulate_likelihood,
     summarise,
 )
-from likeminds.choice_models.text_tables import Table
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.rankers.item_table import frames_of
@@ -202,7 +202,7 @@ def shares(
         row = {"item": name, "share": float(chances[:, j].mean()), "error": error}
         rows.append(row | {g: float(chances[who, j].mean()) for g, who in groups.items()})
     counted = "".join(f"; {g}: {who.sum():,}" for g, who in groups.items())
-    note = f"Over {len(chances):,} people{counted}. The error is over people."
+    note = f"Mean over {len(chances):,} users{counted}, with its standard error."
     return Table("Shares", rows, (note,), frames=frames_of(self))
 
 
@@ -321,10 +321,10 @@ def _simulated(
         )
     loss = self._prior_loss()
     answers, fitted_prior = loss.prepare_new_users(annotations, fitted_prior)
-    tasks = loss.tasks(answers, fitted_prior.design)
+    responses = loss.responses(answers, fitted_prior.design)
     shifts = fitted_prior.shifts(annotations.user_features, annotations.user_ids)
     problem = self._specification().problem(
-        tasks, fitted_prior.likelihood, fitted_prior.design, shifts
+        responses, fitted_prior.likelihood, fitted_prior.design, shifts
     )
     return problem, annotations
 

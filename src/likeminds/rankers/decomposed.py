@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from likeminds._util.array_types import Bool, Float, IdArray
+from likeminds._util.array_types import Bool, Float
 from likeminds._util.checks import listing
 from likeminds.components import Component, total_weights
 from likeminds.losses import Loss, QuadraticLoss
+from likeminds.losses.statistics import AbstractStatistics
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.solvers import SOLVERS
 from likeminds.solvers.solver import Callback, Parts
@@ -37,15 +36,6 @@ class ComponentsRanker(StatisticsRanker):
     warm_start: bool = False
     callback: Callback | None = None
     verbose: bool = False
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **StatisticsRanker._parameter_constraints,
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
-        "callback": [callable, None],
-        "verbose": ["boolean"],
-    }
 
     @property
     def has_levels(self) -> bool:
@@ -73,9 +63,9 @@ class ComponentsRanker(StatisticsRanker):
         """The weights less consensus and group level."""
         return np.asarray(self.coef_ - self.consensus_ - self.group_)
 
-    def _fit_loss(self, loss: QuadraticLoss, user_ids: IdArray) -> Parts:
-        self.components_ = self._list_components(loss)
-        return self._note(self._solve(SOLVERS["accelerated"], loss, self.components_, user_ids))
+    def _fit_loss(self, loss: QuadraticLoss, summary: AbstractStatistics) -> Parts:
+        self.components_, solver = self._list_components(loss), SOLVERS["accelerated"]
+        return self._note(self._solve(solver, loss, self.components_, summary.user_ids))
 
     def _list_components(self, loss: QuadraticLoss) -> list[Component]:
         """Return the components, with default penalties for the loss."""
@@ -149,7 +139,6 @@ class DecomposedRanker(ComponentsRanker):
     components: Sequence[Component]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ComponentsRanker._parameter_constraints,
         "components": [list, tuple],
     }
 

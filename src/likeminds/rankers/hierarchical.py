@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
@@ -84,11 +84,13 @@ class HierarchicalRanker(PriorRanker):
     consensus : array of shape (n_features,), optional
         Choice modelling and reward models: weights towards which the consensus is shrunk instead of
         zero, such as those of an earlier model. Their unit is log-odds per unit of a feature.
-    covariance : {"auto", "full", "diagonal", "low_rank"}, default="auto"
+    covariance : {"auto", "full", "diagonal", "low_rank", "none"}, default="auto"
         Advanced: the structure of Omega: unrestricted, independent weights, or a few leading
         directions and a residual. "auto" takes "full" or "low_rank", by the likelihood of held-out
         users; "low_rank" if ``n_groups`` is a number. With "full" and "diagonal", the leading
-        directions describe Omega and do not restrict it.
+        directions describe Omega and do not restrict it. With "none", users do not weigh features:
+        item effects and factors are regressed on them. "auto" takes it if labels are few for the
+        number of features, and users' weights do not predict held-out labels better.
     wide : bool or "auto", default="auto"
         Advanced: whether to learn in the space of rows, without matrices of features x features;
         Omega then has a few leading directions. "auto": with more than 256 features and as many
@@ -139,7 +141,7 @@ class HierarchicalRanker(PriorRanker):
         Whether the prior was learned in the space of rows (``wide``), and users in the coordinates
         of ``prior_`` then; ``coef_``, ``group_`` and ``personal_`` are computed when first used.
     covariance_, n_groups_ : str, int
-        The structure of Omega ("full", "diagonal" or "low_rank"); the number of leading directions.
+        The structure of Omega; the number of leading directions.
     directions_ : array of shape (n_groups_, n_features)
         The leading directions, as weights of the features; strongest first.
     explained_, explained_by_users_ : dict
@@ -197,7 +199,6 @@ class HierarchicalRanker(PriorRanker):
     verbose: bool = False
 
     _needs_no_features = True
-    _learned_from: ClassVar[str] = "annotations_"
     _nothing_to_add_to = (
         "This ranker was read from a file, or fitted on a cluster, and does not hold its training "
         "data: more labels cannot be added to it. They can where it was saved with "
@@ -208,21 +209,14 @@ class HierarchicalRanker(PriorRanker):
         "loss": [StrOptions({"auto", *ALL_LOSSES}), PriorLoss],
         "item_effects": ["boolean", StrOptions({"auto"})],
         "n_item_factors": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "covariance": [StrOptions({"auto", "full", "diagonal", "low_rank"})],
+        "covariance": [StrOptions({"auto", "full", "diagonal", "low_rank", "none"})],
         "fixed": ["array-like", None],
         "signs": [dict, None],
         "distributions": [dict, None],
         "draws": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "consensus": ["array-like", None],
         "wide": ["boolean", StrOptions({"auto"})],
-        "standardize": ["boolean"],
         "covariance_rank": [Interval(Integral, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "unknown": [StrOptions({"consensus", "error"})],
-        "user_column": [Integral, str, None],
-        "callback": [callable, None],
-        "verbose": ["boolean"],
     }
 
     _learn_from = fit

@@ -11,6 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likeminds._util.array_types import Float
 from likeminds._util.checks import refuse_not_finite
+from likeminds._util.console import both_callbacks
+from likeminds._util.map_reduce import one_blas_thread
+from likeminds.choice_models.importance_sampling import refuse_many_draws
 from likeminds.choice_models.simulated_likelihood import refine
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.covariate_effects import (
@@ -27,17 +30,17 @@ from likeminds.mixed_model.item_effects.fit_items import learn_crossed
 from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED, ItemEffects
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
+from likeminds.mixed_model.marginal_likelihood import NO_WEIGHTS
+from likeminds.mixed_model.model_selection import labels_for_full
 from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.ordinal import Graded
-from likeminds.mixed_model.ordinal_responses import refine_likelihood
+from likeminds.mixed_model.ordinal_responses import DavidsonLikelihood, refine_likelihood
 from likeminds.mixed_model.responses import Responses
-from likeminds.mixed_model.ties import DavidsonLikelihood, refine_ties
 from likeminds.mixed_model.user_posteriors import posterior_of
-from likeminds.mixed_model.wide.wide_fit import learn_in_rows
+from likeminds.mixed_model.wide_fit import learn_wide
 from likeminds.rankers.loss_selection import choose_grade_loss, users_weigh_features
 from likeminds.rankers.prior_ranker import PriorRanker
 from likeminds.rankers.probabilities import calibrate_variance_scale, learn_grading
-from likeminds.rankers.ranker import both_callbacks
 from likeminds.rankers.training_checks import choose_width
 from likeminds.rankers.training_data import TrainingData
 
@@ -47,11 +50,14 @@ logger = logging.getLogger(__name__)
 _ROUNDS, _ROUGH = 2, 1e-3
 
 
+@one_blas_thread()
 def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> None:
     """Fit prior and posteriors; ``chosen`` is the loss of grades that an earlier fit selected."""
     # Validate: the loss, and labels of both classes.
     loss = _choose_loss(ranker, data, chosen)
     data.refuse_one_class(informs=loss.one_class_informs)
+    known, n_users = ranker._specification(), len(data.counts.user_ids)
+    refuse_many_draws(known.n_draws, n_users, data.table.n_features - len(known.fixed))
     ranker.loss_, ranker.positive_share_ = loss.name, data.counts.n_positive / data.counts.n_labels
     ranker.wide_, most = _choose_width(ranker, loss, data)
     _report_unshared(ranker, loss, data)
@@ -89,12 +95,15 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
                 callback=callback,
             )
     elif isinstance(likelihood, DavidsonLikelihood) and not learned.interrupted:
-        refined = refine_ties(responses, learned, data.counts.n_labels, _shifts(effects, data))
+        refined = refine_likelihood(
+            responses, learned, data.counts.n_labels, _shifts(effects, data)
+        )
         learned = replace(learned, model=replace(learned.model, likelihood=refined))
     ranker._interrupted = learned.interrupted
     _warn_if_unfinished(ranker, learned)
     # Finalise: the steps after the optimum.
-    learned, responses = finalise(ranker, learned, responses, data, design)
+    learned, responses, transform = finalise(ranker, learned, responses, data, design)
+    effects = None if effects is None else effects.transformed(transform)
     ranker._set_prior(learned, design, effects)
     # Posteriors of users, in this process or where their labels are.
     points = _posteriors(ranker, data, responses, learned)
@@ -106,25 +115,25 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
 
 def finalise(
     ranker: PriorRanker, learned: PriorFit, responses: Responses, data: TrainingData, design: Design
-) -> tuple[PriorFit, Responses]:
+) -> tuple[PriorFit, Responses, Float]:
     """Regress effects and factors of labelled items on their features.
 
-    Further optimisation of the objective would undo this, since users' weights can take over what
-    features explain.
+    The matrix maps users' coordinates to those afterwards. Further optimisation of the objective
+    would undo this, since users' weights can take over what features explain.
     """
     ranker.final_steps_ = []
     if learned.items is None or not isinstance(responses, ItemEffects):
-        return learned, responses
+        return learned, responses, np.eye(len(learned.model.prior.mean))
     labelled = np.flatnonzero(responses.labelled)
     learned = replace(learned, items=learned.items.take(labelled))
     n_groups = _requested_groups(ranker, design.n_weights)
-    learned = regress_items_on_features(
+    learned, transform = regress_items_on_features(
         learned, data.item_features(), responses.counts[labelled], design
     )
     learned = learned if n_groups is None else replace(learned, n_groups=n_groups)
     assert learned.items is not None
     ranker.final_steps_.append("regress_items_on_features")
-    return learned, responses.with_items(learned.items.of(data.table.item_ids))
+    return learned, responses.with_items(learned.items.of(data.table.item_ids)), transform
 
 
 def _calibrate(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None:
@@ -182,8 +191,8 @@ def _likelihood(
         learned, effects = _optimise(ranker, responses, likelihood, data, design, rough=True)
         if learned.interrupted:
             raise KeyboardInterrupt
-        refined = refine_ties if isinstance(likelihood, DavidsonLikelihood) else refine_likelihood
-        likelihood = refined(responses, learned, data.counts.n_labels, _shifts(effects, data))
+        n_labels, shifts = data.counts.n_labels, _shifts(effects, data)
+        likelihood = refine_likelihood(responses, learned, n_labels, shifts)
     return likelihood
 
 
@@ -202,7 +211,7 @@ def _responses(
             "that takes items that several users judge, item_effects not False, and another "
             'loss than "auc".'
         )
-    return data.tasks(loss, likelihood, design, items=has_items)
+    return data.responses(loss, likelihood, design, items=has_items)
 
 
 def _describe_items_only(
@@ -210,24 +219,30 @@ def _describe_items_only(
 ) -> bool:
     """Tell whether item effects are regressed on features that users do not weigh.
 
-    That is so if labels are fewer than the parameters of Omega, and users' weights of the leading
-    components of features do not rank held-out labels better: see `feature_regression`.
+    That is so if labels are a quarter of those that are enough for all of Omega, or fewer, and
+    users' weights of leading components of features do not predict held-out labels better: see
+    `feature_regression`.
     """
     n_weights = design.n_weights
-    return (
+    is_possible = (
         not ranker.wide_
-        and data.counts.n_labels < n_weights * (n_weights + 1) // 2
         and n_weights <= MOST_FEATURES
-        and ranker.covariance == "auto"
-        and ranker.n_groups in {"auto", 0}
         and ranker.consensus is None
         and _has_items(ranker, loss, data)
         and data.item_features() is not None
-        and not (
-            users_weigh_features(ranker, data)
-            if ranker._weighs_features is None
-            else ranker._weighs_features
+    )
+    if ranker.covariance == NO_WEIGHTS.kind and not is_possible:
+        raise ValueError(
+            'covariance="none" regresses item effects on features: that takes items that several '
+            f"users judge, and 1 to {MOST_FEATURES} features of them, without consensus=. Leave "
+            'covariance at "auto".'
         )
+    return ranker.covariance == NO_WEIGHTS.kind or (
+        is_possible
+        and ranker.covariance == "auto"
+        and ranker.n_groups in {"auto", 0}
+        and data.counts.n_labels < labels_for_full(n_weights) // 4
+        and (ranker._is_trial or not users_weigh_features(ranker, data))
     )
 
 
@@ -286,7 +301,7 @@ def _optimise(
             design.size,
             _requested_groups(ranker, n_weights),
             likelihood=likelihood,
-            covariance=ranker.covariance,
+            covariance="auto" if ranker.covariance == NO_WEIGHTS.kind else ranker.covariance,
             centre=_centre(ranker, design),
             tol=max(ranker.tol, _ROUGH) if rough else ranker.tol,
             max_iter=ranker.max_iter,
@@ -324,7 +339,7 @@ def _optimise_wide(
 ) -> tuple[PriorFit, Responses, Design]:
     """Optimise in the space of rows; return the fit in a few coordinates."""
     with both_callbacks(ranker, ranker.callback) as callback:
-        return learn_in_rows(
+        return learn_wide(
             loss,
             loss.prepare(data.all_rows(), likelihood),
             design,

@@ -14,8 +14,7 @@ from likeminds._util.checks import did_you_mean, listing
 from likeminds._util.result_tables import Frames, html_page, html_table
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
-from likeminds.data.id_coercion import coerce_ids
-from likeminds.data.identifiers import as_id_array, encode, lookup
+from likeminds.data.identifiers import as_id_array, coerce_ids, encode, lookup
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers.validation import find_users
 
@@ -180,7 +179,7 @@ def summary_html(ranker: "Ranker") -> str:
         return ""
     items, n_users = ranker.item_posteriors(), len(ranker.users_)
     facts = {
-        "people": n_users,
+        "users": n_users,
         "choices": ranker.n_choices_ or None,
         "labels": None if ranker.n_choices_ else ranker.n_labels_,
         "features": len(ranker.feature_names_),

@@ -1,34 +1,50 @@
 """A latent-class logit: a few classes of users, each with coefficients of its own."""
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, ndtr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
+from likeminds._util.array_types import Float, Index
+from likeminds._util.result_tables import Row, Table
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.fitted_prior import FittedPrior
-from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.latent_classes import (
+    ClassNewcomers,
+    ClassParameters,
     LatentClasses,
     LatentClassFit,
 )
-from likeminds.rankers.latent_class_model import LatentClassModel, class_covariance
+from likeminds.mixed_model.losses import PRIOR_LOSSES
+from likeminds.rankers import newcomers
+from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_checks import refuse_too_wide
 from likeminds.rankers.training_data import TrainingData
+from likeminds.rankers.validation import as_annotations, rows_and_users
 
 # The fewest users of a class, where BIC chooses the number of classes.
 _USERS_PER_CLASS = 5
 _LOSSES = ("logistic", "choice", "mixed")
 
 
+class ClassTable(Table):
+    """A table with a row for each class and feature."""
+
+    correlations: ClassVar[tuple[Row, ...]] = ()
+
+
 # Parameters are the fields of a dataclass: see `ComponentsRanker`.
 @dataclass(eq=False, repr=False)
-class LatentClassRanker(LatentClassModel):
+class LatentClassRanker(Ranker):
     """Latent classes of users: a conditional logit of choices, or a logistic regression of labels.
 
     Each user belongs to one of a few classes, with probabilities given their labels. Classes have
@@ -106,7 +122,12 @@ class LatentClassRanker(LatentClassModel):
     user_column: int | str | None = None
     verbose: bool = False
 
-    _learned_from: ClassVar[str] = "annotations_"
+    # Fitted attributes that may be None in other rankers.
+    prior_: FittedPrior = field(init=False)
+    loss_: str = field(init=False)
+
+    newcomer = newcomers.newcomer
+    takes_updates = takes_newcomers = has_part_worths = True
     _nothing_to_add_to = (
         "This ranker was read from a file without its training data: more labels cannot be added "
         "to it. Save it with save(..., with_data=True); `newcomer` needs no training data."
@@ -117,18 +138,8 @@ class LatentClassRanker(LatentClassModel):
         "max_classes": [Interval(Integral, 1, None, closed="left")],
         "n_starts": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
-        "standardize": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Integral],
-        "unknown": [StrOptions({"consensus", "error"})],
-        "user_column": [Integral, str, None],
-        "verbose": ["boolean"],
     }
-
-    def _fit_more(self, more: Annotations) -> None:
-        assert self.annotations_ is not None
-        self._fit_annotations(self.annotations_.concat(more))
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         # Validate: the labels, the loss and the number of classes.
@@ -140,7 +151,7 @@ class LatentClassRanker(LatentClassModel):
         design = data.coordinates(
             standardize=self.standardize, intercept=loss.has_intercept, every=False, most=None
         )
-        responses = data.tasks(loss, loss.likelihood, design, items=False)
+        responses = data.responses(loss, loss.likelihood, design, items=False)
         problem = LatentClasses.of(responses, loss.likelihood, annotations.n_users, self.alpha)
         # Optimise: EM and Newton's method for each number of classes.
         fitted = self._select(problem)
@@ -155,7 +166,7 @@ class LatentClassRanker(LatentClassModel):
         self.users_, self.annotations_ = annotations.user_ids, annotations
         self.loss_, self.scale_ = loss.name, design.scale
         self.positive_share_ = data.counts.n_positive / data.counts.n_labels
-        self._set_classes(fitted, FittedPrior(design, _normal(fitted), loss.likelihood))
+        self._set_classes(fitted, FittedPrior(design, fitted.normal_prior(), loss.likelihood))
 
     def _select(self, problem: LatentClasses) -> LatentClassFit:
         """Return the fit with the requested number of classes, or the lowest BIC."""
@@ -209,10 +220,158 @@ class LatentClassRanker(LatentClassModel):
         self.objective_, self.n_iter_ = fitted.trace[-1], len(fitted.trace) - 1
         self.converged_ = fitted.converged
 
+    def predict_proba(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+    ) -> Float:
+        """Return the probability of a positive label, or of being chosen among the choice set.
 
-def _normal(fitted: LatentClassFit) -> GaussianPrior:
-    """Return the mean and covariance of users' coefficients, with the uncertainty of classes."""
-    shares, points = fitted.parameters.shares, fitted.parameters.points
-    covariance = class_covariance(shares[None], points)[0]
-    covariance += np.einsum("k,kpq->pq", shares, fitted.class_covariances())
-    return GaussianPrior.of_covariance(shares @ points, covariance)
+        It is the mean of the probabilities of classes, weighted by the user's membership. New
+        users have the shares of classes if ``unknown="consensus"``.
+
+        Parameters
+        ----------
+        X, users
+            As in `decision_function`.
+
+        Returns
+        -------
+        array of shape (n_rows, 2)
+            Probabilities of the negative and of the positive label, as in ``classes_``.
+        """
+        rows, positions = rows_and_users(self, X, users)
+        member = np.vstack([self.membership_, self.class_shares_])[positions]
+        eta = rows @ self.class_coef_.T + self.class_intercept_
+        sets = X.choice_set_codes if isinstance(X, Annotations) else None
+        if sets is None and not self.prior_.design.intercept:
+            raise ValueError(
+                "This ranker has learned from choices, which depend on all items shown: pass "
+                "Annotations whose choice_sets say what is shown together."
+            )
+        chances = expit(eta)
+        if sets is not None and self.loss_ != "logistic":
+            assert isinstance(X, Annotations)
+            sign = 1.0 if X.picks_worst is None else np.where(X.picks_worst, -1.0, 1.0)[:, None]
+            alone = (np.bincount(sets)[sets] == 1) & self.prior_.design.intercept
+            chances[~alone] = _softmax(sign * eta, sets)[~alone]
+        positive = np.einsum("nk,nk->n", member, chances)
+        return np.column_stack([1.0 - positive, positive])
+
+    def memberships(
+        self,
+        X: ArrayLike | Annotations,
+        y: ArrayLike | None = None,
+        users: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Float:
+        """Return the probabilities of classes of any users, given their labels.
+
+        Parameters
+        ----------
+        X, y, users, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        array of shape (n_users, n_classes_)
+            A row for each user, in the order of `Annotations.user_ids`.
+        """
+        check_is_fitted(self)
+        annotations = as_annotations(self, X, y, users, sample_weight, reset=False)
+        return self._newcomers().memberships(annotations)
+
+    def log_likelihood(self, annotations: Annotations | None = None) -> float:
+        """Return the log-likelihood of labels, with classes summed out.
+
+        Parameters
+        ----------
+        annotations : Annotations, optional
+            Labels of any users; by default the training data (``log_likelihood_``).
+        """
+        check_is_fitted(self)
+        if annotations is None:
+            return self.log_likelihood_
+        problem, parameters = self._newcomers().problem(
+            as_annotations(self, annotations, reset=False)
+        )
+        return float(problem.log_likelihoods(parameters).sum())
+
+    def summary(self) -> Table:
+        """Return the coefficients of classes with standard errors, z, p and shares.
+
+        Returns
+        -------
+        Table
+            A table with ``to_pandas``, ``to_polars`` and ``to_dict``.
+        """
+        check_is_fitted(self)
+        errors = self.class_coef_errors_
+        values = np.divide(self.class_coef_, errors, out=np.zeros_like(errors), where=errors > 0)
+        p = 2.0 * ndtr(-np.abs(values))
+        rows = self._rows(coefficient=self.class_coef_, error=errors, z=values, p=p)
+        n_parameters = self.class_points_.size + self.n_classes_ - 1
+        title = (
+            f"{counted(self.n_classes_, 'latent class', 'latent classes')}: log-likelihood "
+            f"{self.log_likelihood_:.1f}, {n_parameters} parameters, AIC {self.aic_:.1f}, "
+            f"BIC {self.bic_:.1f}, entropy {self.entropy_:.2f}"
+        )
+        shares = ", ".join(
+            f"class {k} {share:.1%} (error {error:.1%})"
+            for k, (share, error) in enumerate(
+                zip(self.class_shares_, self.class_share_errors_, strict=True), start=1
+            )
+        )
+        notes = [f"Shares: {shares}."]
+        if len(self.selection_) == self.n_classes_ > 1:
+            notes.append("BIC still falls at max_classes: more classes may fit better.")
+        return ClassTable(title, rows, tuple(notes))
+
+    def wtp(self, price: str) -> Table:
+        """Return each class's willingness to pay: minus the ratio of a coefficient to the price's.
+
+        Parameters
+        ----------
+        price : str
+            The feature that is the price.
+
+        Returns
+        -------
+        Table
+            Ratios, with standard errors by the delta method.
+        """
+        check_is_fitted(self)
+        names = [str(name) for name in self.feature_names_]
+        if price not in names:
+            raise ValueError(f"{price!r} is not a feature; there are {', '.join(names)}.")
+        at, cov = names.index(price), self.class_covariance_
+        paid = self.class_coef_[:, [at]]
+        ratio = -self.class_coef_ / paid
+        own, both = np.einsum("kdd->kd", cov), cov[:, at]
+        variance = (own + ratio**2 * own[:, [at]] + 2.0 * ratio * both) / paid**2
+        kept = [j for j in range(len(names)) if j != at]
+        table = {"willingness to pay": ratio, "error": np.sqrt(np.maximum(variance, 0.0))}
+        return ClassTable(f"Willingness to pay, in units of {price}", self._rows(kept, **table))
+
+    def _rows(self, features: list[int] | None = None, **columns: Float) -> list[Row]:
+        names = [str(name) for name in self.feature_names_]
+        chosen = range(len(names)) if features is None else features
+        return [
+            {"class": str(k + 1), "feature": names[j]}
+            | {name: float(values[k, j]) for name, values in columns.items()}
+            for k in range(self.n_classes_)
+            for j in chosen
+        ]
+
+    def _newcomers(self) -> ClassNewcomers:
+        parameters = ClassParameters(self.class_shares_, self.class_points_)
+        loss = PRIOR_LOSSES[self.loss_]
+        return ClassNewcomers(self.prior_, parameters, loss, self.positive_share_)
+
+
+def _softmax(eta: Float, sets: Index) -> Float:
+    """Return the probability of each row in its set, column by column."""
+    highest = np.full((int(sets.max()) + 1, eta.shape[1]), -np.inf)
+    np.maximum.at(highest, sets, eta)
+    terms = np.exp(eta - highest[sets])
+    total = np.zeros_like(highest)
+    np.add.at(total, sets, terms)
+    return np.asarray(terms / total[sets])

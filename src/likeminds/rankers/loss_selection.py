@@ -19,7 +19,7 @@ from likeminds.rankers.training_data import TrainingData
 if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
 
-# Candidate likelihoods of grades; the first one if there are too few users to choose.
+# Candidate likelihoods of grades; the first one unless another is clearly ahead.
 CANDIDATES = ("cumulative", "gaussian", "logistic", "median")
 # Limits of the subsample: users, their grades together, users that are enough whatever their
 # grades, and the fewest users. One half is for training, the other for testing.
@@ -32,12 +32,13 @@ _COMPONENTS = 30
 
 
 def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, dict[str, float]]:
-    """Return the likelihood of grades that ranks best for held-out users, and all scores.
+    """Choose the likelihood of grades by held-out users; return the scores of all, too.
 
     It is two-fold cross-validation over (a sample of) users, with rough fits without item factors,
     and without leading directions if users have fewer grades than features. The score is the
     concordance of held-out grades of test users, who are new users. Candidates that are clearly
-    behind in the first fold are left out of the second, and stay as far behind the best.
+    behind in the first fold are left out of the second, and stay as far behind the best. The first
+    candidate is chosen unless the 95 % interval of the best one's lead over it excludes zero.
     """
     n_users = len(data.counts.user_ids)
     if n_users < _FEWEST_USERS:
@@ -45,19 +46,22 @@ def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, d
     grades_each = data.counts.n_labels / n_users
     most = int(min(max(_MOST_GRADES / grades_each, _ENOUGH_USERS), _MOST_USERS))
     some = np.unique(np.linspace(0, n_users - 1, most).astype(np.intp))
-    halves = [_sorted(data.rows_of(some[first::2])) for first in (0, 1)]
+    halves = [_for_trials(data.rows_of(some[first::2])) for first in (0, 1)]
     if ranker.n_groups == "auto" and data.table.n_features > grades_each:
         ranker = clone(ranker).set_params(n_groups=0)
     first = _try(ranker, CANDIDATES, *halves)
     second = _try(ranker, _not_behind(first), *halves[::-1])
-    scores = {name: _mean(np.concatenate([first[name], second[name]])) for name in second}
-    best = max(scores, key=scores.__getitem__)
+    by_user = {name: np.concatenate([first[name], second[name]]) for name in second}
+    scores = {name: _mean(values) for name, values in by_user.items()}
+    best, default = max(scores, key=scores.__getitem__), CANDIDATES[0]
     behind = {name: scores[best] + _mean(first[name] - first[best]) for name in CANDIDATES}
+    if default in by_user and over_users(by_user[best] - by_user[default]).low <= 0.0:
+        best = default
     return best, behind | scores
 
 
 def users_weigh_features(ranker: "PriorRanker", data: TrainingData) -> bool:
-    """Tell whether users' weights of features rank held-out labels better.
+    """Tell whether users' weights of features predict held-out labels better.
 
     The weights are those of leading principal components, of raw or (if ``ranker.standardize``)
     standardised features. The other candidate regresses item effects and factors on all features.
@@ -65,16 +69,15 @@ def users_weigh_features(ranker: "PriorRanker", data: TrainingData) -> bool:
     n_users = len(data.counts.user_ids)
     most = int(min(max(_MOST_GRADES * n_users / data.counts.n_labels, _ENOUGH_USERS), n_users))
     some = np.unique(np.linspace(0, n_users - 1, most).astype(np.intp))
-    annotations = _sorted(data.rows_of(some))
+    annotations = _for_trials(data.rows_of(some))
     if not are_shared(split_within_users(annotations, test_size=_HELD_OUT, random_state=0)[0]):
         return True
     centred = annotations.features - annotations.features.mean(axis=0)
     spread = centred.std(axis=0)
     scalings = [centred, centred[:, spread > 0] / spread[spread > 0]]
-    without = _trial_concordance(ranker, annotations, annotations.features, weighed=False)
+    without = _trial_scores(ranker, annotations, annotations.features, weighed=False)
     return any(
-        np.nansum(_trial_concordance(ranker, annotations, _leading(rows), weighed=True) - without)
-        > 0
+        np.nansum(_trial_scores(ranker, annotations, _leading(rows), weighed=True) - without) > 0
         for rows in scalings[: 1 + ranker.standardize]
     )
 
@@ -84,33 +87,39 @@ def _leading(rows: Float) -> Float:
     return np.asarray((left * lengths)[:, :_COMPONENTS])
 
 
-def _trial_concordance(
+def _trial_scores(
     ranker: "PriorRanker", annotations: Annotations, features: FloatArray, *, weighed: bool
 ) -> Float:
-    """Return each user's concordance on held-out labels; ``weighed``: users weigh features."""
+    """Return each user's log-likelihood of held-out labels; ``weighed``: users weigh features.
+
+    Other losses, and grades, have the concordance instead: a trial does not calibrate them.
+    """
     names = tuple(map(str, range(features.shape[1])))
     train, test = split_within_users(
         annotations._with(features=features, feature_names=names),
         test_size=_HELD_OUT,
         random_state=0,
     )
-    form = "low_rank" if weighed else "auto"
-    quick = _trial(ranker, weighed=weighed, covariance=form, loss=ranker.loss_)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the final fit will say it again
-        quick.fit(train)
-        if was_interrupted(quick):
-            raise KeyboardInterrupt
+    form = "low_rank" if weighed else "none"
+    with warnings.catch_warnings(action="ignore"):  # the final fit repeats them
+        quick = _fit_trial(ranker, train, covariance=form, loss=ranker.loss_)
+        if quick.loss_ == "logistic" and test.grades is None:
+            given = quick.predict_proba(test)[np.arange(len(test)), test.labels.astype(np.intp)]
+            sums = np.bincount(test.user_codes, np.log(given), minlength=test.n_users)
+            return np.asarray(sums, dtype=np.float64)
         scores = quick.decision_function(test)
     return concordance_by_user(test.outcomes, scores, test.users).values
 
 
-def _trial(ranker: "PriorRanker", *, weighed: bool, **parameters: object) -> "PriorRanker":
-    """Return a copy for a rough fit; unless ``weighed``, item effects are regressed on features."""
+def _fit_trial(ranker: "PriorRanker", train: Annotations, **parameters: object) -> "PriorRanker":
+    """Return a copy with other parameters, fitted roughly."""
     quick: PriorRanker = clone(ranker).set_params(
         tol=max(ranker.tol, _TOL), callback=None, verbose=False, unknown="consensus", **parameters
     )
-    quick._is_trial, quick._weighs_features = True, weighed
+    quick._is_trial = True
+    quick.fit(train)
+    if was_interrupted(quick):
+        raise KeyboardInterrupt
     return quick
 
 
@@ -120,6 +129,20 @@ def _try(
     """Return the concordance of each test user, by candidate."""
     labelled, held_out = split_within_users(test, test_size=_HELD_OUT, random_state=0)
     return {name: _judge(ranker, name, train, labelled, held_out) for name in candidates}
+
+
+def _judge(
+    ranker: "PriorRanker",
+    loss: str,
+    train: Annotations,
+    labelled: Annotations,
+    held_out: Annotations,
+) -> Float:
+    """Return the concordance of each test user's held-out grades."""
+    with warnings.catch_warnings(action="ignore"):  # the final fit repeats them
+        quick = _fit_trial(ranker, train, loss=loss, n_item_factors=0)
+        scores = quick.newcomer(labelled).decision_function(held_out, held_out.users)
+    return concordance_by_user(held_out.outcomes, scores, held_out.users).values
 
 
 def _not_behind(by_user: dict[str, Float]) -> list[str]:
@@ -133,26 +156,11 @@ def _mean(values: Float) -> float:
     return float(np.nanmean(values))
 
 
-def _sorted(annotations: Annotations) -> Annotations:
-    """Return labels in the order of users and items, so splits do not depend on row order."""
-    return annotations[
-        np.lexsort((annotations.outcomes, annotations.item_codes, annotations.user_codes))
-    ]
+def _for_trials(annotations: Annotations) -> Annotations:
+    """Return labels for trials, in the order of users and items whatever that of the rows.
 
-
-def _judge(
-    ranker: "PriorRanker",
-    loss: str,
-    train: Annotations,
-    labelled: Annotations,
-    held_out: Annotations,
-) -> Float:
-    """Return the concordance of each test user's held-out grades."""
-    quick = _trial(ranker, weighed=False, loss=loss, n_item_factors=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the final fit will say it again
-        quick.fit(train)
-        if was_interrupted(quick):
-            raise KeyboardInterrupt
-        scores = quick.newcomer(labelled).decision_function(held_out, held_out.users)
-    return concordance_by_user(held_out.outcomes, scores, held_out.users).values
+    Users' covariates are left out: each fit would alternate with their effects, several times as
+    long, and all candidates would gain alike.
+    """
+    order = np.lexsort((annotations.outcomes, annotations.item_codes, annotations.user_codes))
+    return annotations[order]._with(user_features=None)

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -16,8 +16,7 @@ from likeminds._util.checks import as_matrix, listing
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import default_verb
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
-from likeminds.data.id_coercion import coerce_ids
-from likeminds.data.identifiers import as_id_array, encode, lookup
+from likeminds.data.identifiers import as_id_array, coerce_ids, encode, lookup
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.candidates import was_interrupted
 from likeminds.rankers.capabilities import Capability, ReadableModel, with_consensus
@@ -228,25 +227,26 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         check_is_fitted(self)
         owners = users if users is None or isinstance(users, np.ndarray) else list(users)
         asked = X.user_ids if isinstance(X, Annotations) else owners
-        if asked is not None:
-            distinct = encode(asked, "users")[1]
+        names = self.rankers_ if attribute is None else [attribute]
+        rankers = [self._lenient(name, asked, item_ids_of(X, None, 0)) for name in names]
+        scores = [ranker.decision_function(X, owners) for ranker in rankers]
+        return np.column_stack(scores) if attribute is None else np.asarray(scores[0])
+
+    def _lenient(self, name: str, users: Iterable[Hashable] | None, items: IdArray | None) -> Any:
+        """Return a ranker with the consensus for users who labelled only other attributes."""
+        if users is not None:
+            distinct = encode(users, "users")[1]
             known = coerce_ids(distinct, self.users_, "users")
             refuse_unknown_users(distinct, lookup(known, self.users_, "users") < 0)
-        names = self.rankers_ if attribute is None else [attribute]
-        scores = []
-        for name in names:
-            ranker = self._ranker_of(name)
-            ranker._best_model._refuse_new_items(item_ids_of(X, None, 0))
-            scores.append(with_consensus(ranker).decision_function(X, owners))
-        return np.column_stack(scores) if attribute is None else np.asarray(scores[0])
+        ranker = self._ranker_of(name)
+        ranker._best_model._refuse_new_items(items)
+        return with_consensus(ranker)
 
     def scores(self, X: ByAttribute) -> dict[str, float]:
         """Return, by attribute, the mean AUC over users."""
         check_is_fitted(self)
-        return {
-            name: float(self._ranker_of(name).score(part))
-            for name, part in _by_attribute(X).items()
-        }
+        parts = _by_attribute(X).items()
+        return {name: float(self._ranker_of(name).score(part)) for name, part in parts}
 
     def score(self, X: ByAttribute, y: None = None) -> float:
         """Return the mean of `scores` over the attributes."""
@@ -262,10 +262,10 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
             Their labels. For attributes without labels, users get the consensus.
         """
         check_is_fitted(self)
-        parts = _by_attribute(X)
-        for name in parts:
+        found = {}
+        for name, part in _by_attribute(X).items():
             Capability.NEWCOMERS.require(self._ranker_of(name))
-        found = {name: self._ranker_of(name).newcomer(part) for name, part in parts.items()}
+            found[name] = self._ranker_of(name).newcomer(part)
         return AttributeNewcomers(self, found)
 
     def _learn(self, parts: dict[str, Annotations], callback: Callback | None) -> None:

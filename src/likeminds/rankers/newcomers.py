@@ -11,15 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray
 from likeminds._util.checks import listing
+from likeminds._util.result_tables import Table
 from likeminds._util.text_format import counted
-from likeminds.choice_models.text_tables import Table
-from likeminds.data.annotations import Annotations
+from likeminds.data.annotations import Annotations, LabelSource
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import encode, lookup
-from likeminds.data.label_source import LabelSource
 from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_posteriors import Answered
-from likeminds.mixed_model.ordinal_responses import ResponseStyle
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import new_item_posteriors
 from likeminds.rankers.item_table import ItemsToRank, ItemTableView, frames_of, gives_grades
@@ -271,7 +269,7 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     posterior = Posterior.given(
         fitted_prior, ids, points, information, unknown=self._best_model.unknown
     )
-    style = response_style(self)
+    style = self.response_style
     answered = None if annotations is None else newcomers.answered(annotations, posterior)
     if style is not None:
         posterior = posterior.with_response_style(style, annotations)
@@ -336,13 +334,6 @@ def _by_item(
         feature_names=[str(name) for name in ranker.feature_names_],
         reading=None if plain else ranker.label_reading_,
     )
-
-
-def response_style(ranker: "Ranker") -> ResponseStyle | None:
-    """Return the response styles of a ranker's users, if labels are grades."""
-    if ranker.grading_ is None or ranker.label_reading_ is None:
-        return None
-    return ResponseStyle(ranker.grading_, ranker.label_reading_)
 
 
 def _as_grades(

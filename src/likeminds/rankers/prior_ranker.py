@@ -20,7 +20,7 @@ from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
 from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import NewUserPosteriors
-from likeminds.rankers import choice_reporting, newcomers, pair_probabilities, probabilities
+from likeminds.rankers import choice_reporting, newcomers, probabilities
 from likeminds.rankers.capabilities import with_consensus
 from likeminds.rankers.item_table import find_user
 from likeminds.rankers.ranker import Ranker
@@ -62,8 +62,6 @@ class PriorRanker(Ranker):
 
     takes_updates = takes_newcomers = has_part_worths = has_standard_errors = True
     _has_steps = True
-    # Whether users weigh features if these are too many for Omega; None: held-out labels decide.
-    _weighs_features: bool | None = None
 
     loss_: str
     wide_: bool
@@ -84,9 +82,9 @@ class PriorRanker(Ranker):
     predict = probabilities.predict
     predict_grades = probabilities.predict_grades
     predict_proba = probabilities.predict_proba
-    probability_above = pair_probabilities.probability_above
-    probability_preferred = pair_probabilities.probability_preferred
-    probability_tied = pair_probabilities.probability_tied
+    probability_above = probabilities.probability_above
+    probability_preferred = probabilities.probability_preferred
+    probability_tied = probabilities.probability_tied
     log_likelihood = choice_reporting.log_likelihood
     summary = choice_reporting.summary
     wtp = choice_reporting.wtp
@@ -116,11 +114,14 @@ class PriorRanker(Ranker):
         if self.unknown == "error":
             described = np.any(shifts != 0.0, axis=1)[X.user_codes]
             refuse_unknown_users(X.users, is_new & ~described)
-        self._item_ids(X, items, X.X)
+        ids, known = self._item_ids(X, items, X.X), self.prior_.items
         scores = super(PriorRanker, with_consensus(self)).decision_function(X, users, items)
         if is_new.any():
             added = self.prior_.design.weights(shifts)[X.user_codes[is_new]]
             scores[is_new] += np.einsum("nd,nd->n", X.X[is_new], added)
+            if known is not None and ids is not None:
+                v = shifts[X.user_codes[is_new], self.prior_.design.size :]
+                scores[is_new] += row_dots(known.factors_of(ids[is_new]), v)
         return np.asarray(scores)
 
     def item_posteriors(self) -> ItemPosteriors | None:
@@ -255,8 +256,7 @@ class PriorRanker(Ranker):
         covariance = prior.covariance[:n_weights, :n_weights]
         beyond = prior.beyond * coordinates.beyond
         self.explained_ = _explained(covariance, directions, spread, beyond)
-        effects = self.prior_.covariate_effects
-        self.explained_by_users_ = {} if effects is None else effects.explained(covariance, spread)
+        self.explained_by_users_ = self.prior_.explained_by_covariates
 
     def _set_weights(self, points: Float) -> None:
         self.group_, self.personal_ = self.prior_.levels(points, self.n_groups_)
@@ -379,7 +379,7 @@ class PriorRanker(Ranker):
             points = points[positions]
         if self.prior_.items is not None:
             points = np.hstack([points, self.factor_weights_[positions]])
-        style = newcomers.response_style(self)
+        style = self.response_style
         style = None if style is None else style.some(positions)
         information, users = self.information_[positions], self.users_[positions]
         return Posterior.given(self.prior_, users, points, information, style, unknown=self.unknown)

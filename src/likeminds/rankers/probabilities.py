@@ -1,4 +1,4 @@
-"""Predictions of a learned prior: probabilities of labels, grades and preferences."""
+"""Predictions of a learned prior: probabilities of labels, grades and pairs of items."""
 
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,14 @@ from likeminds.rankers.validation import is_graded, rows_and_users
 
 if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from likeminds.rankers.prior_ranker import PriorRanker
+
+
+# For methods of rankers whose scores can be log-odds; those of the squared AUC loss never are.
+_with_log_odds = available_if(lambda ranker: ranker.loss != "auc")
 # Losses of choice sets.
 _OF_CHOICES = ("choice", "mixed")
 # The largest leverage of a label on its own score.
@@ -33,12 +40,7 @@ _MOST_ROWS, _MOST_NUMBERS = 20_000, 8_000_000
 _ROUNDS = 8
 
 
-def _may_have_log_odds(ranker: "PriorRanker") -> bool:
-    """Tell whether scores can be log-odds; those of the squared AUC loss never are."""
-    return bool(ranker.loss != "auc")
-
-
-@available_if(_may_have_log_odds)  # type: ignore[untyped-decorator]
+@_with_log_odds  # type: ignore[untyped-decorator]
 def predict_proba(
     self: "PriorRanker",
     X: ArrayLike | Annotations,
@@ -94,7 +96,7 @@ def predict_proba(
     return np.column_stack([1.0 - positive, positive])
 
 
-@available_if(_may_have_log_odds)  # type: ignore[untyped-decorator]
+@_with_log_odds  # type: ignore[untyped-decorator]
 def predict(
     self: "PriorRanker",
     X: ArrayLike | Annotations,
@@ -141,7 +143,10 @@ def calibrate_variance_scale(ranker: "PriorRanker", data: TrainingData) -> float
     approximated by a normal distribution of the score.
     """
     if ranker.loss_ in _OF_CHOICES:
-        return _calibrate_choices(ranker, data)
+        n_users = len(data.counts.user_ids)
+        most = int(np.ceil(n_users * min(1.0, _MOST_ROWS / data.counts.n_labels)))
+        users = np.unique(np.linspace(0, n_users - 1, most).astype(np.intp))
+        return calibrate_choices(ranker.newcomer, data.rows_of(users))
     some = scored_sample(ranker, data)
     annotations, eta, variance = some.annotations, some.scores, some.variances
     chance = expit(eta)
@@ -154,14 +159,6 @@ def calibrate_variance_scale(ranker: "PriorRanker", data: TrainingData) -> float
         for c in VARIANCE_SCALES
     ]
     return float(VARIANCE_SCALES[int(np.argmax(likely))])
-
-
-def _calibrate_choices(ranker: "PriorRanker", data: TrainingData) -> float:
-    """Return the scale for choices, from those of some users."""
-    n_users, n_rows = len(data.counts.user_ids), data.counts.n_labels
-    most = int(np.ceil(n_users * min(1.0, _MOST_ROWS / n_rows)))
-    annotations = data.rows_of(np.unique(np.linspace(0, n_users - 1, most).astype(np.intp)))
-    return calibrate_choices(ranker.newcomer, annotations)
 
 
 def _of_labels(
@@ -185,9 +182,13 @@ def _of_grades(
     users: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None,
 ) -> Float:
-    chances, grading = grade_chances(ranker, X, users, items)
-    assert ranker.label_reading_ is not None
-    above = grading.scale.levels > float(ranker.label_reading_.threshold or 0.0)
+    grading, reading = ranker.grading_, ranker.label_reading_
+    assert grading is not None
+    assert reading is not None
+    eta, variance, positions = scores_and_variances(ranker, X, users, items)
+    use, added = grading.scale_use(positions)
+    chances = grading.chances(eta + added, variance, use)
+    above = grading.scale.levels > float(reading.threshold or 0.0)
     return np.asarray(chances[:, above].sum(axis=1))
 
 
@@ -197,14 +198,10 @@ def _are_grouped(X: ArrayLike | Annotations) -> bool:
 
 def _of_choices(ranker: "PriorRanker", annotations: Annotations) -> Float:
     """Return the probability of each row in its choice set; single rows are labels."""
-    users: Index = rows_and_users(ranker, annotations, None)[1]
-    sets = annotations.choice_set_codes
-    scores = ranker.decision_function(annotations)
-    posterior, users = ranker._posterior_of(users)
-    counts = ranker.variance_scale_
-    chances = chances_of_sets(
-        posterior, annotations, scores, users, 1.0 if counts is None else counts
-    )
+    sets, scores = annotations.choice_set_codes, ranker.decision_function(annotations)
+    posterior, users = ranker._posterior_of(rows_and_users(ranker, annotations, None)[1])
+    scale = 1.0 if ranker.variance_scale_ is None else ranker.variance_scale_
+    chances = chances_of_sets(posterior, annotations, scores, users, scale)
     assert chances is not None
     assert sets is not None
     alone = np.bincount(sets)[sets] == 1
@@ -247,20 +244,6 @@ def predict_grades(
     check_is_fitted(self)
     posterior, rows, places, _ = prediction_rows(self, X, users, items)
     return posterior.grades(rows, places)
-
-
-def grade_chances(
-    ranker: "PriorRanker",
-    X: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None,
-    items: Iterable[Hashable] | None = None,
-) -> tuple[Float, CumulativeLogit]:
-    """Return the probability of each grade, shape (n_rows, n_grades), and the model of grades."""
-    grading = ranker.grading_
-    assert grading is not None
-    eta, variance, positions = scores_and_variances(ranker, X, users, items)
-    use, added = grading.scale_use(positions)
-    return grading.chances(eta + added, variance, use), grading
 
 
 def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
@@ -311,9 +294,104 @@ def prediction_rows(
     """Return posteriors, rows, and positions of users among these posteriors and in training."""
     rows, positions = rows_and_users(ranker, X, users)
     posterior, places = ranker._posterior_of(positions)
-    return (
-        posterior,
-        posterior.prediction_rows(rows, ranker._item_ids(X, items, rows)),
-        places,
-        positions,
+    predicted = posterior.prediction_rows(rows, ranker._item_ids(X, items, rows))
+    return posterior, predicted, places, positions
+
+
+def probability_above(
+    self: "PriorRanker",
+    a: ArrayLike | Annotations,
+    b: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None = None,
+) -> Float:
+    """Return the probability that item ``a`` of each row ranks above item ``b``.
+
+    It compares scores, not labels: see `probability_preferred`.
+
+    Parameters
+    ----------
+    a, b : arrays of shape (n_rows, n_features), or Annotations
+        The items.
+    users : array of shape (n_rows,), optional
+        The user of each row, as in `decision_function`.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+
+    Examples
+    --------
+    >>> from likeminds import HierarchicalRanker, load_electricity
+    >>> ranker = HierarchicalRanker(n_groups=1).fit(load_electricity())
+    >>> cheap, dear = [[7.0, 1, 1, 0, 0, 0]], [[9.0, 1, 1, 0, 0, 0]]
+    >>> bool(ranker.probability_above(cheap, dear, ["household-001"])[0] > 0.5)
+    True
+    """
+    posterior, one, other, positions = _pairs(self, a, b, users)
+    return posterior.chance_above(one, other, positions)
+
+
+def probability_preferred(
+    self: "PriorRanker",
+    a: ArrayLike | Annotations,
+    b: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None = None,
+) -> Float:
+    """Return the probability that item ``a`` of each row gets the better label of the two.
+
+    That is the probability that ``a`` is chosen, or gets the positive label if one of the two
+    does. Labels are noisy even if scores are known exactly; `probability_above` is about scores.
+
+    Parameters
+    ----------
+    a, b, users
+        As in `probability_above`.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+    """
+    posterior, one, other, positions = _pairs(self, a, b, users)
+    return posterior.chance_preferred(one, other, positions)
+
+
+def probability_tied(
+    self: "PriorRanker",
+    a: ArrayLike | Annotations,
+    b: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None = None,
+) -> Float:
+    """Return the probability that items ``a`` and ``b`` of each row are tied.
+
+    It needs comparisons with ties: see `Annotations.from_comparisons`. Item ``a`` wins with the
+    probability `probability_preferred` if the pair is not tied.
+
+    Parameters
+    ----------
+    a, b, users
+        As in `probability_above`.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+    """
+    posterior, one, other, positions = _pairs(self, a, b, users)
+    return posterior.chance_tied(one, other, positions)
+
+
+def _pairs(
+    ranker: "PriorRanker",
+    a: ArrayLike | Annotations,
+    b: ArrayLike | Annotations,
+    users: Iterable[Hashable] | None,
+) -> tuple[Posterior, PredictionRows, PredictionRows, Index]:
+    first, positions = rows_and_users(ranker, a, users)
+    second, _ = rows_and_users(ranker, b, users)
+    if first.shape != second.shape:
+        raise ValueError(f"a has shape {first.shape}, but b has shape {second.shape}.")
+    posterior, positions = ranker._posterior_of(positions)
+    one, other = (
+        posterior.prediction_rows(rows, ranker._item_ids(X, None, rows))
+        for rows, X in ((first, a), (second, b))
     )
+    return posterior, one, other, positions

@@ -1,21 +1,21 @@
 """The base of all rankers: fit, update, score and rank, as scikit-learn's estimators do."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, ClassVar, Self, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.checks import as_weights
 from likeminds._util.console import report_progress
 from likeminds._util.map_reduce import of_rows
-from likeminds.data.annotations import Annotations
-from likeminds.data.label_source import LabelSource
+from likeminds.data.annotations import Annotations, LabelSource
 from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
 from likeminds.losses.statistics import Statistics
 from likeminds.metrics.concordance import mean_concordance
@@ -36,7 +36,9 @@ from likeminds.rankers.validation import (
     rows_and_users,
     split_user_column,
 )
-from likeminds.solvers.solver import Callback
+
+if TYPE_CHECKING:
+    from likeminds.rankers.training_data import TrainingData
 
 try:
     from sklearn import callback as _sklearn
@@ -52,9 +54,7 @@ _ROWS_AT_ONCE = 1 << 15
 
 def with_callbacks(method: Method) -> Method:
     """Let scikit-learn's callbacks end with the method, however it ends."""
-    if _sklearn is None:
-        return method
-    managed: Method = _sklearn.with_callbacks(method)
+    managed: Method = method if _sklearn is None else _sklearn.with_callbacks(method)
     return managed
 
 
@@ -72,6 +72,20 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     # Whether only the scores of a fit are used: it reports nothing.
     _is_trial: bool = False
 
+    # The default candidates of a search, the strongest penalties first; () tunes nothing.
+    _grid: ClassVar[Sequence[Candidate] | None] = None
+    # Constraints of the parameters that several rankers have; subclasses add their own.
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "standardize": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "unknown": [StrOptions({"consensus", "error"})],
+        "user_column": [Integral, str, None],
+        "warm_start": ["boolean"],
+        "callback": [callable, None],
+        "verbose": ["boolean"],
+    }
+
     unknown: str
     user_column: int | str | None
     verbose: bool = False
@@ -84,7 +98,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     n_features_in_: int
     feature_names_in_: IdArray
     # The fitted attribute that `update` adds to, and the error of models without it.
-    _learned_from: ClassVar[str] = ""
+    _learned_from: ClassVar[str] = "annotations_"
     _nothing_to_add_to: ClassVar[str] = ""
     _interrupted: bool = False
     _positions: tuple[IdArray, Mapping[Hashable, int]]
@@ -94,6 +108,11 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     explain = score_decomposition.explain
     similar_users = similarity.similar_users
     similar_items = similarity.similar_items
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        own = cls.__dict__.get("_parameter_constraints", {})
+        cls._parameter_constraints = super(cls, cls)._parameter_constraints | own
 
     @property
     def rankers_(self) -> dict[str, Any]:  # type: ignore[override]
@@ -318,24 +337,31 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         record_update(self, more)
         return self
 
-    # The name that scikit-learn's tools call.
-    partial_fit = update
+    partial_fit = update  # the name that scikit-learn's tools call
 
     def _fit_more(self, more: Annotations) -> None:
         """Fit the ranker to its training data and more labels."""
-        raise NotImplementedError
+        assert self.annotations_ is not None
+        self._fit_annotations(self.annotations_.concat(more))
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         raise NotImplementedError
 
+    def _learn_from(self, data: "TrainingData") -> None:  # noqa: ARG002
+        """Fit to labels in blocks of users, wherever these are."""
+        raise TypeError(
+            f"{type(self).__name__} cannot be fitted on a cluster: HierarchicalRanker can, "
+            "and rankers that need statistics alone, tuned or not."
+        )
+
     @property
     def has_default_grid(self) -> bool:
         """Whether a search has default candidates."""
-        return type(self)._default_grid is not Ranker._default_grid
+        return self._grid is not None or type(self)._default_grid is not Ranker._default_grid
 
     def _default_grid(self, statistics: Statistics) -> list[Candidate] | None:  # noqa: ARG002
         """Return the default candidates of a search, if any."""
-        return None
+        return None if self._grid is None else list(self._grid)
 
     def _fit_folder(self, folder: AnnotationFolder) -> None:
         """Fit to labels on disk: grouped by user, by default."""
@@ -362,30 +388,3 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
-
-
-@contextmanager
-def both_callbacks(estimator: "Ranker", plain: Callback | None) -> Iterator[Callback | None]:
-    """Yield one function that calls the plain callback, ``verbose``'s and scikit-learn's own."""
-    shown = estimator.verbose and not estimator._is_trial
-    watched = bool(getattr(estimator, "_skl_callbacks", None))
-    if not (shown or watched):
-        yield plain
-        return
-    context = estimator._init_callback_context(max_subtasks=None) if watched else None
-    if context is not None:
-        context.call_on_fit_task_begin(estimator=estimator)
-    with report_progress(shown, f"{type(estimator).__name__}, step") as tell:
-
-        def callback(number: int, objective: float, residual: float) -> bool:
-            tell(number, f"objective {objective:.6g}")
-            stop = False
-            if context is not None:
-                step = context.subcontext(task_name=f"step {number}")
-                step.call_on_fit_task_begin(estimator=estimator)
-                stop = bool(step.call_on_fit_task_end(estimator=estimator))
-            return stop or bool(plain and plain(number, objective, residual))
-
-        yield callback
-    if context is not None:
-        context.call_on_fit_task_end(estimator=estimator)

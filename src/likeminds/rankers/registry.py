@@ -32,7 +32,7 @@ from likeminds.rankers.latent_class import LatentClassRanker
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
+from likeminds.rankers.three_level_search import ThreeLevelRankerCV
 
 # The baselines of the paper, by its names and in its order.
 PAPER_BASELINES: dict[str, type[PaperBaseline]] = {

@@ -18,15 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float
 from likeminds._util.lazy_imports import LazyModule
-from likeminds.data.annotations import Annotations
-from likeminds.data.label_source import LabelSource
+from likeminds._util.map_reduce import UserBlock
+from likeminds.data.annotations import Annotations, LabelSource
 from likeminds.data.splits import folds_within_users
-from likeminds.losses.statistics import Statistics
+from likeminds.losses.statistics import Form, Statistics
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers import newcomers
 from likeminds.rankers.candidates import (
     Candidate,
     FromRows,
+    FromStatistics,
     Split,
     as_results,
     choose,
@@ -36,6 +37,8 @@ from likeminds.rankers.candidates import (
 )
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.statistics_rankers import join_statistics, statistics_of
+from likeminds.rankers.training_data import SharedTable, TrainingData
 from likeminds.rankers.validation import as_annotations, refuse_extras
 
 model_selection: Any = LazyModule("sklearn.model_selection")
@@ -134,7 +137,6 @@ class RankerCV(Ranker):
         "one_standard_error": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": [Integral],
-        "verbose": ["boolean"],
     }
 
     @property
@@ -257,6 +259,22 @@ class RankerCV(Ranker):
             held_out, statistics, lambda k: annotations.take(number != k), lambda: annotations
         )
 
+    def _learn_from(self, data: TrainingData) -> None:
+        """Choose the parameters by statistics of folds, merged here, and held-out rows."""
+        tuning = self._make_tuning()
+        if not isinstance(tuning, FromStatistics):
+            raise TypeError(
+                f"{type(tuning.ranker).__name__} learns from rows, so every candidate would have "
+                "to visit them anew: on a cluster, only rankers of statistics are tuned."
+            )
+        how = self.n_folds, self.random_state, tuning.form, tuning.graded
+        found = list(data.rows.map(_folds_in, how))
+        folds = [[one[k] for one in found if k in one] for k in range(self.n_folds)]
+        folds = [fold for fold in folds if fold]
+        statistics = [join_statistics([one for one, _ in fold], data.table) for fold in folds]
+        held_out = [data.table.joined([rows for _, rows in fold]) for fold in folds]
+        self._search(held_out, statistics, lambda _: data.all_rows(), data.all_rows)
+
     def _search(
         self,
         held_out: Sequence[Annotations],
@@ -274,15 +292,15 @@ class RankerCV(Ranker):
         candidates = self._candidates(everything)
         if candidates:
             _refuse_too_few(sum(map(len, held_out)), len(held_out), self.n_folds)
-            folds = []
+            splits = []
             for k in range(self.n_folds):
                 rest = reduce(Statistics.merge, statistics[:k] + statistics[k + 1 :])
                 split = Split(held_out[k], rest, everything.user_ids, partial(training, k))
-                folds.append(tuning.fold(split))
+                splits.append(split)
             scores = successive_halving(
+                tuning,
                 candidates,
-                folds,
-                tuning.paths,
+                splits,
                 halving=self.halving,
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
@@ -352,3 +370,16 @@ def _refuse_too_few(n_labels: int, n_filled: int, n_folds: int) -> None:
             "many labels (or groups). Ask for fewer with n_folds=, or for none: HierarchicalRanker "
             "has nothing to tune."
         )
+
+
+def _folds_in(
+    block: UserBlock[Annotations], how: tuple[int, int, Form, bool], _own: None
+) -> dict[int, tuple[Statistics, Annotations]]:
+    """Return the statistics and the rows of each fold of a block, by its number."""
+    n_folds, seed, form, graded = how
+    number = folds_within_users(block.data, n_folds, seed)
+    folds = {k: block.data[number == k] for k in np.unique(number).tolist()}
+    return {
+        k: (statistics_of(rows, graded, form), SharedTable.without(rows))
+        for k, rows in folds.items()
+    }

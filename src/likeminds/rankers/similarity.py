@@ -37,7 +37,7 @@ class Similarity(ResultTable):
     likeness : array of shape (n,)
         Correlations of scores: 1 is the same ranking, -1 the reverse.
     what : str
-        "people" or "items".
+        "users" or "items".
     frames : str
         The kind of table that `table` returns.
     """
@@ -57,7 +57,7 @@ class Similarity(ResultTable):
 
     def to_arrow(self) -> "pa.Table":
         """Return a table of pyarrow with columns user (or item) and likeness."""
-        column = {"people": "user", "items": "item"}[self.what]
+        column = {"users": "user", "items": "item"}[self.what]
         return pa.table({column: as_arrow(self.ids.tolist()), "likeness": self.likeness})
 
     def __repr__(self) -> str:
@@ -104,7 +104,7 @@ def similar_users(
     found = _correlations(weights, moved.T @ moved / len(shown), place)
     best = _others(found, place, k)
     one = user_at(ranker, place)
-    return Similarity(one, ranker.users_[best], found[best], "people", frames_of(ranker))
+    return Similarity(one, ranker.users_[best], found[best], "users", frames_of(ranker))
 
 
 def similar_items(

@@ -2,27 +2,37 @@
 
 import warnings
 from collections.abc import Sequence
-from numbers import Integral
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import iadd
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
-from likeminds._util.array_types import Bool, Float, IdArray
-from likeminds._util.map_reduce import Executor, UserBlock
+from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.console import both_callbacks
+from likeminds._util.map_reduce import Executor, SumTuple, UserBlock, in_order
 from likeminds.components import Component
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
+from likeminds.data.label_parsing import LabelReading
 from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
 from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
-from likeminds.losses.statistics import AbstractStatistics, Statistics
+from likeminds.losses.statistics import AbstractStatistics, Form, Statistics
 from likeminds.rankers.candidates import FromStatistics
-from likeminds.rankers.ranker import Ranker, both_callbacks
+from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_checks import refuse_too_wide, warn_of_one_class
 from likeminds.rankers.validation import record_training
-from likeminds.solvers import Solution, Solver
+from likeminds.solvers import FastSolver, Solution, Solver
 from likeminds.solvers.solver import Callback, Parts
+
+if TYPE_CHECKING:
+    from likeminds.rankers.training_data import SharedTable, TrainingData
+
+# Statistics of no more than so many bytes are merged: passes over blocks would take longer.
+_MERGED_BYTES = 1 << 26
 
 
 class StatisticsRanker(Ranker):
@@ -56,9 +66,6 @@ class StatisticsRanker(Ranker):
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES)), Loss],
-        "standardize": ["boolean"],
-        "unknown": [StrOptions({"consensus", "error"})],
-        "user_column": [Integral, str, None],
     }
 
     def _fit_more(self, more: Annotations) -> None:
@@ -86,6 +93,27 @@ class StatisticsRanker(Ranker):
             Statistics.from_batches(batches, folder.counts, grades, at_once=at_once)
         )
 
+    def _solver(self) -> Solver | None:
+        """Return the solver, if there is a choice."""
+        return None
+
+    def _learn_from(self, data: "TrainingData") -> None:
+        """Fit to blocks of users: merge their statistics, or leave large ones where they are."""
+        self.__dict__.pop("statistics_", None)
+        grades, table = data.counts.grades, data.table
+        values = None if grades is None else grades.values
+        how = as_loss(self.loss).takes_grades, values, table.reading
+        blocks = data.rows.derive(_reduce_block, how)
+        with_table = not table.per_item
+        is_large = sum(blocks.map(_n_bytes, with_table)) > _MERGED_BYTES
+        if is_large and isinstance(self._solver(), FastSolver):
+            summary = StatisticsSummary.of(blocks, data.counts.user_ids)
+            warn_of_one_class(summary.user_ids, summary.has_pairs)
+            self._fit_blocks(summary, blocks)
+        else:
+            parts = list(blocks.map(_statistics_in, with_table))
+            self._fit_statistics(join_statistics(parts, table))
+
     def _fit_statistics(self, statistics: Statistics) -> None:
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
         self._fit_blocks(statistics, UserBlock.of_all(statistics))
@@ -98,9 +126,10 @@ class StatisticsRanker(Ranker):
         refuse_too_wide(type(self).__name__, summary.n_features)
         self.scale_ = self._scale_of(summary)
         loss = as_loss(self.loss).of_blocks(blocks, summary.n_users, self.scale_)
-        parts = self._fit_loss(loss, summary.user_ids)
+        parts = self._fit_loss(loss, summary)
         self.users_ = summary.user_ids
         self._set_parts(parts, summary.has_pairs)
+        self._finalise(loss, summary, parts)
 
     def _measure(self, statistics: Statistics) -> QuadraticLoss:
         """Return the loss in the units chosen."""
@@ -110,9 +139,12 @@ class StatisticsRanker(Ranker):
     def _scale_of(self, statistics: AbstractStatistics) -> Float:
         return statistics.feature_scale() if self.standardize else np.ones(statistics.n_features)
 
-    def _fit_loss(self, loss: QuadraticLoss, user_ids: IdArray) -> Parts:
+    def _fit_loss(self, loss: QuadraticLoss, summary: AbstractStatistics) -> Parts:
         """Return the parts that minimise the loss and the ranker's penalties."""
         raise NotImplementedError
+
+    def _finalise(self, loss: QuadraticLoss, summary: AbstractStatistics, parts: Parts) -> None:
+        """Learn what depends on the parts; nothing by default."""
 
     def _note(self, solution: Solution) -> Parts:
         """Set the attributes of a solution, and return its parts; warn if it did not converge."""
@@ -182,3 +214,77 @@ class StatisticsRanker(Ranker):
             (part if part.ndim == 1 else np.where(known, part[where], 0.0)) * self.scale_
             for part in self._fitted_parts()
         )
+
+
+@dataclass(frozen=True)
+class StatisticsSummary(AbstractStatistics):
+    """What a fit needs to know of statistics in several blocks of users, which stay there."""
+
+    user_ids: IdArray
+    origin: Float
+    class_weight: Float
+    sums: SumTuple
+
+    @classmethod
+    def of(cls, blocks: Executor[UserBlock[Statistics]], user_ids: IdArray) -> Self:
+        """Sum up the statistics of blocks, which have the same origin."""
+        parts = list(blocks.map(_summarise, None))
+        weight = in_order(((users, weight) for users, weight, _, _ in parts), len(user_ids))
+        sums = reduce(iadd, (sums for _, _, sums, _ in parts))
+        return cls(user_ids, parts[0][3], weight, sums)
+
+    def feature_sums(self) -> SumTuple:
+        """Return the sums over all blocks."""
+        return self.sums
+
+
+def _summarise(
+    block: UserBlock[Statistics], *_unused: None
+) -> tuple[Index | slice, Float, SumTuple, Float]:
+    found = block.data
+    return block.users, found.class_weight, found.feature_sums(), found.origin
+
+
+def _reduce_block(
+    block: UserBlock[Annotations] | UserBlock[Statistics],
+    how: tuple[bool, Float | None, LabelReading | None],
+) -> Executor[UserBlock[Statistics]]:
+    """Reduce the rows of a block to statistics: by all grades of all blocks, or by yes or no."""
+    graded, grades, reading = how
+    if isinstance(block.data, Annotations):
+        found = Statistics.from_annotations(block.data, graded=graded)
+        found = found if grades is None else found.with_grades(grades)
+    else:
+        found = block.data
+        if found.grades is not None and not graded:
+            assert reading is not None
+            assert isinstance(reading.threshold, float)
+            found = found.in_two_classes(found.grades > reading.threshold)
+    return UserBlock.of_some(found, block.users)
+
+
+def _n_bytes(block: UserBlock[Statistics], with_table: bool, _own: None) -> int:
+    """Return the bytes that statistics take, about."""
+    rows = block.data.rows
+    table = rows.table.nbytes if with_table else 0
+    return int(block.data.dense.scatter.nbytes + 17 * len(rows.index) + table)
+
+
+def _statistics_in(block: UserBlock[Statistics], with_table: bool, _own: None) -> Statistics:
+    return block.data if with_table else _without_table(block.data)
+
+
+def statistics_of(rows: Annotations, graded: bool, form: Form = "auto") -> Statistics:
+    """Reduce rows to statistics without the table of items, to be sent."""
+    return _without_table(Statistics.from_annotations(rows, form, graded=graded))
+
+
+def _without_table(found: Statistics) -> Statistics:
+    return replace(found, rows=replace(found.rows, table=found.rows.table[:0]))
+
+
+def join_statistics(parts: Sequence[Statistics], table: "SharedTable") -> Statistics:
+    """Merge statistics of blocks, whose rows point into the shared table if items have one."""
+    if table.per_item:
+        parts = [replace(one, rows=replace(one.rows, table=table.features)) for one in parts]
+    return Statistics.joined(parts)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds._util.map_reduce import Executor, UserBlock, one_blas_thread
+from likeminds._util.map_reduce import one_blas_thread
 from likeminds._util.per_user_arrays import row_dots
 from likeminds.components import (
     Component,
@@ -37,7 +37,6 @@ from likeminds.rankers import newcomers
 from likeminds.rankers.candidates import Candidate
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.three_level_path import ThreeLevels, default_grid
-from likeminds.rankers.training_checks import refuse_too_wide
 from likeminds.solvers import SOLVERS, Solver
 from likeminds.solvers.solver import Callback, Parts
 from likeminds.solvers.variable_projection import FitPoint, Penalty, fit_coordinates
@@ -198,39 +197,17 @@ class ThreeLevelRanker(StatisticsRanker):
     _tuning = ThreeLevels
     newcomer = newcomers.newcomer
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **StatisticsRanker._parameter_constraints,
         "alpha_consensus": [Interval(Real, 0, None, closed="left")],
         "alpha_group": [Interval(Real, 0, None, closed="left"), None],
         "alpha_personal": [Interval(Real, 0, None, closed="left")],
         "n_groups": [Interval(Integral, 0, None, closed="left"), None],
         "group_shrinkage": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions(set(SOLVERS)), HasMethods("solve")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
-        "callback": [callable, None],
-        "verbose": ["boolean"],
     }
 
-    def _fit_blocks(
-        self, summary: AbstractStatistics, blocks: Executor[UserBlock[Statistics]]
-    ) -> None:
-        """Fit the three levels: validate, design, select, optimise, finalise, posteriors."""
-        # Validate: matrices of features fit in memory.
-        refuse_too_wide(type(self).__name__, summary.n_features)
-        # Design: units of features, and the loss of each user in these units.
-        self.scale_ = self._scale_of(summary)
-        loss = as_loss(self.loss).of_blocks(blocks, summary.n_users, self.scale_)
-        # Select: defaults of the penalties and of the number of groups.
+    def _fit_loss(self, loss: QuadraticLoss, summary: AbstractStatistics) -> Parts:
         levels = self._levels(summary)
-        # Optimise: the loss plus the penalties over theta, G and P.
-        parts = self._note(self._solve(self._solver(), loss, levels, summary.user_ids))
-        # Finalise: G is centred (theta takes its mean), and users without pairs get the consensus.
-        self.users_ = summary.user_ids
-        self._set_parts(parts, summary.has_pairs)
-        self.final_steps_ = ["centre_group"]
-        # Posteriors: the prior of new users, for `newcomer`.
-        self._fit_newcomer_prior(loss, summary, parts)
+        return self._note(self._solve(self._solver(), loss, levels, summary.user_ids))
 
     def _solver(self) -> Solver:
         return SOLVERS[self.solver] if isinstance(self.solver, str) else self.solver
@@ -263,12 +240,11 @@ class ThreeLevelRanker(StatisticsRanker):
         return default_grid(self._usual_alpha(statistics))
 
     @one_blas_thread()
-    def _fit_newcomer_prior(
-        self, loss: QuadraticLoss, statistics: AbstractStatistics, parts: Parts
-    ) -> None:
+    def _finalise(self, loss: QuadraticLoss, summary: AbstractStatistics, parts: Parts) -> None:
         """Estimate the prior of new users' weights, and the precision of labels."""
+        self.final_steps_ = ["centre_group"]  # by `_set_parts`: theta takes the mean of G
         assert self.n_groups_ is not None
-        deviation = (parts[1] + parts[2])[statistics.has_pairs]
+        deviation = (parts[1] + parts[2])[summary.has_pairs]
         deviation -= deviation.mean(axis=0)
         B = top_directions(parts[1], self.n_groups_)
         C = deviation @ B
@@ -281,9 +257,9 @@ class ThreeLevelRanker(StatisticsRanker):
         loadings = B @ (axes * np.sqrt(np.maximum(variance, 0.0) / residual))
         deviations = np.full(n_features, np.sqrt(residual))
         self.prior_ = FittedPrior(
-            Design(statistics.origin, self.scale_, None, intercept=False),
+            Design(summary.origin, self.scale_, None, intercept=False),
             GaussianPrior(self.consensus_ * self.scale_, loadings, deviations),
-            GaussianLikelihood(self._precision(loss, statistics.class_weight, parts)),
+            GaussianLikelihood(self._precision(loss, summary.class_weight, parts)),
         )
         # Deviations of a typical length are never penalised linearly.
         threshold = 0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12)
@@ -353,7 +329,7 @@ class ThreeLevelNewcomers:
             return
         variance = float(prior.residual[0]) ** 2
         penalty = Penalty(0.0, 0.5 / variance, self.threshold / variance, 0.5, prior.rank)
-        directions = prior.loadings * prior.residual[:, None]
+        directions = prior.scaled_loadings
         rows = factors.rows
         for users, Z, target in replace(factors, rows=rows.of(beyond[rows.users])):
             part = spectrum_of_factors(users, Z, target)
@@ -389,7 +365,7 @@ class _FactorResponses(InMemoryResponses):
         """The users of each block."""
         return list(self.factors.rows.plan())
 
-    def task(self, number: int) -> PaddedRows:
+    def data(self, number: int) -> PaddedRows:
         """Return one block."""
         users, Z, target = self.factors.of(self.plan[number])
         weight = np.repeat(self.weight[users, None], Z.shape[1], axis=1)

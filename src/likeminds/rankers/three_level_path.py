@@ -4,25 +4,16 @@ One eigendecomposition of the statistics of a fold's complement serves all candi
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from likeminds._util.array_types import Float, Index
-from likeminds.components import Component
-from likeminds.losses import QuadraticLoss
+from likeminds._util.console import both_callbacks
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.candidates import (
-    Candidate,
-    Fold,
-    FromStatistics,
-    Split,
-    StatisticsFold,
-)
-from likeminds.solvers import FastSolver, Solution
+from likeminds.rankers.candidates import Candidate, FromStatistics, Split, linear_scores
+from likeminds.solvers import FastSolver
 from likeminds.solvers.eigendecomposition import Eigendecomposition
-from likeminds.solvers.solver import Callback, Parts
 
 if TYPE_CHECKING:
     from likeminds.rankers.three_level import ThreeLevelRanker
@@ -108,9 +99,26 @@ class ThreeLevels(FromStatistics["ThreeLevelRanker"]):
             by_groups.setdefault(candidates[c].get("n_groups"), []).append(c)
         return list(by_groups.values())
 
-    def fold(self, split: Split) -> Fold["ThreeLevelRanker"]:
-        """Return a fold whose one eigendecomposition serves all candidates."""
-        return _DecomposedFold(self._with(tol=_TOL, max_iter=_STEPS), split)
+    def _held_out_scores(self, split: Split, path: Sequence[Candidate]) -> Iterator[Float]:
+        """Fit each candidate from its predecessor's solution, in coordinates that all share."""
+        ranker, last, solver = self._trial(tol=_TOL, max_iter=_STEPS), None, FastSolver(n_starts=1)
+        for candidate in path:
+            ranker.set_params(**candidate)
+            decomposition, levels = _decompose(ranker, split), ranker._levels(split.rest)
+            with both_callbacks(ranker, ranker.callback) as callback:
+                solution = solver.solve(
+                    decomposition,
+                    levels,
+                    start=last,
+                    tol=ranker.tol,
+                    max_iter=ranker.max_iter,
+                    callback=callback,
+                )
+            if solution.interrupted:
+                raise KeyboardInterrupt
+            last = solution.parts
+            ranker._set_parts(last, split.rest.has_pairs)
+            yield linear_scores(ranker, split)
 
 
 def _snake(
@@ -123,61 +131,13 @@ def _snake(
     return path
 
 
-@dataclass(frozen=True)
-class _DecomposedFold(StatisticsFold["ThreeLevelRanker"]):
-    """A fold with a cache of units and eigenvectors, by the parameters of the loss."""
-
-    _cache: list[tuple[Candidate, Float, Eigendecomposition]] = field(default_factory=list)
-
-    def _held_out_scores(self, path: Sequence[Candidate]) -> Iterator[Float]:
-        """Fit each candidate from its predecessor's solution."""
-        ranker, last = copy(self.ranker), None
-        for candidate in path:
-            ranker.set_params(**candidate)
-            statistics = self.split.rest
-            decomposition = self._decompose(ranker)
-            solver, levels = _PathSolver(decomposition, last), ranker._levels(statistics)
-            solution = ranker._solve(solver, decomposition.loss, levels, statistics.user_ids)
-            if solution.interrupted:
-                raise KeyboardInterrupt
-            last = solution.parts
-            ranker._set_parts(last, statistics.has_pairs)
-            yield self._linear_scores(ranker, statistics)
-
-    def _decompose(self, ranker: "ThreeLevelRanker") -> Eigendecomposition:
-        """Set the ranker's units; return the eigenvectors of its loss."""
-        values = {name: getattr(ranker, name) for name in _LOSS_PARAMETERS}
-        for cached, scale, decomposition in self._cache:
-            if cached == values:
-                ranker.scale_ = scale
-                return decomposition
-        decomposition = FastSolver().decompose(ranker._measure(self.split.rest))
-        self._cache.append((values, ranker.scale_, decomposition))
-        return decomposition
-
-
-@dataclass(frozen=True)
-class _PathSolver:
-    """A solver with given eigenvectors and a given start."""
-
-    decomposition: Eigendecomposition
-    last: Parts | None
-
-    def solve(
-        self,
-        loss: QuadraticLoss,  # noqa: ARG002 - the decomposition has it
-        components: Sequence[Component],
-        *,
-        start: Parts | None = None,  # noqa: ARG002 - `last` is used
-        tol: float = 1e-5,
-        max_iter: int = 1000,
-        callback: Callback | None = None,
-    ) -> Solution:
-        return FastSolver(n_starts=1).solve_decomposed(
-            self.decomposition,
-            components,
-            start=self.last,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-        )
+def _decompose(ranker: "ThreeLevelRanker", split: Split) -> Eigendecomposition:
+    """Set the ranker's units; return the eigenvectors of its loss, one for all candidates."""
+    values = {name: getattr(ranker, name) for name in _LOSS_PARAMETERS}
+    found = next((shared for cached, shared in split.cache if cached == values), None)
+    if found is None:
+        decomposition = FastSolver().decompose(ranker._measure(split.rest))
+        found = ranker.scale_, decomposition
+        split.cache.append((values, found))
+    ranker.scale_, decomposition = found
+    return decomposition

@@ -21,7 +21,6 @@ from likeminds.data.identifiers import encode, lookup
 from likeminds.data.joining import joined_marks
 from likeminds.data.label_parsing import LabelReading
 from likeminds.losses.rows import class_weight_of, has_both_classes
-from likeminds.mixed_model.choice_responses import ChoiceBlocks, are_mixed, tie_weights
 from likeminds.mixed_model.design import Design, labels_of_rows
 from likeminds.mixed_model.item_effects.feature_regression import features_of_items
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows, labelled_by
@@ -34,13 +33,15 @@ from likeminds.mixed_model.losses import (
     LogisticLoss,
     MixedLoss,
     PriorLoss,
+    are_mixed,
+    tie_weights,
 )
 from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.ordinal import GradeCounts
 from likeminds.mixed_model.responses import (
     AucResponses,
     InMemoryResponses,
-    LabelResponses,
+    ItemTableResponses,
     Responses,
 )
 from likeminds.rankers.ranker import Ranker
@@ -62,7 +63,7 @@ class LabelCounts:
     row_weight: Float  # of the labels of each row of the table of features
     labelled_by: Index  # how many users labelled each item, two standing for more
     kinds: frozenset[str]  # of choice sets, or that of the loss of single labels
-    ties: Float  # (3,): see `choice_responses.tie_weights`
+    ties: Float  # (3,): see `losses.tie_weights`
     grades: GradeCounts | None
     places: Sequence[Index] = ()  # of each part's users among all users
 
@@ -204,7 +205,7 @@ class ScoredLabels:
 
 @dataclass(frozen=True)
 class ResponseSettings:
-    """Settings of `TrainingData.tasks`."""
+    """Settings of `TrainingData.responses`."""
 
     loss: PriorLoss
     likelihood: Likelihood
@@ -295,16 +296,15 @@ class TrainingData:
             )
         return loss.first_given(self.counts.grades)
 
-    def tasks(
+    def responses(
         self, loss: PriorLoss, likelihood: Likelihood, coordinates: Design, *, items: bool
     ) -> Responses:
         """Return responses in blocks; with ``items``, these have effects of their own."""
         how = ResponseSettings(loss, likelihood, coordinates, items)
-        made = self.rows.derive(make_responses, how, here=partial(self._responses_here, how))
-        found = cast(Responses, made)
-        if items:
-            return ItemEffects.of(found, ItemPosteriors.unknown(self.table.item_ids))
-        return found
+        here = partial(self._responses_here, how)
+        found = cast(Responses, self.rows.derive(make_responses, how, here=here))
+        unknown = ItemPosteriors.unknown(self.table.item_ids)
+        return ItemEffects.of(found, unknown) if items else found
 
     def _responses_here(self, how: ResponseSettings, users: Index) -> InMemoryResponses:
         rows = self.rows_of(users)
@@ -342,11 +342,11 @@ class TrainingData:
             return np.asarray(self.table.features[self.counts.labelled_by > 0])
         return features_of_items(self.all_rows())
 
-    def fit_in_place(self, ranker: Ranker, tasks: Responses, learned: PriorFit) -> bool:
+    def fit_in_place(self, ranker: Ranker, responses: Responses, learned: PriorFit) -> bool:
         """Compute posteriors that stay where labels are, if configured; return whether they did."""
         if self.posteriors_in_place is None:
             return False
-        self.scored = self.posteriors_in_place(ranker, tasks, learned)
+        self.scored = self.posteriors_in_place(ranker, responses, learned)
         return True
 
 
@@ -375,14 +375,14 @@ def make_responses(block: UserBlock[Annotations], how: ResponseSettings) -> InMe
     users = block.users
     likelihood = how.likelihood if isinstance(users, slice) else of_users(how.likelihood, users)
     prepared = how.loss.prepare(block.data, likelihood)
-    made = cast(InMemoryResponses, how.loss.tasks(prepared, how.coordinates, items=how.items))
+    made = cast(InMemoryResponses, how.loss.responses(prepared, how.coordinates, items=how.items))
     return made if isinstance(users, slice) else _renumbered(made, users)
 
 
 def users_in(responses: InMemoryResponses) -> Index:
     """Return the positions of the users of responses."""
     labels = responses.labels if isinstance(responses, AucResponses | ItemRows) else responses
-    assert isinstance(labels, LabelResponses | ChoiceBlocks)
+    assert isinstance(labels, ItemTableResponses)
     return labels.users
 
 
@@ -391,9 +391,6 @@ def _renumbered(responses: InMemoryResponses, positions: Index) -> InMemoryRespo
     if isinstance(responses, AucResponses | ItemRows):
         labels = _renumbered(responses.labels, positions)
         return replace(responses, labels=labels)  # type: ignore[arg-type]
-    if isinstance(responses, ChoiceBlocks):
-        sets = responses.sets
-        return replace(responses, sets=replace(sets, users=positions[sets.users]))
-    assert isinstance(responses, LabelResponses)
+    assert isinstance(responses, ItemTableResponses)
     rows = replace(responses.rows, users=positions[responses.rows.users])
     return replace(responses, rows=rows)

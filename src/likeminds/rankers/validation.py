@@ -23,8 +23,7 @@ from likeminds.data.column_roles import usual_columns
 from likeminds.data.feature_columns import FiniteRows
 from likeminds.data.fingerprints import fingerprint, joint_fingerprint
 from likeminds.data.grades import read_answers, refuse_mixture
-from likeminds.data.id_coercion import coerce_ids
-from likeminds.data.identifiers import encode, lookup, positions
+from likeminds.data.identifiers import coerce_ids, encode, lookup, positions
 from likeminds.data.label_parsing import LabelReading, join_readings
 from likeminds.rankers.training_checks import check_labels, two_classes, warn_of_popularity
 
@@ -95,7 +94,8 @@ def _take_annotations(ranker: Ranker, annotations: Annotations, *, reset: bool) 
     if attributes is not None and len(attributes) > 1:
         raise ValueError(
             f"A ranker learns one attribute at a time, but there are {len(attributes)}: "
-            f"{listing(attributes)}. Choose one with annotations.of_attribute(...)."
+            f"{listing(attributes)}. Choose one with annotations.of_attribute(...), or fit an "
+            "AttributeModel; for classes without an order, a NominalRanker."
         )
     if not reset:
         check_width(ranker, annotations)
@@ -323,7 +323,7 @@ def outcomes(
     if len(labels) != length:
         raise ValueError(f"y has {len(labels)} entries, but X has {length} rows.")
     if grading is not None:
-        return np.asarray(read_answers(labels, known=grading).grades)
+        return np.asarray(read_answers(labels, reading=grading).grades)
     positive = np.asarray(labels == classes[-1])
     if not (positive | (labels == classes[0])).all():
         new = np.setdiff1d(labels, classes)

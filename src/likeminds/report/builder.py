@@ -16,7 +16,8 @@ from likeminds.plots.thumbnails import Images
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
 from likeminds.rankers.ranker import Ranker
 from likeminds.report import sections
-from likeminds.report.facts import ReportFacts
+from likeminds.report.facts import ReportFacts, finding, interval, numbers, summary
+from likeminds.report.leaderboard_section import leaderboard_section
 from likeminds.report.page import (
     PHONE_WIDTH,
     Block,
@@ -28,9 +29,9 @@ from likeminds.report.page import (
     page,
     picture,
 )
-from likeminds.report.sentences import finding, interval, numbers, summary
 
 _SECTIONS = (
+    leaderboard_section,
     sections.schools_section,
     sections.agreed_section,
     sections.divisive_section,
@@ -56,9 +57,10 @@ def write_report(
 ) -> Path:
     """Write one self-contained HTML page about a model.
 
-    It begins with a summary; then come the schools of thought, the items that all of them like
-    and those that divide users, the accuracy of rankings, diagnostics of annotators, and how the
-    model was fitted. Pictures are inlined, nothing is loaded from elsewhere, no script runs.
+    It begins with a summary. Then come leaderboards of compared items, the schools of thought, the
+    items that all of them like and those that divide users, the accuracy of rankings, diagnostics
+    of annotators, and how the model was fitted. Pictures are inlined, nothing is loaded from
+    elsewhere, no script runs.
 
     Parameters
     ----------
@@ -185,7 +187,7 @@ def _first_picture(facts: ReportFacts) -> list[PagePicture]:
 
 def _page_of_many(facts: Mapping[Hashable, ReportFacts], title: str | None) -> str:
     rows = [_overview_row(attribute, found) for attribute, found in facts.items()]
-    header = ["attribute", "people", "schools", "AUC, own", "AUC, consensus", "to check"]
+    header = ["attribute", "users", "schools", "AUC, own", "AUC, consensus", "to check"]
     parts = [
         Section(
             str(attribute),

@@ -13,27 +13,7 @@ _MEASURES = {"auc", "accuracy", "concordance"}
 def model_card(
     card: Mapping[str, Any], name: str, *, file: str, license_name: str | None = None
 ) -> str:
-    """Return a model card as Markdown, with metadata in YAML at its head.
-
-    Parameters
-    ----------
-    card : mapping
-        The card that `likeminds.read_card` returns.
-    name : str
-        The name of the model.
-    file : str
-        The name of its file.
-    license_name : str, optional
-        Under which licence it may be used.
-
-    Examples
-    --------
-    >>> card = {"ranker": "HierarchicalRanker", "people": 3, "labels": 9, "features": ["size"],
-    ...     "version": "0.1.0", "scores": {}, "parameters": {}, "takes_updates": False,
-    ...     "attributes": None, "label_reading": None, "fingerprint": None}
-    >>> print(model_card(card, "Shoes", file="shoes.likeminds").splitlines()[1])
-    library_name: likeminds
-    """
+    """Return a model card as Markdown, with metadata in YAML at its head."""
     scores = card["scores"] or {}
     learned_from = ""
     if card.get("choices"):
@@ -46,7 +26,7 @@ def model_card(
         name=name,
         file=file,
         license_name=license_name,
-        users=counted(card["people"], "person", "people"),
+        users=counted(card["users"], "person", "people"),
         learned_from=learned_from,
         measured={k: v for k, v in scores.items() if k.split(" ", maxsplit=1)[0] in _MEASURES},
         held_out=scores.get("held_out"),
@@ -62,7 +42,7 @@ def _facts(card: Mapping[str, Any]) -> dict[str, str]:
     more = f" and {len(features) - 20:,} more" if len(features) > 20 else ""
     parameters = {k: v for k, v in card["parameters"].items() if v not in (None, "auto")}
     rows = {
-        "people": f"{card['people']:,}",
+        "users": f"{card['users']:,}",
         "labels": None if card.get("labels") is None else f"{card['labels']:,}",
         "features": f"{shown}{more}" if features else "none: items have ids only",
         "labels in the file": "yes" if card["takes_updates"] else "no",

@@ -38,13 +38,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table; columns whose cells all start with a digit are aligned to the right.
-
-    Examples
-    --------
-    >>> ReportTable(["who", "AUC"], [["ann", "0.91"], ["bob", ""]]).kinds
-    [None, 'number']
-    """
+    """A table; columns whose cells all start with a digit are aligned to the right."""
 
     kind: ClassVar = "table"
     columns: Sequence[str]
@@ -55,13 +49,7 @@ class ReportTable:
     def filled(
         cls, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str | None = None
     ) -> "ReportTable":
-        """Return a table without the columns that have no entry.
-
-        Examples
-        --------
-        >>> ReportTable.filled(["who", "AUC", "K"], [["ann", "0.91", ""], ["bob", "", ""]]).columns
-        ['who', 'AUC']
-        """
+        """Return a table without the columns that have no entry."""
         filled = [j for j in range(len(columns)) if any(row[j] != "" for row in rows)]
         header, *cells = ([row[j] for j in filled] for row in (columns, *rows))
         return cls(header, cells, caption)
@@ -157,10 +145,7 @@ def picture(
     caption: str | None = None,
     narrow: "Figure | Axes | None" = None,
 ) -> PagePicture:
-    """Return a figure for light and dark screens, and close it; `narrow` is one for phones.
-
-    On paper it is always light.
-    """
+    """Return a figure for light and dark screens, light on paper; `narrow` is one for phones."""
     width = round(cast("Figure", figure.figure or figure).get_figwidth() * _PIXELS)
     small = [] if narrow is None else _versions(narrow, _PHONE)
     (light, _), *others = _versions(figure)

@@ -17,7 +17,7 @@ from likeminds.features.images import SUFFIXES, picture_of, png_bytes, thumbnail
 from likeminds.metrics.inter_annotator_agreement import Agreement
 from likeminds.plots.figures import COLOURS, new_axes
 from likeminds.plots.user_cards import describe
-from likeminds.report.facts import ReportFacts
+from likeminds.report.facts import ReportFacts, interval
 from likeminds.report.page import (
     PHONE_WIDTH,
     Block,
@@ -33,7 +33,6 @@ from likeminds.report.page import (
     inlined,
     picture,
 )
-from likeminds.report.sentences import interval
 from likeminds.schools import JudgedItem, School, Schools
 from likeminds.schools.result import LEVELS
 from likeminds.schools.school_names import are_named, shorten
@@ -71,7 +70,7 @@ def _halves(facts: ReportFacts) -> list[Block]:
         "The best division in two all the same, with the share of each that comes back in "
         f"resampled crowds (adjusted Rand index {halves.agreement:.2f})"
     )
-    return [ReportTable(["people", "what sets them apart", "stability"], rows, caption)]
+    return [ReportTable(["users", "what sets them apart", "stability"], rows, caption)]
 
 
 def _how_found(found: Schools) -> str:
@@ -293,16 +292,16 @@ def people_section(facts: ReportFacts) -> Section | None:
     if found is None:
         return None
     counts = [[verdict, f"{n:,}", MEANINGS[verdict]] for verdict, n in found.counts.items()]
-    parts: list[Block] = [ReportTable(["verdict", "people", "meaning"], counts)]
+    parts: list[Block] = [ReportTable(["verdict", "users", "meaning"], counts)]
     if found.agreement is not None:
         parts.append(_agreement_table(found.agreement))
         parts.append(f"{found.agreement.reading()} {found.disagreement()}")
     if found.severity is not None:
         parts.append(
-            f"Severity: {found.severity}. The column of yes where others are divided compares "
-            "people on equal items: 50% is as readily as most, less is strict. Raters may rank "
-            "items alike and differ in that; a guideline with examples near the threshold brings "
-            "them together."
+            f"Severity: {found.severity}. A threshold says how readily a person says yes; it does "
+            "not change the order of their items. The column of yes where others are divided "
+            "compares people on equal items: 50% is as readily as most, less is strict. A "
+            "guideline with examples near the threshold brings thresholds together."
         )
     for verdict in UNUSUAL:
         rows = np.flatnonzero(found.verdict == verdict)

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import did_you_mean
-from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.rankers.capabilities import in_memory
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.ranking import best_of, expected_grades, repeated
-from likeminds.schools.find import find_schools, items_of, labels_of
+from likeminds.schools.find import find_schools
 from likeminds.schools.items import Items
-from likeminds.schools.result import Facts, Schools, named_shares, plain_items
-from likeminds.schools.school_names import are_named, are_telling, name_deviation, strengths, wishes
-from likeminds.schools.weight_levels import WeightLevels, as_ranker, likeness
+from likeminds.schools.result import Facts, Schools, named_shares, plain_items, position_of
+from likeminds.schools.school_names import are_named, are_telling, strengths, wishes
+from likeminds.schools.weight_levels import Population, items_of, likeness
 
 # Fewer users are not divided in two.
 _FEWEST = 10
@@ -27,7 +26,7 @@ _FEW = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(Population):
     """Facts about the users and items of a ranker with a group level.
 
     Attributes
@@ -36,10 +35,10 @@ class Explanation:
         Fitted, with a group level.
     items : Items or None
         The items, if they are known.
-    n_schools : int or "auto"
-        How many schools, as in `find_schools`.
     labels : Annotations or None
         Labels of the items; by default those that the ranker has kept.
+    n_schools : int or "auto"
+        How many schools, as in `find_schools`.
 
     Examples
     --------
@@ -51,10 +50,7 @@ class Explanation:
     0.3
     """
 
-    ranker: Ranker
-    items: Items | None = None
     n_schools: int | str = "auto"
-    labels: Annotations | None = None
 
     @classmethod
     def of_ranker(
@@ -66,8 +62,7 @@ class Explanation:
     ) -> "Explanation":
         """Take the items of some annotations, by default of those the ranker has kept."""
         ranker = in_memory(ranker)
-        items = items_of(ranker, annotations, texts=texts)
-        return cls(ranker, items, n_schools, annotations)
+        return cls(ranker, items_of(ranker, annotations, texts=texts), annotations, n_schools)
 
     @cached_property
     def schools(self) -> Schools:
@@ -80,27 +75,6 @@ class Explanation:
         if self.schools or not self.schools.axes or len(self.levels.users) < _FEWEST:
             return None
         return find_schools(self.ranker, self.items, 2, labels=self.labels)
-
-    @cached_property
-    def levels(self) -> WeightLevels:
-        """The levels of the weights."""
-        return WeightLevels.of_ranker(self.ranker)
-
-    @cached_property
-    def spread(self) -> Float:
-        """The covariance of the items' features."""
-        return self.levels.spread_over(self.items)
-
-    @property
-    def verb(self) -> Verb:
-        """The verb of a positive label."""
-        verb: Verb = as_ranker(self.ranker).verb
-        return verb
-
-    @property
-    def feature_words(self) -> tuple[str, ...]:
-        """The features in words: see `Schools.feature_words`."""
-        return self.levels.words_over(self.items)
 
     @cached_property
     def unit(self) -> Float:
@@ -119,7 +93,7 @@ class Explanation:
         names = self.levels.feature_names
         if self._has_names:
             strength = np.where([are_named([name]) for name in names], strength, 0.0)
-        found = wishes(strength, names, self._binary, self.verb)
+        found = wishes(strength, names, self.binary, self.verb)
         return [{"wish": words, "strength": value} for words, value in found]
 
     @property
@@ -129,7 +103,7 @@ class Explanation:
     def population(self) -> Facts:
         """Return facts about the consensus, and about how users differ."""
         n_items = 0 if self.items is None else len(self.items)
-        facts: Facts = {"items": n_items, "consensus": self.consensus, "people_by": self.covariates}
+        facts: Facts = {"items": n_items, "consensus": self.consensus, "users_by": self.covariates}
         if self.items is not None and not self._has_names:
             scores = self.items.features @ self.levels.consensus
             for name, key in (("best", scores), ("worst", -scores)):
@@ -187,25 +161,24 @@ class Explanation:
                 ],
             }
             for name, share in shares.items()
+            if name not in traits.encoder.silent  # the fit said so
         ]
         return sorted(found, key=lambda one: -float(one["share"]))
 
     def _named(self, added: Float, shared: Float) -> str:
         """Name what some weights add to others: after features, or else after items."""
-        names = self.levels.feature_names
         # Covariates have weights of the features that were given, which come first.
         added = np.pad(added, (0, len(shared) - len(added)))
         strength = strengths(added[None], self.spread)[0]
-        if self.items is None or are_telling(strength, names):
-            return name_deviation(added, shared, strength, names, self._binary, self.verb)
+        if self.items is None or are_telling(strength, self.levels.feature_names):
+            return self.named_by_features(added, shared, strength)
         own, others = self.items.places(np.stack([shared + added, shared]))
         return self.items.name_by_difference(own, others, 0.0 * own)
 
     def user(self, user: Hashable) -> Facts:
         """Return a user's school and shares of levels, differences and best items."""
         found = self.schools
-        school = found.of_user(user)
-        place = int(lookup([user], found.user_ids, "users")[0])
+        school, place = found.of_user(user), position_of(user, found.user_ids)
         own, shared = self.levels.coef[place], self.levels.consensus
         facts: Facts = {
             "user": user,
@@ -234,7 +207,7 @@ class Explanation:
 
     def judged_by(self, user: Hashable) -> set[Any]:
         """Return the items that a user has labelled; none where labels are not kept."""
-        labels = labels_of(self.ranker, self.labels)
+        labels = self.known_labels
         if self.items is None or labels is None or user not in labels.user_ids.tolist():
             return set()
         places = self.items.positions_of(labels.of_user(user))
@@ -273,19 +246,10 @@ class Explanation:
             "disliked_by": _users_by_share(found.user_ids, by_user, order[::-1][:_FEW]),
         }
 
-    @property
-    def _binary(self) -> Bool:
-        no = np.zeros(len(self.levels.feature_names), dtype=np.bool_)
-        return no if self.items is None else self.items.binary
-
-    @cached_property
-    def _normalised(self) -> WeightLevels:
-        return self.levels.normalised(self.spread)
-
     def _differs(self, place: int) -> str:
         """Name a user's differences, all users being equally decided."""
-        shared = self._normalised.consensus
-        return self._named(self._normalised.coef[place] - shared, shared)
+        shared = self.normalised.consensus
+        return self._named(self.normalised.coef[place] - shared, shared)
 
     def _features(self, own: Float) -> list[Facts]:
         """Return a user's and the consensus's weights, times the spread of the feature."""

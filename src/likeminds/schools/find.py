@@ -1,32 +1,47 @@
 """Find the schools of thought in a ranker's group level, and put them into words."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
 
-from likeminds._util.array_types import Float
+from likeminds._util.array_types import Float, Index
 from likeminds._util.result_tables import Frames
-from likeminds._util.verbs import Verb
 from likeminds.data.annotations import Annotations
 from likeminds.metrics.severity import severity_of
 from likeminds.rankers.capabilities import Capability, in_memory
 from likeminds.rankers.ranker import Ranker
-from likeminds.schools.descriptions import AXES_SHOWN, ITEMS_SHOWN, SchoolDescriptions
-from likeminds.schools.items import Items
-from likeminds.schools.mixture import Found, divide, mark_of, read_cache, write_cache
-from likeminds.schools.mixture import MixturePartition as Partition
-from likeminds.schools.result import LEVELS, Schools
+from likeminds.schools.items import Items, JudgedItem
+from likeminds.schools.mixture import (
+    Found,
+    MixturePartition,
+    divide,
+    mark_of,
+    read_cache,
+    write_cache,
+)
+from likeminds.schools.result import LEVELS, Axis, School, Schools
+from likeminds.schools.school_names import are_telling, leading, strengths
 from likeminds.schools.school_soft_labels import (
+    BOUND,
     SoftLabels,
     VoteMatrices,
     YesLogOdds,
     shares_of_groups,
 )
-from likeminds.schools.weight_levels import WeightLevels, as_ranker, loners, variance_shares
+from likeminds.schools.weight_levels import (
+    Population,
+    WeightLevels,
+    as_ranker,
+    items_of,
+    labels_of,
+    loners,
+    variance_shares,
+)
 
+ITEMS_SHOWN, AXES_SHOWN = 8, 3
 # The seed of results that are cached.
 _SEED = 0
 # If all users agree, the least personal share of a loner's variance.
@@ -92,15 +107,17 @@ def find_schools(
     """
     rng = np.random.default_rng(random_state)
     ranker = in_memory(as_ranker(ranker))
-    population = _Population.of_ranker(ranker, annotations, rng, texts=texts, labels=labels)
-    levels, items, spread = population.levels, population.items, population.spread
+    items = items_of(ranker, annotations, rng, texts)
+    population = Population(
+        ranker, items, labels_of(ranker, annotations) if labels is None else labels
+    )
+    levels, spread = population.levels, population.spread
     requested = _requested(n_schools, len(levels.users))
     found = None
     if requested is None and random_state == _SEED and items is not None:
-        found = read_cache(as_ranker(population.ranker), population.mark, items)
-    division, soft, disagreement = population.divided(requested, rng) if found is None else found
-    verb: Verb = as_ranker(population.ranker).verb
-    words = SchoolDescriptions(population.normalised, items, spread, division, soft, verb)
+        found = read_cache(as_ranker(ranker), mark_of(population), items)
+    division, soft, disagreement = _divided(population, requested, rng) if found is None else found
+    words = _Descriptions(population, division, soft)
     n_found = len(words.added)
     frames: Frames = "pyarrow" if population.labels is None else population.labels.frames
     soft = None if soft is None else soft.of_schools(n_found, frames)
@@ -115,7 +132,7 @@ def find_schools(
         membership=division.membership[:, :n_found],
         schools=words.schools(),
         feature_names=levels.feature_names,
-        feature_words=levels.words_over(items),
+        feature_words=population.feature_words,
         strength=words.strength,
         feature_school=words.feature_school(),
         coordinates=coordinates,
@@ -132,7 +149,7 @@ def find_schools(
         criterion=division.criterion,
         agreement=division.agreement,
         suggested=requested is None,
-        verb=verb,
+        verb=population.verb,
         severity=severity_of(population.labels),
         frames=frames,
     )
@@ -149,123 +166,50 @@ def keep_schools(ranker: Ranker) -> None:
     if not Capability.LEVELS.of(fitted) or fitted.training_annotations_ is None:
         return
     rng = np.random.default_rng(_SEED)
-    population = _Population.of_ranker(ranker, None, rng)
-    write_cache(fitted, population.mark, population.divided(None, rng))
+    population = Population(ranker, items_of(ranker, None, rng))
+    write_cache(fitted, mark_of(population), _divided(population, None, rng))
 
 
-@dataclass(frozen=True, eq=False)
-class _Population:
-    """The weights of a ranker's users, with their items and labels."""
-
-    ranker: Ranker
-    levels: WeightLevels
-    items: Items | None
-    labels: Annotations | None
-
-    @classmethod
-    def of_ranker(
-        cls,
-        ranker: Ranker,
-        annotations: Annotations | Items | None,
-        rng: Generator,
-        *,
-        texts: Mapping[Hashable, str] | None = None,
-        labels: Annotations | None = None,
-    ) -> "_Population":
-        levels = WeightLevels.of_ranker(ranker)
-        items = items_of(ranker, annotations, rng, texts)
-        if items is not None and len(items.feature_names) != len(levels.feature_names):
-            raise ValueError(
-                f"The items have {len(items.feature_names)} features, but the ranker was fitted "
-                f"to {len(levels.feature_names)}."
-            )
-        return cls(
-            ranker, levels, items, labels_of(ranker, annotations) if labels is None else labels
-        )
-
-    @cached_property
-    def spread(self) -> Float:
-        return self.levels.spread_over(self.items)
-
-    @cached_property
-    def normalised(self) -> WeightLevels:
-        return self.levels.normalised(self.spread)
-
-    @cached_property
-    def coordinates(self) -> tuple[Float, Float]:
-        return self.normalised.coordinates(self.spread)
-
-    @property
-    def mark(self) -> str:
-        assert self.items is not None
-        return mark_of(self.levels, self.items, self.labels)
-
-    def divided(self, n_schools: int | None, rng: Generator) -> Found:
-        division = divide(self.coordinates[0], n_schools, rng)
-        if self.items is None:
-            return division, None, np.zeros(0)
-        soft = self._soft_labels(self.items, division, rng)
-        return division, soft, self.items.disagreement(self.levels.coef, rng)
-
-    def _soft_labels(self, items: Items, division: Partition, rng: Generator) -> SoftLabels | None:
-        """Predict who says yes; None where scores are not log-odds and no labels calibrate them."""
-        odds = YesLogOdds.of_ranker(self.ranker, items, self.labels)
-        if odds is None:
-            return None
-        votes = VoteMatrices.of_annotations(self.labels, self.levels.users, items)
-        n_users, n_schools = division.membership.shape
-        all_users = np.ones((1, n_users), dtype=np.bool_)
-        schools = division.labels == np.arange(n_schools)[:, None]
-        axes = self.coordinates[0][:, :AXES_SHOWN].T
-        low, high = np.quantile(axes, [_END, 1.0 - _END], axis=1)[:, :, None]
-        ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_users)
-        # A school may be empty where more were requested for than there are.
-        groups = np.concatenate([all_users, schools | ~schools.any(axis=1)[:, None], ends])
-        share, error = shares_of_groups(odds, votes, groups, rng)
-        own, shape = slice(1, 1 + n_schools), (len(axes), 2, len(items))
-        return SoftLabels(
-            items=items.ids,
-            rows=items.rows,
-            n_votes=np.asarray(votes.voted.sum(axis=0)).astype(np.intp),
-            share=share[0],
-            error=error[0],
-            by_school=share[own],
-            error_by_school=error[own],
-            at_ends=share[own.stop :].reshape(shape),
-            error_at_ends=error[own.stop :].reshape(shape),
-        )
+def _divided(population: Population, n_schools: int | None, rng: Generator) -> Found:
+    points, items = population.coordinates[0], population.items
+    division = divide(points, n_schools, rng)
+    if items is None:
+        return division, None, np.zeros(0)
+    soft = _soft_labels(population, points, division, rng)
+    return division, soft, items.disagreement(population.levels.coef, rng)
 
 
-def items_of(
-    ranker: Ranker,
-    annotations: Annotations | Items | None,
-    rng: int | Generator = 0,
-    texts: Mapping[Hashable, str] | None = None,
-) -> Items | None:
-    """Return the items of some annotations, by default of those the ranker has kept.
-
-    Without ``texts``, items have the names that the ranker keeps.
-    """
-    fitted = as_ranker(ranker)
-    if isinstance(annotations, Items):
-        items = annotations
-        fitted.item_posteriors_of(items.ids)
-    else:
-        labels = labels_of(ranker, annotations)
-        if labels is None:
-            return None
-        items = Items.of_annotations(labels, np.random.default_rng(rng))
-        items = items.among(fitted.scorable_ids())
-    texts = texts or items.texts or ranker.item_names or None
-    return replace(items, texts=texts, verb=fitted.verb).with_learned(fitted)
-
-
-def labels_of(ranker: Ranker, annotations: Annotations | Items | None) -> Annotations | None:
-    """Return the labels that were given, or else those that the ranker has kept."""
-    if isinstance(annotations, Annotations):
-        return annotations
-    stored: Annotations | None = as_ranker(ranker).training_annotations_
-    return stored
+def _soft_labels(
+    population: Population, points: Float, division: MixturePartition, rng: Generator
+) -> SoftLabels | None:
+    """Predict who says yes; None where scores are not log-odds and no labels calibrate them."""
+    items, labels = population.items, population.known_labels
+    assert items is not None
+    odds = YesLogOdds.of_ranker(population.ranker, items, labels)
+    if odds is None:
+        return None
+    votes = VoteMatrices.of_annotations(labels, population.levels.users, items)
+    n_users, n_schools = division.membership.shape
+    all_users = np.ones((1, n_users), dtype=np.bool_)
+    schools = division.labels == np.arange(n_schools)[:, None]
+    axes = points[:, :AXES_SHOWN].T
+    low, high = np.quantile(axes, [_END, 1.0 - _END], axis=1)[:, :, None]
+    ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_users)
+    # A school may be empty where more were requested for than there are.
+    groups = np.concatenate([all_users, schools | ~schools.any(axis=1)[:, None], ends])
+    share, error = shares_of_groups(odds, votes, groups, rng)
+    own, shape = slice(1, 1 + n_schools), (len(axes), 2, len(items))
+    return SoftLabels(
+        items=items.ids,
+        rows=items.rows,
+        n_votes=np.asarray(votes.voted.sum(axis=0)).astype(np.intp),
+        share=share[0],
+        error=error[0],
+        by_school=share[own],
+        error_by_school=error[own],
+        at_ends=share[own.stop :].reshape(shape),
+        error_at_ends=error[own.stop :].reshape(shape),
+    )
 
 
 def _requested(n_schools: int | str, n_users: int) -> int | None:
@@ -277,3 +221,129 @@ def _requested(n_schools: int | str, n_users: int) -> int | None:
             f"but is {n_schools!r}."
         )
     return int(n_schools)
+
+
+@dataclass(frozen=True, eq=False)
+class _Descriptions:
+    """Words and examples for schools, and for the directions in which users differ."""
+
+    population: Population
+    division: MixturePartition
+    soft: SoftLabels | None
+
+    @property
+    def levels(self) -> WeightLevels:
+        return self.population.normalised
+
+    @property
+    def items(self) -> Items | None:
+        return self.population.items
+
+    @cached_property
+    def added(self) -> Float:
+        """The mean group level of each school: (n_schools, n_features), no rows for one part."""
+        division = self.division
+        n_parts = division.membership.shape[1]
+        added = np.zeros((n_parts if n_parts > 1 else 0, len(self.levels.consensus)))
+        for school in np.unique(division.labels) if n_parts > 1 else ():
+            added[school] = self.levels.group[division.labels == school].mean(axis=0)
+        return added
+
+    @cached_property
+    def strength(self) -> Float:
+        """How much each feature matters to what a school adds: (n_schools, n_features)."""
+        return strengths(self.added, self.population.spread)
+
+    @cached_property
+    def sizes(self) -> Index:
+        """The number of users in each school."""
+        return np.bincount(self.division.labels, minlength=len(self.added))
+
+    def feature_school(self) -> Index:
+        """Return the school that each feature sets apart most, -1 for none."""
+        found = np.full(self.strength.shape[1], -1)
+        for own in self.strength:
+            named = leading(own)
+            found[named] = np.abs(self.strength[:, named]).argmax(axis=0)
+        return found
+
+    def schools(self) -> tuple[School, ...]:
+        """Put the schools into words."""
+        added, strength, sizes = self.added, self.strength, self.sizes
+        if not len(added):
+            return ()
+        # The mean of the users outside of each school.
+        total = sizes @ added
+        rest = (total - sizes[:, None] * added) / np.maximum(sizes.sum() - sizes, 1)[:, None]
+        return tuple(
+            School(
+                number=n + 1,
+                name=self._name_of_school(n, rest[n]),
+                size=int(sizes[n]),
+                share=float(sizes[n] / sizes.sum()),
+                stability=float(self.division.stability[n]),
+                features={
+                    self.levels.feature_names[j]: float(strength[n, j])
+                    for j in leading(strength[n]).tolist()
+                },
+                weights=self.levels.consensus + added[n],
+                **self._examples(added[n], rest[n]),
+            )
+            for n in range(len(added))
+        )
+
+    def axes(self, coordinates: Float, directions: Float) -> tuple[Axis, ...]:
+        """Put the strong directions of the group level into words."""
+        squares = (coordinates**2).mean(axis=0)
+        steps = (np.sqrt(squares)[:, None] * directions)[:AXES_SHOWN]
+        found = []
+        for n, strength in enumerate(strengths(steps, self.population.spread)):
+            low, high = self._names_of_ends(n, steps[n], strength)
+            found.append(Axis(float(squares[n] / squares.sum()), low, high, strength, steps[n]))
+        return tuple(found)
+
+    def _name_of_school(self, n: int, rest: Float) -> str:
+        added, strength, soft = self.added[n], self.strength[n], self.soft
+        if self.items is None or are_telling(strength, self.levels.feature_names):
+            return self._by_features(added, strength)
+        if soft is None:
+            own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
+            return self.items.name_by_difference(own, others, 0.0 * own)
+        outside = self.sizes * (np.arange(len(self.sizes)) != n)
+        part = (outside / max(outside.sum(), 1))[:, None]
+        others = (part * soft.by_school).sum(axis=0)
+        variance = soft.error_by_school[n] ** 2 + (part**2 * soft.error_by_school**2).sum(axis=0)
+        return self.items.name_by_difference(soft.by_school[n], others, BOUND * np.sqrt(variance))
+
+    def _names_of_ends(self, n: int, step: Float, strength: Float) -> tuple[str, str]:
+        words = self._by_features(-step, -strength), self._by_features(step, strength)
+        if self.items is None or are_telling(strength, self.levels.feature_names):
+            return words
+        if self.soft is None:
+            ends = self.items.places(self.levels.consensus + np.stack([-step, step]))
+            margin = 0.0 * ends[0]
+        else:
+            ends = self.soft.at_ends[n]
+            margin = BOUND * np.sqrt((self.soft.error_at_ends[n] ** 2).sum(axis=0))
+        # One end dislikes what the other likes: naming both for each end would say it twice.
+        for liked_only in (True, False):
+            low = self.items.name_by_difference(ends[0], ends[1], margin, liked_only=liked_only)
+            high = self.items.name_by_difference(ends[1], ends[0], margin, liked_only=liked_only)
+            if low and high:
+                break
+        return low or words[0], high or words[1]
+
+    def _by_features(self, added: Float, strength: Float) -> str:
+        return self.population.named_by_features(added, self.levels.consensus, strength)
+
+    def _examples(self, added: Float, rest: Float) -> dict[str, tuple[JudgedItem, ...]]:
+        if self.items is None:
+            return {"typical": (), "divisive": ()}
+        own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
+        difference = own - others
+        divisive = (
+            self.items.judged(np.abs(difference), ITEMS_SHOWN, difference)
+            if difference.any()
+            else ()
+        )
+        return {"typical": self.items.judged(own, ITEMS_SHOWN), "divisive": divisive}

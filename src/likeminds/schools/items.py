@@ -10,7 +10,7 @@ from numpy.random import Generator
 from scipy.special import ndtr
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
-from likeminds._util.verbs import LIKE, Verb
+from likeminds._util.text_format import LIKE, Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
@@ -60,15 +60,7 @@ class Items:
 
     @classmethod
     def of_annotations(cls, annotations: Annotations, rng: Generator) -> "Items":
-        """Take the distinct items, at most 20,000 of them, drawn at random.
-
-        Examples
-        --------
-        >>> from likeminds import load_electricity
-        >>> offers = Items.of_annotations(load_electricity(), np.random.default_rng(0))
-        >>> len(offers.ids) < 1000  # of 17,232 rows
-        True
-        """
+        """Take the distinct items, at most 20,000 of them, drawn at random."""
         rows = np.arange(len(annotations.features))
         by_item = annotations.features_per == "item"
         if not by_item:
@@ -155,10 +147,7 @@ class Items:
         return np.asarray(yes_or_no.all(axis=0))
 
     def places(self, weights: Float) -> Float:
-        """Return the share of items that each item beats, (n, n_items), by n rows of weights.
-
-        As if scores were normal: exact ranks would cost a sort for each.
-        """
+        """Return the shares of items that items beat, as if scores were normal, (n, n_items)."""
         scores = weights @ (self.features - self.centre).T
         deviation = np.sqrt(np.maximum(np.einsum("nd,nd->n", weights @ self.spread, weights), 0))
         return np.asarray(ndtr(scores / np.where(deviation > 0, deviation, np.inf)[:, None]))

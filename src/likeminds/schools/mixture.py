@@ -17,11 +17,10 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds.data.annotations import Annotations
 from likeminds.rankers.ranker import Ranker
 from likeminds.schools.items import Items
 from likeminds.schools.school_soft_labels import SoftLabels
-from likeminds.schools.weight_levels import WeightLevels
+from likeminds.schools.weight_levels import Population
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
@@ -67,17 +66,7 @@ class MixturePartition:
 
 
 def divide(points: Float, n_schools: int | None, rng: Generator) -> MixturePartition:
-    """Divide users into schools by their coordinates; None chooses the number by the criterion.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> camps = np.repeat([[-3.0, 0.0], [3.0, 0.0]], 50, axis=0) + rng.standard_normal((100, 2))
-    >>> divide(camps, None, rng).membership.shape
-    (100, 2)
-    >>> divide(rng.standard_normal((100, 2)), None, rng).membership.shape
-    (100, 1)
-    """
+    """Divide users into schools by their coordinates; None chooses the number by the criterion."""
     n_users, n_directions = points.shape
     if not n_directions or not points.any():
         return MixturePartition(np.ones((n_users, 1)), {1: 0.0}, np.ones(1), 1.0)
@@ -176,8 +165,10 @@ def _jaccard(first: Bool, second: Bool) -> Float:
     return np.asarray(both / np.maximum(either, 1))
 
 
-def mark_of(levels: WeightLevels, items: Items, annotations: Annotations | None) -> str:
+def mark_of(population: Population) -> str:
     """Return a checksum of everything that a division and its soft labels depend on."""
+    levels, items, annotations = population.levels, population.items, population.known_labels
+    assert items is not None
     digest = hashlib.sha256()
     parts: list[Any] = [levels.consensus, levels.group, levels.personal, items.features, items.rows]
     if annotations is not None:

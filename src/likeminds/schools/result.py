@@ -10,8 +10,7 @@ import pyarrow as pa
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.checks import did_you_mean
 from likeminds._util.result_tables import Frames, ResultTable, Rows, as_kind
-from likeminds._util.text_format import counted
-from likeminds._util.verbs import LIKE, Verb
+from likeminds._util.text_format import LIKE, Verb, counted
 from likeminds.data.identifiers import lookup
 from likeminds.metrics.severity import Severity
 from likeminds.schools.items import JudgedItem
@@ -207,12 +206,7 @@ class Schools(ResultTable):
 
     def of_user(self, user: Hashable) -> School | None:
         """Return the school of a person; None where there are no schools."""
-        place = int(lookup([user], self.user_ids, "users")[0])
-        if place < 0:
-            raise KeyError(
-                f"{user!r} is not among the {len(self.user_ids)} people of this model."
-                f"{did_you_mean(user, self.user_ids.tolist())}"
-            )
+        place = position_of(user, self.user_ids)
         return self.schools[int(self.labels[place])] if self.schools else None
 
     @property
@@ -273,8 +267,8 @@ class Schools(ResultTable):
         lines = [self._headline()]
         if self.schools:
             lines += [
-                f"  {s.number}. {s.name} ({counted(s.size, 'person', 'people')}, "
-                f"stability {s.stability:.2f})"
+                f"  {s.number}. {counted(s.size, 'person', 'people')}, "
+                f"stability {s.stability:.2f}\n     {s.name}"
                 for s in self.schools
             ]
         else:
@@ -300,6 +294,17 @@ class Schools(ResultTable):
             f"; {self.severity}" if self.severity is not None and self.severity.differs else ""
         )
         return f"No difference between rankings that these labels can show: {users}{severity}"
+
+
+def position_of(user: Hashable, users: IdArray) -> int:
+    """Return the position of a user; raise KeyError with the nearest id for an unknown one."""
+    place = int(lookup([user], users, "users")[0])
+    if place < 0:
+        raise KeyError(
+            f"{user!r} is not among the {len(users)} people of this model."
+            f"{did_you_mean(user, users.tolist())}"
+        )
+    return place
 
 
 def plain_items(judged: Iterable[JudgedItem], what: str) -> list[Facts]:

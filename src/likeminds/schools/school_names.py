@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
-from likeminds._util.text_format import TEXT_NAME, join_words
-from likeminds._util.verbs import LIKE, Verb
+from likeminds._util.text_format import LIKE, TEXT_NAME, Verb, join_words
 
 # A consensus weight below this share of the deviation counts as none.
 _INDIFFERENT = 0.25
@@ -32,17 +31,7 @@ _AS_TELLING = 0.5
 
 
 def wish(feature: str, binary: bool, positive: bool, verb: Verb = LIKE) -> str:
-    """Say what a positive, or a negative, weight of a feature asks for.
-
-    Examples
-    --------
-    >>> wish("contract_length", False, True), wish("local_company", True, False)
-    ('high contract length', 'no local company')
-    >>> wish("heel", True, False, Verb.of("find comfortable"))
-    'what has no heel'
-    >>> wish("text: damn, hell", False, True)
-    'texts with "damn, hell"'
-    """
+    """Say what a positive, or a negative, weight of a feature asks for."""
     words = feature.replace("_", " ")
     if feature.startswith(TEXT_NAME):
         how = "with" if positive else "without"
@@ -54,17 +43,7 @@ def wish(feature: str, binary: bool, positive: bool, verb: Verb = LIKE) -> str:
 
 
 def without_columns(features: Sequence[str], binary: Bool) -> list[str]:
-    """Return names of features without the column of a category ("genres: Drama").
-
-    The column stays where the category is a number, or another feature has its name.
-
-    Examples
-    --------
-    >>> without_columns(["genres: Drama", "heel", "upper: felt", "sole: felt"], np.ones(4) > 0)
-    ['Drama', 'heel', 'upper: felt', 'sole: felt']
-    >>> without_columns(["alt: 2", "alt: 3"], np.ones(2) > 0)
-    ['alt: 2', 'alt: 3']
-    """
+    """Return names without the column of a category, unless that is a number or another's name."""
     kinds = [
         name.split(": ", 1)[-1] if yes_or_no and not name.startswith(TEXT_NAME) else name
         for name, yes_or_no in zip(features, binary.tolist(), strict=True)
@@ -79,14 +58,7 @@ def without_columns(features: Sequence[str], binary: Bool) -> list[str]:
 def wishes(
     strength: Float, features: Sequence[str], binary: Bool, verb: Verb = LIKE
 ) -> list[tuple[str, float]]:
-    """Say what weights ask for, strongest first, and how far each moves scores.
-
-    Examples
-    --------
-    >>> wishes(np.array([-2.0, 0.5, 0.0]), ["price", "green", "local"],
-    ...        np.array([False, True, True]))
-    [('low price', -2.0), ('green', 0.5)]
-    """
+    """Say what weights ask for, strongest first, and how far each moves scores."""
     features = without_columns(features, binary)
     return [
         (wish(features[j], bool(binary[j]), bool(strength[j] > 0), verb), float(strength[j]))
@@ -108,17 +80,6 @@ def name_deviation(  # noqa: PLR0917 - what there is to say, and how
     The words depend on the consensus weight: "wants" if it is about zero or has the opposite sign,
     "insists on" if it has the same sign, "cares less about" if the sum is smaller. `strengths`
     sorts the features. A verb that is not a wish replaces these words.
-
-    Examples
-    --------
-    >>> deviation, consensus = np.array([-1.0, 0.9, -0.5]), np.array([-2.0, 0.0, 0.8])
-    >>> name_deviation(deviation, consensus, strengths(deviation[None], np.eye(3))[0],
-    ...                ["price", "green", "local"], np.array([False, True, True]))
-    'insists on low price, wants green, cares less about local'
-    >>> name_deviation(deviation, consensus, strengths(deviation[None], np.eye(3))[0],
-    ...                ["swearing", "irony", "quote"], np.array([False, True, True]),
-    ...                Verb.of("find rude"))
-    'finds low swearing even more rude, finds irony rude, finds quote less rude'
     """
     features = without_columns(features, binary)
     strongest = leading(strength)[:_FEATURES_IN_A_NAME]
@@ -135,40 +96,19 @@ def name_deviation(  # noqa: PLR0917 - what there is to say, and how
 
 
 def are_named(features: Iterable[str]) -> bool:
-    """Return whether all of some features have names with a meaning.
-
-    Examples
-    --------
-    >>> are_named(["price", "local_company"]), are_named(["price", "component_3"])
-    (True, False)
-    """
+    """Return whether all of some features have names with a meaning."""
     return not any(
         name == POPULARITY or _COLUMN.fullmatch(name) or _MADE.fullmatch(name) for name in features
     )
 
 
 def is_made(feature: str) -> bool:
-    """Return whether a feature was computed: a component, an embedding, a factor.
-
-    Examples
-    --------
-    >>> is_made("component_3"), is_made("price")
-    (True, False)
-    """
+    """Return whether a feature was computed: a component, an embedding, a factor."""
     return _MADE.fullmatch(feature) is not None
 
 
 def name_feature(name: str, values: FloatArray, called: Callable[[int], str]) -> str:
-    """Return a feature's name; if it was computed, the items with its largest and least values.
-
-    Examples
-    --------
-    >>> drinks, values = ["tea", "milk", "coffee"], np.array([0.9, 0.1, -0.7])
-    >>> name_feature("learned_1", values, drinks.__getitem__)
-    'tea rather than coffee'
-    >>> name_feature("contract_length", values, drinks.__getitem__)
-    'contract length'
-    """
+    """Return a feature's name; if it was computed, the items with its largest and least values."""
     most, least = int(values.argmax()), int(values.argmin())
     if not is_made(name) or values[most] == values[least]:
         return name.replace("_", " ")
@@ -182,13 +122,7 @@ def are_telling(strength: Float, features: Sequence[str]) -> bool:
 
 
 def shorten(text: str, letters: int = LETTERS_IN_A_NAME) -> str:
-    """Return the beginning of a text, cut between words.
-
-    Examples
-    --------
-    >>> shorten("A statement that goes on and on", 20)
-    'A statement that ...'
-    """
+    """Return the beginning of a text, cut between words."""
     whole = " ".join(text.split())
     if len(whole) <= letters:
         return whole
@@ -209,17 +143,6 @@ def name_by_items(
 
     ``own`` and ``others`` are how much either likes each item, from 0 to 1; ``margin`` is how much
     of a difference may be chance.
-
-    Examples
-    --------
-    >>> own, others = np.array([0.9, 0.6, 0.1, 0.5]), np.array([0.2, 0.5, 0.8, 0.5])
-    >>> drinks = ["tea", "milk", "coffee", "water"]
-    >>> name_by_items(own, others, np.zeros(4), drinks.__getitem__)
-    'likes tea, dislikes coffee'
-    >>> name_by_items(own / 2, others / 2, np.zeros(4), drinks.__getitem__)
-    'dislikes coffee'
-    >>> name_by_items(own, others, np.zeros(4), drinks.__getitem__, liked_only=True)
-    'likes tea'
     """
     difference = own - others
     sure = np.where(np.abs(difference) > margin, difference, 0.0)
@@ -251,11 +174,6 @@ def strengths(deviations: Float, spread: Float) -> Float:
     rates that replace it) does not count. With all other features unchanged it moves scores by
     w_j^2 over entry j, j of the inverse of S. The strength is the root of the larger of the two,
     with the sign of the weight: for independent features, the weight times the feature's spread.
-
-    Examples
-    --------
-    >>> strengths(np.array([[3.0, -4.0]]), np.diag([1.0, 4.0])).round(3)
-    array([[ 3., -8.]])
     """
     variance = spread.diagonal()
     varied = variance > 1e-12 * variance.max(initial=0.0)
@@ -272,11 +190,6 @@ def leading(strength: Float) -> Index:
 
     As many as there would be if they were equally strong: (sum of squares)^2 over the sum of
     fourth powers, rounded up.
-
-    Examples
-    --------
-    >>> leading(np.array([0.1, -3.0, 2.9, 0.0]))
-    array([1, 2])
     """
     largest = float(np.abs(strength).max(initial=0.0))
     if not largest:

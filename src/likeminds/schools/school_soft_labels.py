@@ -223,10 +223,7 @@ class VoteMatrices:
     def of_annotations(
         cls, annotations: Annotations | None, users: IdArray, items: Items
     ) -> "VoteMatrices":
-        """Take the labels of known users about these items; None has no labels.
-
-        Several labels of one user about one item are one vote: their mean, by weight.
-        """
+        """Take the labels of known users; several about one item are one vote: their mean."""
         shape = (len(users), len(items))
         if annotations is None:
             return cls(sparse.csr_array(shape), sparse.csr_array(shape))

@@ -11,10 +11,15 @@ from sklearn.metrics import roc_auc_score
 from likeminds._util.array_types import Bool, Float
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.schools.result import Schools
-from likeminds.schools.weight_levels import WeightLevels, as_ranker, variance_shares
+from likeminds.schools.weight_levels import (
+    WeightLevels,
+    as_ranker,
+    variance_shares,
+    with_learned_columns,
+)
 
 # A second direction is drawn if it holds this share of the differences between users.
-_LEAST_SHARE = 0.1
+_ROUNDING = 0.1
 # One direction separates two schools if it orders this share of the pairs of users.
 _SEPARATED = 0.9
 _COLUMNS_OF_DOTS = 70
@@ -28,13 +33,6 @@ def n_dimensions(schools: Schools) -> int:
     Normalised weights bend a single axis into a horseshoe. One direction is therefore enough if
     it separates two schools; or, without schools, if a parabola of it explains all but a tenth of
     the differences.
-
-    Examples
-    --------
-    >>> from likeminds import HierarchicalRanker, find_schools, make_schools
-    >>> simulation = make_schools(60, 40, 200, 12, n_schools=3, contested=0.5, random_state=0)
-    >>> n_dimensions(find_schools(HierarchicalRanker().fit(simulation.annotations)))
-    2
     """
     n = min(len(schools.axes), int(schools.coordinates.shape[1]))
     if n < 2:
@@ -48,7 +46,7 @@ def n_dimensions(schools: Schools) -> int:
         parabola = np.column_stack([np.ones(len(first)), first, first**2])
         residual = second - parabola @ np.linalg.lstsq(parabola, second, rcond=None)[0]
         share *= float(residual @ residual) / (float(second @ second) or 1.0)
-    return 2 if share >= _LEAST_SHARE else 1
+    return 2 if share >= _ROUNDING else 1
 
 
 def map_places(schools: Schools, shown: Bool) -> Float:
@@ -75,24 +73,12 @@ def _stacked(values: Float) -> Float:
 
 
 def levels_of_posterior(levels: WeightLevels, ranker: object, posterior: Posterior) -> WeightLevels:
-    """Return the levels of new users from their posteriors by a ranker, given its own levels.
-
-    Examples
-    --------
-    >>> from likeminds import HierarchicalRanker, load_electricity
-    >>> ranker = HierarchicalRanker(n_groups=2).fit(load_electricity())
-    >>> levels = WeightLevels.of_ranker(ranker)
-    >>> new = levels_of_posterior(levels, ranker, ranker.user_posterior("household-001"))
-    >>> bool(np.allclose(new.coef[0], ranker.coef_[0]))
-    True
-    """
+    """Return the levels of new users from their posteriors by a ranker, given its own levels."""
     chosen = as_ranker(ranker)
     group, personal = chosen.prior_.levels(posterior.points, chosen.n_groups_)
     if len(levels.consensus) > group.shape[1]:  # columns that were learned about items
         weights = posterior.points[:, posterior.design.size :]
-        none = np.zeros((len(weights), 1))
-        group = np.hstack([group, weights, none])
-        personal = np.hstack([personal, np.zeros_like(weights), none])
+        group, personal = with_learned_columns(group, personal, weights)
     return replace(levels, users=posterior.users, group=group, personal=personal, own=None)
 
 

@@ -1,20 +1,25 @@
-"""The levels of a ranker's weights, their shares in the scores, and loners."""
+"""The levels of a ranker's weights, their shares in the scores, loners, and the population."""
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Bool, Float, IdArray
+from likeminds._util.text_format import Verb
+from likeminds.data.annotations import Annotations
 from likeminds.metrics.paired import discoveries
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.decomposed import GROUP_LIKE
 from likeminds.rankers.ranker import Ranker
 from likeminds.schools.items import Items, learned_names
+from likeminds.schools.school_names import name_deviation
 
 # Where the ranker does not say how many directions of the group level are strong: those with
 # this share of its squares, and at most so many.
@@ -43,15 +48,7 @@ class WeightLevels:
 
     @classmethod
     def of_ranker(cls, ranker: object) -> "WeightLevels":
-        """Return the levels of a fitted ranker; refuse one without a group level.
-
-        Examples
-        --------
-        >>> from likeminds import ThreeLevelRanker, load_electricity
-        >>> levels = WeightLevels.of_ranker(ThreeLevelRanker().fit(load_electricity()))
-        >>> levels.group.shape, levels.n_directions
-        ((361, 6), 2)
-        """
+        """Return the levels of a fitted ranker; refuse one without a group level."""
         fitted = as_ranker(ranker)
         parts = fitted.parts_ or {}
         if not Capability.LEVELS.of(fitted):
@@ -85,14 +82,14 @@ class WeightLevels:
 
     def _with_learned(self, items: ItemPosteriors, weights: Float) -> "WeightLevels":
         """Return levels with learned columns: weights of factors belong to the group level."""
-        none = np.zeros((len(weights), 1))
         spread = np.append(items.factors.std(axis=0), items.effects.std())
+        group, personal = with_learned_columns(self.group, self.personal, weights)
         return replace(
             self,
             feature_names=self.feature_names + learned_names(items),
             consensus=np.concatenate([self.consensus, np.zeros(items.n_factors), [1.0]]),
-            group=np.hstack([self.group, weights, none]),
-            personal=np.hstack([self.personal, np.zeros_like(weights), none]),
+            group=group,
+            personal=personal,
             scale=np.concatenate([self.scale, np.where(spread > 0, spread, 1.0)]),
             n_directions=(self.n_directions or 0) + items.n_factors,
         )
@@ -101,16 +98,6 @@ class WeightLevels:
     def coef(self) -> Float:
         """The sum of the levels: (n_users, n_features)."""
         return np.asarray(self.consensus + self.group + self.personal)
-
-    def spread_over(self, items: Items | None) -> Float:
-        """Return the covariance of the items' features: without items, as if independent."""
-        return np.diag(self.scale**2) if items is None else items.spread
-
-    def words_over(self, items: Items | None) -> tuple[str, ...]:
-        """Return the features in words: without items, their names."""
-        if items is None:
-            return tuple(name.replace("_", " ") for name in self.feature_names)
-        return items.feature_words
 
     def normalised(self, spread: Float, reference: "WeightLevels | None" = None) -> "WeightLevels":
         """Return the levels with every user's scores scaled to about the same spread.
@@ -171,6 +158,12 @@ class WeightLevels:
         return min(enough, real, _MOST_DIRECTIONS)
 
 
+def with_learned_columns(group: Float, personal: Float, weights: Float) -> tuple[Float, Float]:
+    """Return both levels with columns of the weights of factors, and of the item effect."""
+    none = np.zeros((len(weights), 1))
+    return np.hstack([group, weights, none]), np.hstack([personal, np.zeros_like(weights), none])
+
+
 def as_ranker(ranker: object) -> Any:
     """Return a fitted ranker, out of the search that found it; refuse all else."""
     if not isinstance(ranker, Ranker):
@@ -188,13 +181,7 @@ def _roots(spread: Float) -> tuple[Float, Float]:
 
 
 def score_variances(weights: Float, spread: Float) -> Float:
-    """Return the variance over the items of the scores that some weights give.
-
-    Examples
-    --------
-    >>> score_variances(np.array([[2.0, 0.0], [1.0, 1.0]]), np.eye(2))
-    array([4., 2.])
-    """
+    """Return the variance over the items of the scores that some weights give."""
     return np.asarray(np.maximum(np.einsum("nd,nd->n", weights @ spread, weights), 0.0))
 
 
@@ -203,11 +190,6 @@ def likeness(weights: Float, consensus: Float, spread: Float) -> Float:
 
     1 is the same ranking, -1 the reverse. If only one of the two has variance, the
     correlation is taken as 0; where neither has, as 1.
-
-    Examples
-    --------
-    >>> likeness(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]]), np.array([1.0, 0.0]), np.eye(2))
-    array([1.        , 0.70710678, 0.        ])
     """
     own, shared = (np.sqrt(score_variances(w, spread)) for w in (weights, consensus[None]))
     size = own * shared
@@ -216,11 +198,7 @@ def likeness(weights: Float, consensus: Float, spread: Float) -> Float:
 
 
 def variance_shares(levels: WeightLevels, spread: Float) -> Float:
-    """Return the shares of consensus, group and personal in the variance of scores, (n_users, 3).
-
-    The variance of each level's scores over the sum of the three, which is the variance of the
-    whole where they are uncorrelated.
-    """
+    """Return the shares of the levels in the sum of their scores' variances, (n_users, 3)."""
     parts = np.column_stack(
         [
             np.repeat(score_variances(levels.consensus[None], spread), len(levels.users)),
@@ -251,3 +229,96 @@ def loners(levels: WeightLevels, spread: Float) -> Bool:
     if not width:
         return np.asarray(root > middle)
     return discoveries(ndtr(-(root - middle) / width), _FALSE_LONERS)
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """The users of a ranker with a group level, and their items and labels, where known."""
+
+    ranker: Ranker
+    items: Items | None = None
+    labels: Annotations | None = None  # by default those that the ranker has kept
+
+    @cached_property
+    def levels(self) -> WeightLevels:
+        """The levels of the weights."""
+        levels, items = WeightLevels.of_ranker(self.ranker), self.items
+        if items is not None and len(items.feature_names) != len(levels.feature_names):
+            raise ValueError(
+                f"The items have {len(items.feature_names)} features, but the ranker was fitted "
+                f"to {len(levels.feature_names)}."
+            )
+        return levels
+
+    @cached_property
+    def known_labels(self) -> Annotations | None:
+        """The labels that were given, or else those that the ranker has kept."""
+        return labels_of(self.ranker, self.labels)
+
+    @cached_property
+    def spread(self) -> Float:
+        """The covariance of the items' features: without items, as if independent."""
+        return np.diag(self.levels.scale**2) if self.items is None else self.items.spread
+
+    @cached_property
+    def normalised(self) -> WeightLevels:
+        """The levels, all users being equally decided."""
+        return self.levels.normalised(self.spread)
+
+    @cached_property
+    def coordinates(self) -> tuple[Float, Float]:
+        """Positions of users, and the directions: see `WeightLevels.coordinates`."""
+        return self.normalised.coordinates(self.spread)
+
+    @property
+    def verb(self) -> Verb:
+        """The verb of a positive label."""
+        verb: Verb = as_ranker(self.ranker).verb
+        return verb
+
+    @cached_property
+    def feature_words(self) -> tuple[str, ...]:
+        """The features in words: without items, their names."""
+        if self.items is None:
+            return tuple(name.replace("_", " ") for name in self.levels.feature_names)
+        return self.items.feature_words
+
+    @property
+    def binary(self) -> Bool:
+        """Which features are yes or no."""
+        no = np.zeros(len(self.levels.feature_names), dtype=np.bool_)
+        return no if self.items is None else self.items.binary
+
+    def named_by_features(self, added: Float, shared: Float, strength: Float) -> str:
+        """Name what some weights add to others after the strongest features."""
+        names = self.levels.feature_names
+        return name_deviation(added, shared, strength, names, self.binary, self.verb)
+
+
+def items_of(
+    ranker: Ranker,
+    annotations: Annotations | Items | None,
+    rng: int | Generator = 0,
+    texts: Mapping[Hashable, str] | None = None,
+) -> Items | None:
+    """Return the items of annotations, by default the ranker's, with texts or names it keeps."""
+    fitted = as_ranker(ranker)
+    if isinstance(annotations, Items):
+        items = annotations
+        fitted.item_posteriors_of(items.ids)
+    else:
+        labels = labels_of(ranker, annotations)
+        if labels is None:
+            return None
+        items = Items.of_annotations(labels, np.random.default_rng(rng))
+        items = items.among(fitted.scorable_ids())
+    texts = texts or items.texts or ranker.item_names or None
+    return replace(items, texts=texts, verb=fitted.verb).with_learned(fitted)
+
+
+def labels_of(ranker: Ranker, annotations: Annotations | Items | None) -> Annotations | None:
+    """Return the labels that were given, or else those that the ranker has kept."""
+    if isinstance(annotations, Annotations):
+        return annotations
+    stored: Annotations | None = as_ranker(ranker).training_annotations_
+    return stored

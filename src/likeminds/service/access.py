@@ -9,7 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from likeminds.service.app_state import AppState
 from likeminds.service.errors import ProblemError
-from likeminds.service.keys import KEY_PREFIX, TOKEN_PREFIX, Role, hashed
+from likeminds.service.store import KEY_PREFIX, TOKEN_PREFIX, Role, hashed
 
 _BEARER = HTTPBearer(
     auto_error=False,

@@ -23,8 +23,8 @@ from likeminds.service.settings import Settings
 
 _FOLDER = Path(__file__).parent
 _ABOUT = (
-    "Rankings for people who disagree: what all agree on, what each school of thought wants "
-    "differently, and who sees it their own way."
+    "Personal rankings for people who disagree: a consensus, groups of users who rank alike, and "
+    "the preferences of each user."
 )
 
 

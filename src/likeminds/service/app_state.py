@@ -1,21 +1,21 @@
 """The state of a worker: the model, the database, and what it looks up often."""
 
 import logging
+import os
+import secrets
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
 
-from likeminds._util.atomic_files import FileVersion
+from likeminds._util.atomic_files import FileVersion, write_whole
 from likeminds._util.text_format import mask
 from likeminds.service.database import StoreDownError
-from likeminds.service.keys import Role
 from likeminds.service.metrics import Metrics, log
 from likeminds.service.model_generation import ModelGeneration
 from likeminds.service.settings import Settings
-from likeminds.service.store import LabelStore, open_store
-from likeminds.service.workers import SwapBarrier
-from likeminds.storage.folders import main_file
+from likeminds.service.store import LabelStore, Role, open_store
+from likeminds.storage.models import main_file
 
 # Seconds between two looks at the files and at the database: workers agree within a second.
 _LOOK_EVERY = 0.3
@@ -138,3 +138,46 @@ class AppState:
                 self.swap_model()
             except Exception as error:
                 log("look failed", logging.ERROR, reason=type(error).__name__)
+
+
+class SwapBarrier:
+    """The generation that each worker is ready to serve, as files in a folder that they share."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._own = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
+
+    def announce(self, generation: str) -> None:
+        """Note which generation of the model this worker is ready to serve."""
+        with suppress(OSError):  # a full disk must not keep a worker from swapping
+            write_whole(self._own, generation.encode())
+
+    def leave(self) -> None:
+        """Delete this worker's note."""
+        with suppress(OSError):
+            self._own.unlink()
+
+    def are_ready(self, generation: str) -> bool:
+        """Say whether all other workers that are alive are ready to serve a generation."""
+        for file in self._folder.glob("*-*"):
+            if file == self._own:
+                continue
+            if not _is_alive(file.name.partition("-")[0]):
+                with suppress(OSError):
+                    file.unlink()
+                continue
+            with suppress(OSError):
+                if file.read_text() != generation:
+                    return False
+        return True
+
+
+def _is_alive(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except OSError:  # another user's process
+        pass
+    return True

@@ -1,8 +1,11 @@
 """Imports that all workers share: see `Workers`."""
 
+import gc
+
 import likeminds.service.app
-from likeminds.service.workers import share_memory
 
 __all__ = ["likeminds"]
 
-share_memory()
+# Make all present objects permanent: collecting garbage would copy their pages.
+gc.collect()
+gc.freeze()

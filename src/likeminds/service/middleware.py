@@ -15,9 +15,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from likeminds.service.app_state import AppState
 from likeminds.service.errors import answer
-from likeminds.service.keys import hashed
 from likeminds.service.metrics import log, logger
 from likeminds.service.settings import is_loopback
+from likeminds.service.store import hashed
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _POLICY = (

@@ -13,11 +13,10 @@ from likeminds._util.lazy_rows import LazyIds
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
 from likeminds.rankers.validation import positions_by_user
 from likeminds.service.catalogue import ItemCatalogue, UnknownNameError, read_catalogue
-from likeminds.service.keys import hashed
 from likeminds.service.scoring import AttributeScorer, LabelsByItem, UserProfile
+from likeminds.service.store import hashed
 from likeminds.storage import safetensors
-from likeminds.storage.folders import main_file
-from likeminds.storage.models import load, read_card, read_users
+from likeminds.storage.models import load, main_file, read_card, read_users
 
 # Bytes that are copied at a time.
 _PIECE = 1 << 22

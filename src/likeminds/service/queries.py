@@ -7,12 +7,12 @@ import numpy as np
 from fastapi import Depends
 
 from likeminds._util.array_types import Bool, Float, Index
+from likeminds.rankers.ranking import best_of
 from likeminds.rankers.score_decomposition import LEVELS, interval
 from likeminds.service.access import Calling, State
 from likeminds.service.catalogue import UnknownNameError
 from likeminds.service.database import StoreDownError
 from likeminds.service.errors import ProblemError
-from likeminds.service.keys import Role
 from likeminds.service.model_generation import ModelGeneration
 from likeminds.service.schemas import (
     Explained,
@@ -28,7 +28,7 @@ from likeminds.service.schemas import (
     Scores,
 )
 from likeminds.service.scoring import RANKED_AMONG, AttributeScorer, UserProfile
-from likeminds.service.store import Label
+from likeminds.service.store import Label, Role
 
 
 @dataclass
@@ -87,7 +87,7 @@ class RankingQueries:
         order = scores if request.user is not None else scorer.lower_bounds(scores)
         total = int(allowed.sum())
         order = np.where(allowed, order, -np.inf)
-        shown = best(order, min(request.offset + request.limit, total))[request.offset :]
+        shown = best_of(order, request.offset + request.limit)[request.offset : total]
         with_errors = request.intervals != "none"
         rows = _scored(profile, shown, scores[shown], with_errors=with_errors)
         ranks = None
@@ -212,23 +212,3 @@ def _allowed(request: RankRequest, profile: UserProfile) -> Bool:
         if one.most is not None:
             allowed &= column <= one.most
     return allowed
-
-
-def best(scores: Float, n: int) -> Index:
-    """Return the positions of the n highest scores, the highest first; ties by position.
-
-    Examples
-    --------
-    >>> best(np.array([1.0, 3.0, 2.0, 3.0]), 3)
-    array([1, 3, 2])
-    """
-    if n <= 0:
-        return np.zeros(0, dtype=np.intp)
-    if n >= len(scores):
-        return np.argsort(-scores, kind="stable")
-    # The threshold, then all above it and the first ones at it: ties do not depend on partition.
-    least = -np.partition(-scores, n - 1)[n - 1]
-    above = np.flatnonzero(scores > least)
-    level = np.flatnonzero(scores == least)[: n - len(above)]
-    found = np.sort(np.concatenate([above, level]))
-    return found[np.argsort(-scores[found], kind="stable")]

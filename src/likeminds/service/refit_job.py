@@ -16,7 +16,7 @@ from sklearn.base import clone
 from likeminds._util.atomic_files import file_lock
 from likeminds._util.text_format import mask
 from likeminds.data.annotations import Annotations
-from likeminds.data.id_coercion import coerce_ids
+from likeminds.data.identifiers import coerce_ids
 from likeminds.rankers.answer_scales import AnswerScale
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
 from likeminds.rankers.multi_attribute import AttributeModel
@@ -24,12 +24,10 @@ from likeminds.rankers.ranker import Ranker
 from likeminds.schools.find import keep_schools
 from likeminds.service.app_state import AppState
 from likeminds.service.catalogue import ItemCatalogue, read_catalogue
-from likeminds.service.keys import hashed
 from likeminds.service.metrics import log, start_logging
 from likeminds.service.settings import Settings
-from likeminds.service.store import Label, open_store
-from likeminds.storage.folders import main_file
-from likeminds.storage.models import load, read_card, save
+from likeminds.service.store import Label, hashed, open_store
+from likeminds.storage.models import load, main_file, read_card, save
 
 _STATE = "refreshed"
 

@@ -17,10 +17,6 @@ WriteKey = Annotated[str, Field(min_length=8, max_length=128), AfterValidator(_p
 Count = Annotated[int, Field(ge=1, le=1000)]
 Offset = Annotated[int, Field(ge=0, le=10_000_000)]
 Intervals = Literal["none", "scores", "ranks"]
-Expected = Annotated[
-    float | None,
-    Field(description="Expected grade, or probability of a yes; null where users choose"),
-]
 
 
 def _example(**given: JsonValue) -> ConfigDict:
@@ -102,11 +98,16 @@ class FeatureRange(BaseModel):
     most: float | None = Field(None, allow_inf_nan=False)
 
 
-class UserRequest(BaseModel):
+class AttributeRequest(BaseModel):
+    """A request about an attribute."""
+
+    attribute: Name | None = None
+
+
+class UserRequest(AttributeRequest):
     """A request for a user."""
 
     user: Name | None = Field(None, description="The user; without one, the consensus")
-    attribute: Name | None = None
 
 
 class RankRequest(UserRequest):
@@ -159,14 +160,13 @@ class ExplainRequest(UserRequest):
     item: Name
 
 
-class CompareRequest(BaseModel):
+class CompareRequest(AttributeRequest):
     """Two users; null is the consensus."""
 
     model_config = _example(attribute=_ATTRIBUTE, a=None, b=None)
 
     a: Name | None = None
     b: Name | None = None
-    attribute: Name | None = None
 
 
 class NewUser(BaseModel):
@@ -177,13 +177,12 @@ class NewUser(BaseModel):
     user: Name | None = None
 
 
-class OneLabel(BaseModel):
+class OneLabel(AttributeRequest):
     """A user's label of an item."""
 
     model_config = _example(attribute=_ATTRIBUTE, item=_ITEM, label=True)
 
     item: Name
-    attribute: Name | None = None
     label: bool | Annotated[float, Field(allow_inf_nan=False)] | Name | None = Field(
         description="An answer of `/v1/model`: true or false, a grade, or a word; null or a "
         "pass to delete it"
@@ -208,16 +207,23 @@ class UserAnswer(BaseModel):
     attribute: str | None
 
 
-class RankedItem(BaseModel):
+class ItemScore(BaseModel):
+    """The score of an item."""
+
+    item: str
+    text: str | None
+    score: float
+    expected: float | None = Field(
+        description="Expected grade, or probability of a yes; null where users choose"
+    )
+    interval: list[float] | None = Field(description="90 % of the score")
+
+
+class RankedItem(ItemScore):
     """An item with its rank."""
 
     rank: int
-    item: str
-    text: str | None
     picture: bool
-    score: float
-    expected: Expected
-    interval: list[float] | None = Field(description="90 % of the score")
     ranks: list[int] | None = Field(description="90 % of the rank: lowest and highest")
 
 
@@ -235,15 +241,10 @@ class RankingsResponse(BaseModel):
     rankings: list[RankingResponse]
 
 
-class ScoredItem(BaseModel):
-    """An item with its score."""
+class ScoredItem(ItemScore):
+    """An item with its score and the standard error of that."""
 
-    item: str
-    text: str | None
-    score: float
-    expected: Expected
     error: float | None
-    interval: list[float] | None
 
 
 class Scores(UserAnswer):
@@ -273,31 +274,22 @@ class LevelParts(LevelShares):
     item: float
 
 
-class FeaturePart(BaseModel):
+class FeaturePart(LevelShares):
     """The contribution of a feature to a score, by level, compared with the average item."""
 
     feature: str
     value: float
     average: float
-    consensus: float
-    group: float
-    personal: float
     total: float
 
 
-class Explained(UserAnswer):
+class Explained(UserAnswer, ScoredItem):
     """A score by level and feature, compared with the average item.
 
     With ``average_item``, the score of that one, it adds up to the score in rankings.
     """
 
-    item: str
-    text: str | None
-    score: float
-    expected: Expected
     average_item: float
-    error: float | None
-    interval: list[float] | None
     levels: LevelParts
     features: list[FeaturePart]
 
@@ -359,12 +351,10 @@ class StoredLabels(BaseModel):
     labels: list[StoredLabel]
 
 
-class StoredData(BaseModel):
+class StoredData(StoredLabels):
     """All that is stored about a user."""
 
-    user: str
     created: float | None
-    labels: list[StoredLabel]
     in_model: bool = Field(description="Whether the model has learned from them")
 
 

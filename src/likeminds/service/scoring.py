@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.per_user_arrays import symmetric_root
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.item_posteriors import ItemPosteriors as LearnedItems
 from likeminds.mixed_model.item_posteriors import PredictionRows
@@ -19,10 +20,9 @@ from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.score_decomposition import decompose_score, interval
 from likeminds.rankers.validation import positions_by_user
 from likeminds.schools.explanations import Explanation
-from likeminds.schools.find import items_of
 from likeminds.schools.items import Items
 from likeminds.schools.user_map import MapPositions, NewUserProjection, levels_of_posterior
-from likeminds.schools.weight_levels import WeightLevels
+from likeminds.schools.weight_levels import WeightLevels, items_of
 from likeminds.service.catalogue import ItemCatalogue
 
 # Items among which the most informative ones are searched.
@@ -346,6 +346,6 @@ class AttributeScorer:
 
 def _draws(posterior: Posterior, n: int) -> Float:
     """Draw points from the posterior of the only user, shape (n, p)."""
-    values, vectors = np.linalg.eigh(posterior.covariance(0))
-    noise = np.random.default_rng(0).standard_normal((n, len(values)))
-    return np.asarray(posterior.points[0] + noise @ (vectors * np.sqrt(np.maximum(values, 0.0))).T)
+    root = symmetric_root(posterior.covariance(0))
+    noise = np.random.default_rng(0).standard_normal((n, len(root)))
+    return np.asarray(posterior.points[0] + noise @ root.T)

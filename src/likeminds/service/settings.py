@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from likeminds._util.atomic_files import FileVersion
-from likeminds.storage.folders import main_file
+from likeminds.storage.models import main_file
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,33 @@
 """Start the service: in one process, or in several workers that share a port."""
 
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
+from multiprocessing.connection import wait
 from socket import socket
+from types import FrameType
+from typing import Any
 
 from likeminds._util.lazy_imports import require
-from likeminds.service.metrics import start_logging
+from likeminds.service.metrics import log, start_logging
 from likeminds.service.settings import Settings, is_loopback
 from likeminds.service.store import open_store
-from likeminds.service.workers import Workers
+
+# Imported once, before workers are forked; multiprocessing ignores a module that is missing.
+PRELOADED = "likeminds.service.fork_preload"
+# Seconds between the end of a worker and the start of another: one that cannot start does not
+# keep the machine busy.
+_PAUSE = 1.0
+# Seconds in which a worker may end what it does.
+_PATIENCE = 10.0
+
+Serve = Callable[[socket], None]
 
 
 def require_keys(host: str, database: str, *, visitors: bool) -> None:
@@ -55,3 +74,60 @@ def serve_on(settings: Settings, listening: socket) -> None:
         limit_concurrency=1000,
     )
     uvicorn.Server(config).run([listening])
+
+
+class Workers:
+    """Several processes that serve on one socket; one that ends is replaced.
+
+    They are forked from a process that has imported the service and done nothing else, so code,
+    and what libraries make at their import, is in memory once.
+    """
+
+    def __init__(self, serve: Serve, listening: socket, n_workers: int) -> None:
+        can_fork = "forkserver" in multiprocessing.get_all_start_methods()
+        self._context: Any = multiprocessing.get_context("forkserver" if can_fork else "spawn")
+        if can_fork:
+            self._context.set_forkserver_preload([PRELOADED])
+        self._serve, self._listening = serve, listening
+        self._ending = threading.Event()
+        self._running = [self._start() for _ in range(n_workers)]
+
+    def run(self) -> None:
+        """Replace workers that end, until a signal ends them all."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._end)
+        while not self._ending.is_set():
+            wait([one.sentinel for one in self._running], timeout=_PAUSE)
+            for place, one in enumerate(self._running):
+                if one.exitcode is not None and not self._ending.is_set():
+                    log("worker ended", logging.ERROR, code=one.exitcode)
+                    time.sleep(_PAUSE)
+                    self._running[place] = self._start()
+        for one in self._running:
+            one.terminate()
+        for one in self._running:
+            one.join(_PATIENCE)
+            if one.is_alive():
+                one.kill()
+
+    def _start(self) -> Any:
+        process = self._context.Process(target=_work, args=(self._serve, self._listening))
+        process.start()
+        return process
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self._ending.set()
+
+
+def _work(serve: Serve, listening: socket) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True, name="likeminds-parent").start()
+    serve(listening)
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has ended."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)

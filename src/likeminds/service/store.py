@@ -1,13 +1,18 @@
-"""The store: users, labels, keys and answers, in SQLite or PostgreSQL."""
+"""The store: users, labels and answers, and hashes of keys and tokens, in SQLite or PostgreSQL."""
 
+import hashlib
+import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from likeminds.service.database import Database, Session, Value, open_database
 
+KEY_PREFIX, TOKEN_PREFIX = "lmk_", "lmp_"
 # Seconds for which an answer is repeated when its write is.
 _REMEMBERED = 7 * 24 * 3600.0
 _LABELS = "SELECT user_id, attribute, item, label, at FROM labels"
@@ -279,3 +284,50 @@ def write_labels(
             "DO UPDATE SET label = excluded.label, at = excluded.at",
             [user, attribute, item, None if label is None else float(label), time.time()],
         )
+
+
+class Role(IntEnum):
+    """Permissions of a caller; each role includes those before it.
+
+    USER sees facts about all users, and their own labels; READ ranks for any user; WRITE sees and
+    changes any user's labels; ADMIN exports and deletes users, and refits the model.
+    """
+
+    USER = 0
+    READ = 1
+    WRITE = 2
+    ADMIN = 3
+
+
+def hashed(secret: str) -> str:
+    """Return the hash under which a secret, or an id, is stored.
+
+    Secrets are 256 random bits, too many to try, so a fast hash is enough.
+
+    Examples
+    --------
+    >>> hashed("lmk_x")[:8]
+    '7d376474'
+    """
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def new_token() -> str:
+    """Return the token of a new user."""
+    return TOKEN_PREFIX + secrets.token_urlsafe(32)
+
+
+def new_key(name: str, role: str) -> tuple[str, Key]:
+    """Return a new API key, and its row of the store."""
+    if role not in {"read", "write", "admin"}:
+        raise ValueError(f"A key's role is read, write or admin, not {role!r}.")
+    secret = KEY_PREFIX + secrets.token_urlsafe(32)
+    return secret, Key(secrets.token_hex(4), name, role, hashed(secret), time.time())
+
+
+def add_key(database: str, name: str, role: str) -> str:
+    """Make a key, and return it: it is shown once, and stored as a hash."""
+    with closing(open_store(database)) as store:
+        secret, row = new_key(name, role)
+        store.add_key(row)
+    return secret

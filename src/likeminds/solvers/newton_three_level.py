@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from likeminds.components import (
     top_directions,
     total_weights,
 )
-from likeminds.losses.quadratic import QuadraticLoss
+from likeminds.losses.quadratic import QuadraticLoss, UserWeights
 from likeminds.solvers.eigendecomposition import Eigendecomposition
 from likeminds.solvers.solver import (
     Callback,
@@ -73,34 +72,14 @@ class FastSolver:
     n_starts: int = 4
     memory: int = 1 << 28
 
-    def solve(
-        self,
-        loss: QuadraticLoss,
-        components: Sequence[Component],
-        *,
-        start: Parts | None = None,
-        tol: float = 1e-5,
-        max_iter: int = 1000,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """Find the three levels (see `Solver.solve`); other components raise TypeError."""
-        return self.solve_decomposed(
-            self.decompose(loss),
-            components,
-            start=start,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-        )
-
     def decompose(self, loss: QuadraticLoss) -> Eigendecomposition:
         """Return all users' eigenvectors, which serve for any penalties."""
         with one_blas_thread():
             return Eigendecomposition.of(loss, self.memory)
 
-    def solve_decomposed(
+    def solve(
         self,
-        decomposition: Eigendecomposition,
+        loss: QuadraticLoss | Eigendecomposition,
         components: Sequence[Component],
         *,
         start: Parts | None = None,
@@ -108,8 +87,12 @@ class FastSolver:
         max_iter: int = 1000,
         callback: Callback | None = None,
     ) -> Solution:
-        """Solve as `solve` does, given the eigenvectors."""
+        """Find the three levels (see `Solver.solve`); other components raise TypeError.
+
+        The result of `decompose` may take the place of the loss.
+        """
         consensus, group, personal = _three_levels(components)
+        decomposition = self.decompose(loss) if isinstance(loss, QuadraticLoss) else loss
         loss = decomposition.loss
         penalty = Penalty.of(consensus, group, personal, _mean_curvature(loss))
         unit = gradient_scale(loss, components)
@@ -199,22 +182,13 @@ def _point_at(problem: ReducedProblem, parts: Parts) -> Iterate:
     theta, G, _ = parts
     B = top_directions(G, problem.penalty.n_groups)
     executors = problem.executors((None, None))
-    rows = [users.map_reduce(_take_rows, _RowState(G))[1] for users, _ in executors]
+    rows = [users.map_reduce(_take_rows, UserWeights(G))[1] for users, _ in executors]
     return evaluate(problem, theta, B, B, (rows[0], rows[-1]))
 
 
-@dataclass(frozen=True)
-class _RowState:
-    """Rows of all users: the state of a pass, of which each block gets its part."""
-
-    per_user: ClassVar[tuple[str, ...]] = ("rows",)
-
-    rows: Float
-
-
-def _take_rows(block: Block, state: _RowState, previous: None) -> tuple[int, Float]:  # noqa: ARG001
+def _take_rows(block: Block, state: UserWeights, previous: None) -> tuple[int, Float]:  # noqa: ARG001
     """Return the rows of the block's users."""
-    return 0, state.rows[block.users]
+    return 0, state.W[block.users]
 
 
 def _ridge_consensus(problem: ReducedProblem) -> Float:

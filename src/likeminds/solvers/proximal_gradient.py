@@ -189,46 +189,33 @@ class PaperSolver:
         callback: Callback | None = None,
     ) -> Solution:
         """Run Algorithm 2, with the line search of Algorithm 1 (see `Solver.solve`)."""
-        parts = former = zero_parts(loss, components) if start is None else start
-        gradient = former_gradient = loss.gradient(total_weights(parts, loss.shape[0]))
-        unit = gradient_scale(loss, components)
-        objectives = [objective(loss, components, parts, gradient)]
-        norms = [_norms(parts)]
-        squares: list[list[float]] = []
+        path = _Path(loss, components, zero_parts(loss, components) if start is None else start)
+        if self.momentum:
+            path.momentum = 0.0  # the first two steps have none
+        norms, measured, rho = [_norms(path.parts)], np.inf, self.rho
         constants: list[float] = []
         curvatures: list[float] = []
-        residuals: list[float] = []
-        measured, rho, interrupted = np.inf, self.rho, False
-        weight = 0.0 if self.momentum else 1.0  # from 0, the first two steps have no momentum
         with one_blas_thread(), suppress(KeyboardInterrupt):
-            while measured > tol and len(residuals) < max_iter and not interrupted:
-                interrupted = True  # unless the step is completed
-                following = _momentum_after(weight) if self.momentum else 1.0
-                beta = (weight - 1.0) / following
-                at = _extrapolate(parts, former, beta)
-                (slope,) = _extrapolate([gradient], [former_gradient], beta)
-                step = _take_step(loss, components, at, slope, [1.0 / rho] * len(parts))
+            path.interrupted = False
+            while measured > tol and len(path.residuals) < max_iter and not path.interrupted:
+                path.interrupted = True  # unless the step is completed
+                following = _momentum_after(path.momentum) if self.momentum else 1.0
+                at = path.extrapolated((path.momentum - 1.0) / following)
+                step = _take_step(loss, components, *at, [1.0 / rho] * len(path.parts))
                 # A step of length zero is a critical point: no rho would pass the strict test.
                 while step.curvature >= step.bound > 0:
                     rho *= self.factor
-                    step = _take_step(loss, components, at, slope, [1.0 / rho] * len(parts))
-                former, former_gradient, weight = parts, gradient, following
-                parts, gradient = step.parts, step.gradient
-                norms.append(_norms(parts))
-                squares.append(_squared_lengths(parts, former))
+                    step = _take_step(loss, components, *at, [1.0 / rho] * len(path.parts))
+                change = _change(path.objectives)
+                path.advance(step, objective(loss, components, step.parts, step.gradient))
+                path.momentum = following
+                norms.append(_norms(path.parts))
                 constants.append(rho)
                 curvatures.append(step.curvature / (_inner(step.moves, step.moves) or 1.0))
-                residuals.append(step.subgradient / unit)
-                measured = residuals[-1] if self.criterion == "residual" else _change(objectives)
-                objectives.append(objective(loss, components, parts, gradient))
-                interrupted = bool(
-                    callback and callback(len(residuals), objectives[-1], residuals[-1])
-                )
-        steps = tuple(map(np.array, (objectives, residuals, squares)))
-        theorem = tuple(map(np.array, (norms, constants, curvatures)))
-        history = StepHistory(*steps) if self.momentum else PaperHistory(*steps, *theorem)
-        residual = residuals[-1] if residuals else np.inf
-        return Solution(parts, objectives[-1], residual, measured <= tol, history, interrupted)
+                measured = path.residual if self.criterion == "residual" else change
+                path.interrupted = path.asks_to_stop(callback)
+        theorem = () if self.momentum else tuple(map(np.array, (norms, constants, curvatures)))
+        return path.solution(measured <= tol, *theorem)
 
 
 # The program that the paper's authors published: not monotone, and stopped by the objective.
@@ -296,16 +283,12 @@ class AcceleratedSolver:
             while len(path.residuals) < max_iter and not path.interrupted:
                 path.interrupted = True  # unless the step is completed
                 path.step(stage)
-                number, value, residual = len(path.residuals), path.objectives[-1], path.residual
-                path.interrupted = bool(callback and callback(number, value, residual))
-                if residual <= tol:
+                path.interrupted = path.asks_to_stop(callback)
+                if path.residual <= tol:
                     former, stage = stage, path.next_stage()
                     if stage == former:
                         break
-        recorded = (path.objectives, path.residuals, path.squares)
-        history = StepHistory(*map(np.array, recorded))
-        value, residual = path.objectives[-1], path.residual
-        return Solution(path.parts, value, residual, residual <= tol, history, path.interrupted)
+        return path.solution(path.residual <= tol)
 
 
 @dataclass
@@ -326,11 +309,35 @@ class _Path:
         self.unit = gradient_scale(self.loss, self.components)
         self.former, self.former_gradient = self.parts, self.gradient
         self.value = objective(self.loss, self.components, self.parts, self.gradient)
-        self._record(self.components)
+        self.objectives.append(self.value)
 
     @property
     def residual(self) -> float:
         return self.residuals[-1] if self.residuals else np.inf
+
+    def asks_to_stop(self, callback: Callback | None) -> bool:
+        step = (len(self.residuals), self.objectives[-1], self.residual)
+        return bool(callback and callback(*step))
+
+    def solution(self, converged: bool, *theorem: Float) -> Solution:
+        """Return the last iterate; ``theorem`` are the quantities of Theorem 2."""
+        steps = tuple(map(np.array, (self.objectives, self.residuals, self.squares)))
+        history = PaperHistory(*steps, *theorem) if theorem else StepHistory(*steps)
+        value = self.objectives[-1]
+        return Solution(self.parts, value, self.residual, converged, history, self.interrupted)
+
+    def extrapolated(self, beta: float) -> tuple[list[Float], Float]:
+        """Return the point extrapolated by ``beta``, and the gradient there."""
+        (gradient,) = _extrapolate([self.gradient], [self.former_gradient], beta)
+        return _extrapolate(self.parts, self.former, beta), gradient
+
+    def advance(self, step: _Step, value: float, recorded: float | None = None) -> None:
+        """Move to the end of a step; record its objective, which may differ from a stage's."""
+        self.former, self.former_gradient = self.parts, self.gradient
+        self.parts, self.gradient, self.value = step.parts, step.gradient, value
+        self.objectives.append(value if recorded is None else recorded)
+        self.squares.append(_squared_lengths(self.parts, self.former))
+        self.residuals.append(step.subgradient / self.unit)
 
     def measure_curvature(self) -> None:
         """Find the largest curvature that each component meets, by power iteration."""
@@ -360,17 +367,9 @@ class _Path:
             value = objective(self.loss, stage, step.parts, step.gradient)
         moved = [new - old for new, old in zip(step.parts, self.parts, strict=True)]
         self.momentum = following if _inner(step.scaled_moves, moved) >= 0 else 1.0
-        self.former, self.former_gradient = self.parts, self.gradient
-        self.parts, self.gradient, self.value = step.parts, step.gradient, value
-        self._record(stage)
-        self.squares.append(_squared_lengths(self.parts, self.former))
-        self.residuals.append(step.subgradient / self.unit)
-
-    def _record(self, stage: Sequence[Component]) -> None:
-        """Record the objective, which differs from that of a stage."""
         same = list(stage) == list(self.components)
-        now = self.parts, self.gradient
-        self.objectives.append(self.value if same else objective(self.loss, self.components, *now))
+        whole = None if same else objective(self.loss, self.components, step.parts, step.gradient)
+        self.advance(step, value, whole)
 
     def _largest_curvature(self, component: Component, part: Float) -> float:
         vector = np.random.default_rng(0).standard_normal(part.shape)
@@ -383,11 +382,10 @@ class _Path:
 
     def _line_search(self, stage: Sequence[Component], beta: float) -> _Step:
         """Step from the point extrapolated by ``beta``; backtrack until the step is safe."""
-        at = _extrapolate(self.parts, self.former, beta)
-        (gradient,) = _extrapolate([self.gradient], [self.former_gradient], beta)
+        at = self.extrapolated(beta)
         while True:
             steps = [1.0 / (self.constant * relative) for relative in self.relative]
-            step = _take_step(self.loss, stage, at, gradient, steps)
+            step = _take_step(self.loss, stage, *at, steps)
             # A step of length zero is a critical point: no constant would change it.
             if step.curvature <= step.bound or step.bound == 0.0:
                 break

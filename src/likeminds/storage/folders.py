@@ -15,13 +15,13 @@ from likeminds._util.checks import listing
 from likeminds._util.lazy_rows import LazyRows
 from likeminds.rankers.capabilities import ReadableModel, arrays_of_users
 from likeminds.rankers.ranker import Ranker
-from likeminds.storage import id_arrays
 from likeminds.storage.user_files import (
     USERS,
     StoredIds,
     StoredRows,
     UserFiles,
     WrittenFile,
+    index_of,
     write_users,
 )
 
@@ -63,16 +63,6 @@ class UserFolder:
                     file.unlink()
 
 
-def main_file(path: Path) -> Path:
-    """Return the file of a model: in a folder, the one with the card."""
-    return path / MAIN if path.is_dir() else path
-
-
-def has_main(path: Path) -> bool:
-    """Tell whether a path is a folder with a model."""
-    return (path / MAIN).is_file()
-
-
 @contextmanager
 def open_folder(path: Path, kept: set[str]) -> Iterator[UserFolder]:
     """Write a model to a folder under a lock; leave nothing new there if that fails."""
@@ -81,7 +71,7 @@ def open_folder(path: Path, kept: set[str]) -> Iterator[UserFolder]:
     make_folder(path, "the model")
     lock = path / _LOCK
     lock.touch()
-    with file_lock(lock, lambda: None):
+    with file_lock(lock):
         folder = UserFolder(path, kept)
         try:
             yield folder
@@ -96,7 +86,7 @@ def open_folder(path: Path, kept: set[str]) -> Iterator[UserFolder]:
 
 
 def _refuse_other_folder(path: Path) -> None:
-    if not path.is_dir() or has_main(path):
+    if not path.is_dir() or (path / MAIN).is_file():
         return
     other = [one.name for one in path.iterdir() if one.name != _LOCK and not one.match(_PEOPLE)]
     if other:
@@ -119,7 +109,7 @@ def write_user_files(model: Ranker, folder: UserFolder, users_per_file: int) -> 
 
 def with_users_in(model: Ranker, folder: Path, written: Sequence[WrittenFile]) -> Ranker:
     """Return a copy of a ranker whose users are in files that were written."""
-    hashes, order = id_arrays.index_of(np.concatenate([one.hashes for one in written]))
+    hashes, order = index_of(np.concatenate([one.hashes for one in written]))
     files = UserFiles(folder, [one.file for one in written], hashes, order)
     forms = joint_forms(written)
     stored: dict[str, LazyRows] = {

@@ -45,13 +45,13 @@ from likeminds.mixed_model.likelihoods import (
     LogisticLikelihood,
 )
 from likeminds.mixed_model.ordinal import CumulativeLogit, GradeScale, StandardNormal
-from likeminds.mixed_model.ties import DavidsonLikelihood
+from likeminds.mixed_model.ordinal_responses import DavidsonLikelihood
 from likeminds.rankers.capabilities import PendingReaders
 from likeminds.rankers.multi_attribute import AttributeModel
+from likeminds.rankers.nominal import NominalRanker
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.registry import RANKERS
-from likeminds.storage.id_arrays import tag, untag
-from likeminds.storage.safetensors import ArrayFile, all_finite
+from likeminds.storage.safetensors import ArrayFile, all_finite, tag, untag
 from likeminds.storage.user_files import USERS, StoredIds, StoredRows, UserFiles
 
 # The classes of files by their names in them, which stay when a class gets another name. No
@@ -79,6 +79,7 @@ STORED_CLASSES: dict[str, type[Any]] = {
     "Sampling": SubsampleRecord,
     "LogNormal": LogNormalPrior,
     "AttributeModel": AttributeModel,
+    "NominalRanker": NominalRanker,
     "LogisticPerPerson": RANKERS["LogisticPerUser"],
     **RANKERS,
 }

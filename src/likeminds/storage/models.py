@@ -11,8 +11,8 @@ are read on demand (`storage.user_files`). Formats 1 and 2 were never released a
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from likeminds.data.fingerprints import fingerprint
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.rankers.ranker import Ranker
-from likeminds.storage.folders import UserFolder, has_main, main_file, open_folder, write_user_files
+from likeminds.storage.folders import MAIN, UserFolder, open_folder, write_user_files
 from likeminds.storage.model_tree import (
     STORED_CLASSES,
     Contents,
@@ -47,6 +47,7 @@ _FOLDER_FORMAT = 4
 _LISTED = 10_000
 
 _CARD, _TREE, _PEOPLE = "likeminds", "contents", "people"
+_FORMER_NAMES = {"people": "users", "people_files": "user_files"}
 _HASHES, _ORDER = "people/hashes", "people/order"
 
 
@@ -103,7 +104,7 @@ def save(
     ...     again, card = load(path), read_card(path)
     >>> np.array_equal(again.coef_, ranker.coef_)
     True
-    >>> card["ranker"], card["people"], card["scores"]
+    >>> card["ranker"], card["users"], card["scores"]
     ('ThreeLevelRanker', 361, {'auc': 0.85})
     """
     target = Path(path)
@@ -150,20 +151,18 @@ def write_model(
     card["takes_updates"] = contents.holds_data and Capability.UPDATES.of(model)
     texts = {_TREE: json.dumps(tree)}
     if users is not None:
-        card |= {"format": _FOLDER_FORMAT, "people_files": len(users)}
-        texts[_PEOPLE] = json.dumps(users.described())
+        card |= {"format": _FOLDER_FORMAT, "user_files": len(users)}
+        texts[_PEOPLE] = json.dumps([asdict(one) for one in users.files])
         contents.arrays |= {_HASHES: users.hashes, _ORDER: users.order.astype("<u8")}
     texts[_CARD] = json.dumps(card)
     replacing = _version_read(model) if if_unchanged else None
     model._read_from = write_arrays(target, contents.arrays, texts, replacing)
 
 
-@contextmanager
-def folder_of_users(target: Path) -> Iterator[UserFolder]:
+def folder_of_users(target: Path) -> AbstractContextManager[UserFolder]:
     """Open a folder to write a model with files of users: see `open_folder`."""
     files = read_users(target) if has_main(target) else []
-    with open_folder(target, {one.name for one in files}) as folder:
-        yield folder
+    return open_folder(target, {one.name for one in files})
 
 
 def _users_per_file(users_per_file: int | None, target: Path) -> int:
@@ -190,30 +189,35 @@ def read_users(path: Path) -> list[UserFile]:
     return _listed(_open(path, header_only=True)[0])
 
 
+def main_file(path: Path) -> Path:
+    """Return the file of a model: in a folder, the one with the card."""
+    return path / MAIN if path.is_dir() else path
+
+
+def has_main(path: Path) -> bool:
+    """Tell whether a path is a folder with a model."""
+    return (path / MAIN).is_file()
+
+
 def writable(path: str | os.PathLike[str]) -> Path:
     """Return the path if a model can go there; else say what is in the way, before any work."""
-    if has_main(Path(path)):
-        place_for(main_file(Path(path)), "the model")
-        return Path(path)
-    return place_for(path, "the model")
+    place_for(main_file(Path(path)) if has_main(Path(path)) else path, "the model")
+    return Path(path)
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     """Read a model that `save` wrote.
 
-    For a folder, the prior and an index of ids are read; ``coef_`` and other parameters of users
-    are read on demand.
-
-    A file of up to 64 MiB is read and checked as a whole. A larger one is mapped into memory,
-    and each array is read, and checked, when it is first used; the arrays cannot be written to,
-    and the file must not be changed in place meanwhile (`save` never does, it replaces it).
+    For a folder, the prior and an index of ids are read, parameters of users on demand. A file
+    of up to 64 MiB is read and checked as a whole. A larger one is mapped into memory, and each
+    array is read and checked when it is first used; the arrays cannot be written to, and the file
+    must not be changed in place meanwhile (`save` never does, it replaces it).
 
     Parameters
     ----------
     path : path
-        Where it is.
     verify : bool, default=False
-        Check a large file as a whole, too, and all files of people.
+        Check a large file as a whole, too, and all files of users.
 
     Returns
     -------
@@ -229,7 +233,8 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     with file.errors_of_content():
         tree = parse(file.metadata[_TREE])
         if verify or file.is_whole:
-            file.check_arrays()
+            for name in file.names:
+                file.array(name)
             refuse_not_finite(tree["model"]["fitted"], file, nested=True)
         if verify and file.users is not None:
             file.users.check()
@@ -245,13 +250,12 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
     -------
     dict
         ``format``, ``version`` (of likeminds), ``ranker`` (the class), ``parameters``,
-        ``people`` and ``labels`` (how many), ``label_reading`` (which are positive: see
-        `Annotations.reading`), ``features`` (their names), ``pictures`` (what
-        features are computed from, where items are pictures), ``preprocessing``
+        ``users`` and ``labels`` (how many), ``label_reading`` (see `Annotations.reading`),
+        ``features`` (their names), ``pictures`` (the source of their features), ``preprocessing``
         (whether they were standardised, and their units, if these are 10,000 at most),
         ``fingerprint`` (of the training data, see `likeminds.fingerprint`), ``attributes`` (the
         same for each attribute, where there are several), ``scores`` (as given to `save`) and
-        ``takes_updates``, ``people_files`` (how many, where people are apart); None
+        ``takes_updates``, ``user_files`` (how many, for a model in a folder); None
         where something is not known.
     """
     return _open(path, header_only=True)[1]
@@ -296,10 +300,17 @@ def _open(
         raise FileNotFoundError(f"There is no model at {path}.")
     file = ArrayFile(source, header_only=header_only)
     with file.errors_of_content():
-        card: dict[str, Any] = parse(file.metadata[_CARD])
+        card = _renamed(parse(file.metadata[_CARD]))
         _refuse_foreign(card, source)
     file.check_header()
     return file, card
+
+
+def _renamed(card: dict[str, Any]) -> dict[str, Any]:
+    """Return a card with today's names: the first files of formats 3 and 4 have others."""
+    attributes = {name: _renamed(one) for name, one in (card.get("attributes") or {}).items()}
+    renamed = {_FORMER_NAMES.get(name, name): value for name, value in card.items()}
+    return renamed | ({"attributes": attributes} if attributes else {})
 
 
 def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
@@ -339,7 +350,7 @@ def _make_card(model: Ranker | AttributeModel, tree: dict[str, Any]) -> dict[str
         "pictures": (model.pictures_ or {}).get("features"),
     }
     if isinstance(model, AttributeModel):
-        card["people"] = len(model.users_)
+        card["users"] = len(model.users_)
         listed = _LISTED // len(model.rankers_)
         card["attributes"] = {
             name: _summary(one, model.fingerprint_of(name), listed)
@@ -357,7 +368,7 @@ def _summary(ranker: Ranker, fingerprint: str | None, listed: int) -> dict[str, 
     standardize = parameters.get("standardize", parameters.get("ranker__standardize"))
     return {
         "ranker": type(ranker).__name__,
-        "people": len(ranker.users_),
+        "users": len(ranker.users_),
         "labels": ranker.n_labels_,
         "choices": ranker.n_choices_,
         "label_reading": None if reading is None else _readable(asdict(reading)),

@@ -49,6 +49,8 @@ _PIECE = 1 << 24
 _LENGTH = 8  # bytes of the number that says how long the header is
 _METADATA = "__metadata__"
 _NO_CHECKSUM = "0" * 64
+# Errors of code that reads a damaged file.
+_OF_CONTENT = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError)
 
 
 class ModelFileError(ValueError):
@@ -67,11 +69,10 @@ def write_arrays(
     layout, end = {}, 0
     for name in order:
         begin, end = end, end + arrays[name].nbytes
-        layout[name] = {
-            "dtype": _code(arrays[name], name),
-            "shape": list(arrays[name].shape),
-            "data_offsets": [begin, end],
-        }
+        dtype, shape = arrays[name].dtype, list(arrays[name].shape)
+        if dtype not in _CODES:
+            raise TypeError(f"{name} is of type {dtype}, which cannot be written to a file.")
+        layout[name] = {"dtype": _CODES[dtype], "shape": shape, "data_offsets": [begin, end]}
     sums = json.dumps({name: _checksum(_pieces(arrays[name])) for name in order})
     texts = {"checksum": _NO_CHECKSUM, "checksums": sums, **metadata}
     header = json.dumps({_METADATA: texts, **layout}).encode()
@@ -153,10 +154,7 @@ class ArrayFile:
             self._content.madvise(mmap.MADV_DONTNEED)
 
     def check_unchanged(self) -> None:
-        """Refuse a mapped file that was changed in place: reading a truncated one is fatal.
-
-        A file that was replaced by another one, or removed, is still there for this process.
-        """
+        """Refuse a mapped file changed in place, not replaced: reading a truncated one is fatal."""
         if not isinstance(self._content, mmap.mmap):
             return
         if self._content.size() < self.version.size:
@@ -179,14 +177,7 @@ class ArrayFile:
             yield
         except ModelFileError:
             raise
-        except (
-            LookupError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            ArithmeticError,
-            OSError,
-        ) as error:
+        except _OF_CONTENT as error:
             raise self.incomplete(error) from error
         except RecursionError as error:
             raise self.incomplete("it is nested too deeply") from error
@@ -207,15 +198,11 @@ class ArrayFile:
         if _checksum([blank]) != written:
             raise self._refuse_changed("header")
 
-    def check_arrays(self) -> None:
-        """Refuse a file of which any array does not match its checksum."""
-        for name in self._layout:
-            self.array(name)
-
     def array(self, name: str) -> NDArray[Any]:
         """Return a read-only view of an array; its checksum is verified on first use."""
         if name not in self._read:
-            array = self.unchecked(name)
+            dtype, shape, begin = self._layout[name]
+            array = np.ndarray(shape, dtype, buffer=self._content, offset=self._start + begin)
             if _checksum(_pieces(array)) != self._checksums.get(name):
                 raise self._refuse_changed(f"array {name!r}")
             self._read[name] = array
@@ -231,11 +218,6 @@ class ArrayFile:
     def _checksums(self) -> dict[str, str]:
         sums: dict[str, str] = parse(self.metadata["checksums"])
         return sums
-
-    def unchecked(self, name: str) -> NDArray[Any]:
-        """Return an array without verifying its checksum."""
-        dtype, shape, begin = self._layout[name]
-        return np.ndarray(shape, dtype, buffer=self._content, offset=self._start + begin)
 
     def _refuse_changed(self, what: str) -> ModelFileError:
         return ModelFileError(
@@ -260,6 +242,17 @@ def _refuse_deep(value: object, levels: int) -> None:
             _refuse_deep(part, levels - 1)
 
 
+def tag(value: object) -> object:
+    """Return an id as JSON has it."""
+    # JSON has no tuples; a list can only be one, because lists are not ids.
+    return [tag(part) for part in value] if isinstance(value, tuple) else value
+
+
+def untag(value: object) -> object:
+    """Return an id from what JSON has of it."""
+    return tuple(untag(part) for part in value) if isinstance(value, list) else value
+
+
 def _checked_layout(
     header: Mapping[str, Any], size: int
 ) -> dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]:
@@ -280,12 +273,6 @@ def _checked_layout(
     if reached != size:
         raise ValueError(f"it has {size} bytes of arrays instead of {reached}")
     return layout
-
-
-def _code(array: NDArray[Any], name: str) -> str:
-    if array.dtype not in _CODES:
-        raise TypeError(f"{name} is of type {array.dtype}, which cannot be written to a file.")
-    return _CODES[array.dtype]
 
 
 def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:

@@ -5,12 +5,14 @@ files with the users. The first one names these with their checksums, so files o
 be mixed, and is written last: an interrupted save leaves the model that was there, or none.
 """
 
+import hashlib
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +22,22 @@ from numpy.typing import NDArray
 from likeminds._util.array_types import IdArray, Index
 from likeminds._util.lazy_rows import LazyIds, LazyRows
 from likeminds.rankers.capabilities import ReadableModel
-from likeminds.storage import id_arrays as written_ids
-from likeminds.storage.safetensors import ArrayFile, ModelFileError, all_finite, write_arrays
+from likeminds.storage.safetensors import (
+    ArrayFile,
+    ModelFileError,
+    all_finite,
+    tag,
+    untag,
+    write_arrays,
+)
 
 USERS = "users_"
 # Files of people that are open at a time: each takes a file descriptor.
 _OPEN = 200
 _ABOUT = "likeminds-people"
+# The suffix of the array that says where each id ends in the array of bytes.
+ENDS = "/ends"
+_HASH_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class WrittenFile:
 
 def write_users(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]]) -> WrittenFile:
     """Write some users and the rows of arrays about them to a file, whole or not at all."""
-    kind = written_ids.kind_of(users)
+    kind = kind_of(users)
     plain = {
         name: np.asarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
         for name, values in arrays.items()
@@ -62,12 +73,12 @@ def write_users(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]]
             "saved, because no ranking can come of them."
         )
     about = json.dumps({"people": len(users), "kind": kind})
-    write_arrays(target, plain | written_ids.to_arrays(users, USERS, kind), {_ABOUT: about})
+    write_arrays(target, plain | to_arrays(users, USERS, kind), {_ABOUT: about})
     checksum = ArrayFile(target, header_only=True).metadata["checksum"]
     forms = {name: (values.dtype.str, values.shape[1:]) for name, values in plain.items()}
     forms[USERS] = (users.dtype.str if kind == "number" else "|O", ())
     file = UserFile(target.name, len(users), checksum, kind)
-    return WrittenFile(file, written_ids.hashes_of(users.tolist()), forms)
+    return WrittenFile(file, hashes_of(users.tolist()), forms)
 
 
 class UserFiles:
@@ -103,10 +114,7 @@ class UserFiles:
         return slice(int(self.ends[number]) - self.files[number].n_users, int(self.ends[number]))
 
     def array(self, number: int, name: str) -> NDArray[Any]:
-        """Return an array of a file, mapped; it is checked when it is first asked for.
-
-        Rows of it are copied before they are used, as the file may be truncated at any time.
-        """
+        """Return a mapped array, checked on first use; copy its rows: the file may be truncated."""
         with self._lock:
             file = self.opened(number)
             file.check_unchanged()
@@ -152,10 +160,6 @@ class UserFiles:
         for number in range(len(self)):
             for name in self.opened(number).names:
                 self.array(number, name)
-
-    def described(self) -> list[dict[str, Any]]:
-        """Return what the model's own file says about them."""
-        return [asdict(one) for one in self.files]
 
 
 class StoredRows(LazyRows):
@@ -220,10 +224,10 @@ class StoredIds(StoredRows, LazyIds):
         kind, content = self.files.files[number].kind, self.files.array(number, self.name)
         if kind == "number":
             return content[own].astype(self.dtype)
-        ends = self.files.array(number, self.name + written_ids.ENDS)
+        ends = self.files.array(number, self.name + ENDS)
         before = ends[own.start - 1 : own.start] if own.start else np.zeros(1, np.int64)
         cuts = np.concatenate([before, ends[own]])
-        return written_ids.from_arrays(content, cuts, kind)
+        return from_arrays(content, cuts, kind)
 
     def _some(self, number: int, own: Index) -> IdArray:
         found = np.empty(len(own), self.dtype)
@@ -239,7 +243,7 @@ class PlacesById(Mapping[Hashable, int]):
         self._ids = ids
 
     def __getitem__(self, one: Hashable) -> int:
-        hashed = written_ids.hashes_of([one])[0]
+        hashed = hashes_of([one])[0]
         hashes = self._ids.files.hashes
         first, last = (np.searchsorted(hashes, hashed, side=side) for side in ("left", "right"))
         for place in self._ids.files.order[first:last].tolist():
@@ -258,3 +262,64 @@ def user_files_of(model: ReadableModel) -> UserFiles | None:
     """Return the files that a ranker's people are in; None where it has them itself."""
     users = model.users_ if USERS in model._fitted_names() else None
     return users.files if isinstance(users, StoredIds) else None
+
+
+def kind_of(ids: IdArray) -> str:
+    """Return how ids are written: as numbers, texts, or JSON (tuples, and kinds that are mixed)."""
+    if ids.dtype.kind in "iufb":
+        return "number"
+    return "text" if all(type(one) is str for one in ids.tolist()) else "json"
+
+
+def to_arrays(ids: IdArray, name: str, kind: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays that hold some ids."""
+    if kind == "number":
+        return {name: ids.astype(ids.dtype.newbyteorder("<"), copy=False)}
+    try:
+        texts = [_text(one, kind).encode() for one in ids.tolist()]
+    except (TypeError, UnicodeEncodeError) as error:
+        raise TypeError(f"{name} holds ids that cannot be written to a file: {error}.") from error
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    return {name: np.frombuffer(b"".join(texts), dtype=np.uint8), name + ENDS: ends}
+
+
+def from_arrays(content: NDArray[Any], ends: NDArray[np.int64] | None, kind: str) -> IdArray:
+    """Return the ids of arrays, or of slices of them: ``ends`` has one entry more than ids."""
+    if ends is None:
+        return content
+    whole = content[int(ends[0]) : int(ends[-1])].tobytes() if len(ends) else b""
+    cuts = (ends - ends[0]).tolist()
+    texts = [whole[a:b].decode() for a, b in pairwise(cuts)]
+    found = np.empty(len(texts), dtype=object)
+    found[:] = texts if kind == "text" else [untag(json.loads(text)) for text in texts]
+    return found
+
+
+def hashes_of(ids: Iterable[Hashable]) -> NDArray[np.uint64]:
+    """Return a number for each id, the same for equal ones whatever their type."""
+    digests = b"".join(
+        hashlib.blake2b(_mark(one).encode(), digest_size=_HASH_BYTES).digest() for one in ids
+    )
+    return np.frombuffer(digests, dtype="<u8")
+
+
+def index_of(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], Index]:
+    """Return sorted hashes, and the places of the ids that have them."""
+    order = np.argsort(hashes, kind="stable")
+    return hashes[order], order
+
+
+def _text(one: Hashable, kind: str) -> str:
+    return str(one) if kind == "text" else json.dumps(tag(one))
+
+
+def _mark(one: Hashable) -> str:
+    """Return a text that two ids share if, and only if, they are equal."""
+    if isinstance(one, str):
+        return "s" + one
+    if isinstance(one, tuple):
+        return "t" + json.dumps([_mark(part) for part in one])
+    number = one.item() if isinstance(one, np.generic) else one
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    return f"n{int(number)}" if isinstance(number, bool | int) else f"n{number!r}"

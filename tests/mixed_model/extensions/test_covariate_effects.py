@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from learned_model import GaussianPrior, PriorModel, WarmStarts, tasks_of, tasks_with_items
+from learned_model import GaussianPrior, PriorModel, WarmStarts, responses_of, responses_with_items
 from likeminds import Annotations, HierarchicalRanker, load, save, split_within_users
+from likeminds.data.covariates import Covariates
 from likeminds.mixed_model.extensions.covariate_effects import (
     CovariateQuadratic,
     Regressors,
@@ -62,11 +63,11 @@ def simulated_with_items(n_users=130, n_items=60, n_labels=20, seed=0):
     ), effects
 
 
-def crossed_problem():
-    said, _ = simulated_with_items(n_users=8, n_items=12, n_labels=9)
+def crossed_problem(n_labels):
+    said, _ = simulated_with_items(n_users=8, n_items=12, n_labels=n_labels)
     rng = np.random.default_rng(2)
     # Without a variance of effects, J has no term in it that the slope leaves out.
-    return tasks_with_items(
+    return responses_with_items(
         said,
         1e-9,
         factors=rng.normal(size=(12, 2)),
@@ -75,33 +76,32 @@ def crossed_problem():
 
 
 def small_problem(loss):
-    if loss == "items":
-        (tasks, coordinates), loss, more = crossed_problem(), "logistic", 2
+    if isinstance(loss, int):  # labels of each user, about items that they share
+        (responses, coordinates), loss, more = crossed_problem(loss), "logistic", 2
     else:
         said, _ = simulated(1.0, n_users=8, n_labels=9)
-        (tasks, coordinates), more = tasks_of(said, loss), 0
+        (responses, coordinates), more = responses_of(said, loss), 0
     rng = np.random.default_rng(1)
     size = coordinates.size + more
     root = rng.normal(size=(size, size))
     prior = GaussianPrior.of_covariance(rng.normal(size=size), root @ root.T + np.eye(size))
-    size -= more  # learned features have weights without a mean
-    prior.mean[size:] = 0.0
+    prior.mean[coordinates.size :] = 0.0  # weights of factors have no mean but by covariates
     z = rng.normal(size=(8, 3))
     regressors = Regressors(z - z.mean(axis=0), np.array([0, 1, 1]), np.full(size, 0.7), 2)
     slopes = Slopes(rng.normal(size=(size, 3)), np.array([0.5, 2.0]))
-    return tasks, PriorModel(prior, PRIOR_LOSSES[loss].likelihood, 1.0), regressors, slopes
+    return responses, PriorModel(prior, PRIOR_LOSSES[loss].likelihood, 1.0), regressors, slopes
 
 
-@pytest.mark.parametrize("loss", ["logistic", "auc", "choice", "items"])
+@pytest.mark.parametrize("loss", ["logistic", "auc", "choice", 9, 5])
 def test_the_slope_is_that_of_the_objective(loss):
-    tasks, model, regressors, slopes = small_problem(loss)
+    responses, model, regressors, slopes = small_problem(loss)
 
     def value(values):
         at = Slopes(values, slopes.ridges)
-        return covariate_derivatives(tasks, model, WarmStarts(), regressors, at).objective
+        return covariate_derivatives(responses, model, WarmStarts(), regressors, at).objective
 
-    found = covariate_derivatives(tasks, model, WarmStarts(), regressors, slopes)
-    for row, column in [(0, 0), (1, 2), (3, 1)]:
+    found = covariate_derivatives(responses, model, WarmStarts(), regressors, slopes)
+    for row, column in [(0, 0), (1, 2), (3, 1), (-1, 0)]:  # the last row: a factor, with items
         step = np.zeros_like(slopes.values)
         step[row, column] = 1e-4
         naive = (value(slopes.values + step) - value(slopes.values - step)) / 2e-4
@@ -109,8 +109,8 @@ def test_the_slope_is_that_of_the_objective(loss):
 
 
 def test_the_quadratic_is_minimised_and_its_ridges_are_those_of_the_evidence():
-    tasks, model, regressors, slopes = small_problem("auc")
-    said = covariate_derivatives(tasks, model, WarmStarts(), regressors, slopes)
+    responses, model, regressors, slopes = small_problem("auc")
+    said = covariate_derivatives(responses, model, WarmStarts(), regressors, slopes)
     quadratic = CovariateQuadratic(said, slopes, regressors)
     size, k = slopes.values.shape
     hessian = np.kron(said.information, regressors.z.T @ regressors.z)
@@ -165,7 +165,7 @@ def test_what_goes_with_covariates_is_found(crowd):
     shares = ranker.explained_by_users_
     assert shares["age"] > 0.2
     assert shares["noise"] < 0.01
-    told = Explanation.of_ranker(ranker).population()["people_by"]
+    told = Explanation.of_ranker(ranker).population()["users_by"]
     assert {one["covariate"] for one in told[:2]} == {"age", "town"}
     assert {part["of"] for one in told for part in one["goes_with"]} == {"more", "A", "B"}
 
@@ -287,3 +287,64 @@ def test_covariates_move_thresholds_if_features_describe_items_only(tmp_path):
     again = load(save(ranker, tmp_path / "a.likeminds")).newcomer(user_features=new)
     np.testing.assert_array_equal(again.decision_function(features[100:]), scores)
     np.testing.assert_array_equal(again.intercept, posterior.intercept)
+
+
+def camps(features=False, n_users=150, n_items=40, n_labels=20):
+    """Return labels of two camps who want opposite items; towns tell the camps, mostly."""
+    rng = np.random.default_rng(0)
+    camp = rng.choice([-1.0, 1.0], n_users)
+    town = np.where(np.where(rng.random(n_users) < 0.9, camp, -camp) > 0, "A", "B")
+    X = rng.normal(size=(n_items, 3))
+    wanted, liked = X[:, 0] + 0.5 * rng.normal(size=n_items), 0.7 * rng.normal(size=n_items)
+    users = np.repeat(np.arange(n_users), n_labels)
+    items = np.concatenate([rng.permutation(n_items)[:n_labels] for _ in range(n_users)])
+    labels = rng.logistic(size=len(users)) < 1.5 * camp[users] * wanted[items] + liked[items]
+    table = {user: {"town": town[user], "noise": rng.normal()} for user in range(n_users)}
+    given = [X] if features else []
+    return Annotations(users, items, labels, *given, item_ids=range(n_items), user_features=table)
+
+
+@pytest.mark.seconds
+def test_covariates_tell_camps_apart_without_features(tmp_path):
+    said = camps()
+    seen, new = said[said.users < 110], said[said.users >= 110]
+    ranker = HierarchicalRanker().fit(seen)
+    plain = HierarchicalRanker(unknown="consensus").fit(seen._with(user_features=None))
+    assert ranker.n_item_factors_ == plain.n_item_factors_ == 1
+    assert ranker.score(new) > plain.score(new._with(user_features=None)) + 0.08
+    # Known users, most of whom labels tell better, do not pay for it.
+    assert ranker.score(seen) > plain.score(seen) - 0.01
+    shares = ranker.explained_by_users_
+    assert 0.3 < shares["town"] < 0.95
+    assert shares["noise"] < 0.01
+    told = Explanation.of_ranker(ranker).population()["users_by"]
+    assert told[0]["covariate"] == "town"
+    assert told[0]["share"] == shares["town"]
+    # A new user of one town is ranked by E[v | z]: their prior mean.
+    table = {"zoe": {"town": "A"}, "tim": {"town": "B"}}
+    shifts = ranker.prior_.shifts(Covariates.read(table), np.array(["zoe", "tim"]))
+    posterior, items = ranker.newcomer(user_features=table), ranker.items_
+    by_zoe, by_tim = (
+        posterior.decision_function(Annotations([user] * 40, items, np.arange(40) % 2))
+        for user in table
+    )
+    difference = ranker.item_factors_ @ (shifts[0, -1:] - shifts[1, -1:])
+    np.testing.assert_allclose(by_zoe - by_tim, difference, atol=1e-8)
+    assert np.corrcoef(by_zoe, by_tim)[0, 1] < 0.0
+    again = load(save(ranker, tmp_path / "a.likeminds"))
+    np.testing.assert_array_equal(again.decision_function(new), ranker.decision_function(new))
+    assert again.explained_by_users_ == shares
+    zoe = Annotations(["zoe"] * 40, items, np.arange(40) % 2)
+    later = again.newcomer(user_features=table).decision_function(zoe)
+    np.testing.assert_array_equal(later, by_zoe)
+
+
+@pytest.mark.seconds
+@pytest.mark.parametrize("features", [False, True])
+def test_scores_of_new_users_are_those_of_their_prior_mean(features):
+    said = camps(features)
+    ranker = HierarchicalRanker(n_item_factors=2).fit(said[said.users < 110])
+    new = said[said.users >= 110]
+    posterior = ranker.newcomer(users=new.user_ids, user_features=said.user_features)
+    scores = posterior.decision_function(new, new.users)
+    np.testing.assert_allclose(ranker.decision_function(new), scores, atol=1e-8)

@@ -69,25 +69,25 @@ def problem():
     crowd, _ = make_choices([-1.0, 1.0, 0.5], 0.5 * np.eye(3), n_users=15, n_sets=6)
     coordinates = HierarchicalRanker(n_groups=0).fit(crowd).prior_.design
     loss = PRIOR_LOSSES["choice"]
-    task = loss.tasks(crowd, coordinates).task(0)
+    data = loss.responses(crowd, coordinates).data(0)
     prior = GaussianPrior.of_covariance(MEAN[:3], (ROOT @ ROOT.T)[:3, :3])
-    return task, prior, loss.likelihood
+    return data, prior, loss.likelihood
 
 
 def cost(logs, signs, problem):
     """Minus the log-posterior of each person, by the definition."""
-    task, prior, likelihood = problem
+    data, prior, likelihood = problem
     away = logs - prior.mean
-    eta = np.einsum("bnp,bp->bn", task.rows, weights_of_logs(logs, signs))
+    eta = np.einsum("bnp,bp->bn", data.rows, weights_of_logs(logs, signs))
     inside = np.einsum("bp,pq,bq->b", away, np.linalg.inv(prior.covariance), away)
-    return likelihood.at(eta, task).loss + 0.5 * inside
+    return likelihood.at(eta, data).loss + 0.5 * inside
 
 
 @pytest.mark.parametrize("signs", [[-1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]])
 def test_modes_are_the_best_nearby_and_curve_as_said(problem, signs):
-    task, prior, likelihood = problem
+    data, prior, likelihood = problem
     signs = np.array(signs)
-    found = find_mode_of_logs(task, prior, likelihood, signs)
+    found = find_mode_of_logs(data, prior, likelihood, signs)
     least = cost(found.logs, signs, problem)
     rng = np.random.default_rng(0)
     for step in 0.03 * rng.standard_normal((60, 3)):

@@ -15,10 +15,10 @@ from learned_model import (
     first_model,
 )
 from likeminds import Annotations, HierarchicalRanker, load, save
-from likeminds.mixed_model.item_effects.e_step import item_effect_moments
-from likeminds.mixed_model.item_effects.item_responses import ItemEffects, discount_labels
+from likeminds.mixed_model.item_effects.em_steps import item_effect_moments
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
-from likeminds.mixed_model.losses import PRIOR_LOSSES
+from likeminds.mixed_model.losses import PRIOR_LOSSES, discount_labels
 
 N_ITEMS, N_USERS = 8, 12
 
@@ -68,11 +68,11 @@ def test_slope_by_an_effect_is_that_of_the_objective(kind):
     items = replace(
         ItemPosteriors.unknown(said.item_ids, 0.5), effects=rng.normal(size=said.n_items)
     )
-    tasks = ItemEffects.of(loss.tasks(said, coordinates, items=True), items)
+    responses = ItemEffects.of(loss.responses(said, coordinates, items=True), items)
     prior = first_model(coordinates.size, coordinates.n_weights, ChoiceLikelihood()).prior
 
     def visit(effects):
-        moved = tasks.with_items(replace(items, effects=effects))
+        moved = responses.with_items(replace(items, effects=effects))
         return item_effect_moments(
             moved, EStepParams(prior, ChoiceLikelihood(), 1e-12), WarmStarts()
         )

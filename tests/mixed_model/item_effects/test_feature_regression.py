@@ -7,6 +7,7 @@ from scipy.stats import multivariate_normal
 
 from learned_model import OFF_ZERO, ItemPosteriors
 from likeminds import Annotations, HierarchicalRanker
+from likeminds.diagnostics.annotators import refittable
 from likeminds.mixed_model.item_effects import feature_regression
 from likeminds.mixed_model.item_effects.feature_regression import (
     ItemFeatureRegression,
@@ -76,7 +77,7 @@ def test_known_items_keep_their_scores_and_features_lose_what_is_not_theirs(monk
         said = rng.random(len(user)) < 1 / (1 + np.exp(-liked[item]))
         crowd = Annotations(user, item, said, X, item_ids=np.arange(30))
         found = []
-        for divide in (regress_items_on_features, lambda learned, *_: learned):
+        for divide in (regress_items_on_features, lambda learned, *_: (learned, np.eye(27))):
             monkeypatch.setattr(
                 "likeminds.rankers.hierarchical_fit.regress_items_on_features", divide
             )
@@ -171,7 +172,7 @@ def crowd_divided(told, seed=0):
 def test_people_differ_about_new_items_where_features_tell_what_divides(monkeypatch):
     crowd, new, truth = crowd_divided(told=0.6)
     together, known = [], []
-    for divide in (feature_regression._regress_factors, lambda learned, *_: learned):
+    for divide in (feature_regression._regress_factors, lambda learned, *_: (learned, np.eye(27))):
         monkeypatch.setattr(feature_regression, "_regress_factors", divide)
         ranker = HierarchicalRanker(0, n_item_factors=1, standardize=False, tol=1e-3).fit(crowd)
         apart = (ranker.coef_ - ranker.consensus_) @ new.T
@@ -194,7 +195,7 @@ def test_directions_that_lead_already_are_counted_once():
 def test_factors_of_which_features_tell_nothing_stay_as_they_are(monkeypatch):
     crowd, _, _ = crowd_divided(told=0.0)
     found = []
-    for divide in (feature_regression._regress_factors, lambda learned, *_: learned):
+    for divide in (feature_regression._regress_factors, lambda learned, *_: (learned, np.eye(27))):
         monkeypatch.setattr(feature_regression, "_regress_factors", divide)
         ranker = HierarchicalRanker(0, n_item_factors=1, standardize=False, tol=1e-3).fit(crowd)
         found.append(ranker.decision_function(crowd))
@@ -205,12 +206,12 @@ def test_factors_of_which_features_tell_nothing_stay_as_they_are(monkeypatch):
 def test_features_too_many_for_people_to_weigh_describe_items_only():
     rng = np.random.default_rng(0)
     features, theta = rng.normal(size=(120, 40)), rng.normal(size=40) / 3
-    users = np.repeat(np.arange(30), 25)
-    items = np.concatenate([rng.permutation(100)[:25] for _ in range(30)])
+    users = np.repeat(np.arange(60), 25)
+    items = np.concatenate([rng.permutation(100)[:25] for _ in range(60)])
     labels = rng.logistic(size=len(items)) < features[items] @ theta
     said = Annotations(users, items, labels, features)
     ranker, bare = HierarchicalRanker().fit(said), HierarchicalRanker()
-    assert len(said) < 40 * 41 / 2
+    assert 40 * 41 / 2 < len(said) < 2.5 * 40 * 41 / 2
     bare.fit(Annotations(users, items, labels))
     assert ranker.objective_ == pytest.approx(bare.objective_)
     assert ranker.n_groups_ == 0
@@ -219,6 +220,10 @@ def test_features_too_many_for_people_to_weigh_describe_items_only():
     assert np.ptp(own - shared) < 0.05
     new = features[100:] @ theta
     assert np.corrcoef(shared, new)[0, 1] > 0.5
-    none, one = (HierarchicalRanker(n_groups=n).fit(said) for n in (0, 1))
-    assert none.objective_ == pytest.approx(bare.objective_)
-    assert one.n_groups_ == 1
+    zero, one = (HierarchicalRanker(n_groups=n).fit(said) for n in (0, 1))
+    assert zero.objective_ == pytest.approx(bare.objective_)
+    assert (one.n_groups_, one.covariance_) == (1, "low_rank")
+    # A fit with the parameters that were chosen is the same model.
+    again = refittable(ranker).fit(said)
+    assert (ranker.covariance_, again.covariance) == ("none", "none")
+    np.testing.assert_allclose(again.decision_function(said), ranker.decision_function(said))

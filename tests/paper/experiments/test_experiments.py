@@ -15,17 +15,23 @@ from likeminds.comparing.runs import ComparisonRun
 from likeminds.paper.experiments import ablation, claims, command, data_sets, published, table2
 from likeminds.paper.experiments import setting as settings
 from likeminds.paper.experiments.data_sets import read_data
-from likeminds.paper.experiments.fig3 import split_by_distance
+from likeminds.paper.experiments.fig3 import (
+    BEST,
+    CHOSEN,
+    FULL_SIZE,
+    TRUE_KAPPA,
+    split_by_distance,
+)
 from likeminds.paper.experiments.report_page import Report, ReportPart, ReportPicture
 from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, Job, ResultStore
 from likeminds.paper.experiments.table2 import rows_by_user
 from likeminds.paper.experiments.table3 import DataSetTrials, _equal_baselines, results
 from likeminds.paper.experiments.trials import (
     INTERCEPT,
+    OURS,
     RAW,
     ComparedRanker,
     Trials,
-    as_compared,
     paper_search,
     run_compared,
     run_trials,
@@ -60,6 +66,7 @@ class TestReport:
     def test_every_part_is_in_it_with_its_command(self, folder):
         text = (folder / "report.md").read_text()
         assert text.startswith("# The paper, rebuilt")
+        assert "scale tiny, not at the paper's size" in text.split("\n## ")[0]
         assert text.count("\n## ") == len(command.PARTS) + 2  # the claims, how it was made
         for part in command.PARTS:
             assert f"Made by `likeminds reproduce {part} --scale tiny --seed 0 --out DIR`" in text
@@ -100,7 +107,8 @@ class TestReport:
         assert {verdict.part for verdict in verdicts} == set(facts) - {"fig5", "drawings", "made"}
         for verdict in verdicts:
             assert f"| {verdict.claim} | {verdict.paper} | {verdict.measured} |" in text
-        assert f"Of {len(verdicts)} claims about the parts of this run" in text
+        for about in (claims.THEIRS, claims.STAND_IN, claims.ADDED):
+            assert f"Of {sum(each.about == about for each in verdicts)} {about}: " in text
 
     def test_all_eight_take_part_both_ways(self, facts):
         auc = facts["table1"]["auc"]
@@ -110,7 +118,7 @@ class TestReport:
         assert set(auc) == set(facts["table3"]["Sketch shoes"]["attributes"]["open"]["auc"])
 
     def test_an_intercept_is_what_baselines_lack(self, facts):
-        raw, fair = (facts["table1"][way] for way in ("as_in_the_paper", "with_an_intercept"))
+        raw, fair = (facts["table1"][way] for way in ("without_an_intercept", "with_an_intercept"))
         assert min(fair.values()) > max(raw.values()) + 0.02
 
     def test_escapes_and_marks(self):
@@ -193,9 +201,10 @@ class TestTrials:
             original(self, annotations)
 
         monkeypatch.setattr(RankerCV, "_fit_annotations", counted)
-        rankers = as_compared(
-            {"JFL": RankerCV(JFL(), n_folds=2), "consensus": ConsensusOnly(alpha=0.5)}
-        )
+        rankers = {
+            "JFL": ComparedRanker(RankerCV(JFL(), n_folds=2)),
+            "consensus": ComparedRanker(ConsensusOnly(alpha=0.5)),
+        }
         found = run_compared(crowd, rankers, 3, ResultStore(tmp_path), 0, tuned=tuned)
         assert len(searched) == times  # the consensus has a grid, and is left as it is
         assert len(found.by_repeat["JFL"]) == len(found.by_repeat["consensus"]) == 3
@@ -242,23 +251,43 @@ class TestClaims:
 
     @pytest.mark.parametrize(
         ("leads", "verdict"),
-        [([0.01, 0.02], "holds"), ([0.01, -0.02], "does not hold"), ([0.01, 0.0], "holds in part")],
+        [
+            ([0.01, 0.02], "holds"),
+            ([0.01, -0.02], "holds in part"),
+            ([0.0, -0.02], "does not hold"),
+            ([0.0, 0.0], "cannot be told"),
+        ],
     )
     def test_every_attribute_means_every_attribute(self, leads, verdict):
-        attributes = {str(n): {} for n in range(len(leads))}
-        judged = {
-            # The best baseline, the lead, and its interval.
-            str(n): ["CMTL", 0.01 if lead == 0 else lead, lead - 0.001, lead + 0.001]
-            for n, lead in enumerate(leads)
-        }
+        # The interval of a lead of 0 is wide: neither sign is sure.
+        bounds = [[lead, lead - (0.009, 0.1)[lead == 0], lead + 0.009] for lead in leads]
+        bounds = [[*each[:2], 0.1 if each[0] == 0 else each[2]] for each in bounds]
         crowd = {
-            "attributes": attributes,
-            "lead": {"standardised": {RAW: judged, INTERCEPT: judged}},
-            "lead_over_consensus": dict.fromkeys(attributes, 0.1),
+            "stands_in_for": "Shoes",
+            "attributes": {str(n): {} for n in range(len(leads))},
+            "lead": {
+                "closest": {str(n): ["CMTL", *each] for n, each in enumerate(bounds)},
+                "other": {"0": ["CMTL", -0.5, -0.6, -0.4]},
+            },
+            "lead_over_consensus": {str(n): [0.1, 0.05, 0.15] for n in range(len(leads))},
             "paper_lead": "-",
         }
-        found = claims.judge_claims({"table3": {"Shoes": crowd}})
-        assert [v.verdict for v in found] == [verdict, verdict, "holds"]
+        found = claims.judge_claims({"table3": {"Sketch shoes": crowd}})
+        assert [v.verdict for v in found] == [verdict, "holds"]
+        assert {v.about for v in found} == {claims.STAND_IN}
+        assert found[0].claim.startswith("Sketch shoes (not Shoes)")
+
+    def test_the_personal_level_is_judged_at_the_papers_size(self):
+        each = {"flagged": 4, "right": 2, "true": 3, "groups": 1.0, "personal": 0.0}
+        structure = {CHOSEN: each, TRUE_KAPPA: each, BEST: each}
+        recovery = {OURS: {"labels": [10, 20], "groups": [0.1, 0.9]}}
+        facts = {"recovery": recovery, "structure": structure}
+        assert [v.verdict for v in claims.judge_claims({"fig3": facts})] == [
+            "holds",
+            "does not hold",
+        ]
+        structure[FULL_SIZE] = each | {"personal": 0.3}
+        assert claims.judge_claims({"fig3": facts})[1].verdict == "holds in part"
 
     @pytest.mark.parametrize(
         ("steps", "verdict"),
@@ -492,7 +521,7 @@ class TestCommand:
         assert set(facts["SUN"]["attributes"]) == set(SUN)
         assert not facts["Shoes"]["stands_in_for"]
         text = (out / "table3.md").read_text()
-        assert "standing in" not in text
+        assert "(not S" not in text
         assert "opening area" in text
         assert "--shoes FOLDER --sun FOLDER" in text
 

@@ -14,8 +14,7 @@ from likeminds import (
 )
 from likeminds.baselines import ConsensusOnly, Popularity, PopularityWithFeatures
 from likeminds.data.splits import folds_within_users
-from likeminds.rankers.baselines.popularity import labelled_items
-from likeminds.rankers.baselines.popularity_with_features import popularities
+from likeminds.rankers.baselines.popularity import labelled_items, popularities
 from likeminds.schools import Explanation
 
 PULL, RIDGE = 2.0, 1e-3

@@ -1,4 +1,4 @@
-"""Exports of labelling tools and of data sets with disagreement, read as they are.
+"""Exports of labelling tools, surveys and data sets with disagreement, read as they are.
 
 >>> import json, tempfile
 >>> from pathlib import Path
@@ -29,7 +29,7 @@
 from collections.abc import Callable, Mapping
 from os import PathLike
 
-from likeminds.data.connectors import arenas, labelling_tools, published_data
+from likeminds.data.connectors import labelling_tools, published_data, qualtrics, sawtooth
 from likeminds.data.connectors.export_result import Collector, Export, LeftOut
 
 __all__ = ["CONNECTORS", "Export", "LeftOut", "read_export"]
@@ -42,17 +42,19 @@ CONNECTORS: Mapping[str, Callable[[str | PathLike[str], Collector], None]] = {
     "lewidi": published_data.read_lewidi,
     "polis": published_data.read_polis,
     "preferences": published_data.read_preferences,
-    "arena": arenas.read_arena,
+    "arena": published_data.read_arena,
+    "sawtooth": sawtooth.read_sawtooth,
+    "qualtrics": qualtrics.read_qualtrics,
 }
 
 
 def read_export(kind: str, path: str | PathLike[str]) -> Export:
-    """Read an export of a labelling tool.
+    """Read an export of a labelling or survey tool.
 
     Parameters
     ----------
     kind : {"label-studio", "argilla", "prodigy", "crowd-kit", "lewidi", "polis", \
-"preferences", "arena"}
+"preferences", "arena", "sawtooth", "qualtrics"}
         Who wrote it.
     path : str or path
         The file; for Polis, the folder of the export.

@@ -1,7 +1,7 @@
 """The result of reading an export: what is taken, and what is left out, counted and located."""
 
 import json
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from os import PathLike, fspath
@@ -15,10 +15,14 @@ from likeminds._util.checks import listing
 from likeminds._util.lazy_imports import pa
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
+from likeminds.data.choice_sets import choice_sets
 from likeminds.data.column_roles import as_arrow, default_verb
+from likeminds.data.identifiers import as_id_array
 
 # Features of the winner and of the loser of a comparison.
 Sides: TypeAlias = tuple[tuple[float, ...], tuple[float, ...]]
+# A user, the items shown, the best, and the worst (None if it was not asked).
+ExportedChoice: TypeAlias = tuple[Hashable, tuple[Hashable, ...], Hashable, Hashable]
 _N_PLACES = 3
 _NO_WORDS = "numbers, or yes and no"
 _NO_ID = "since its person or item is neither a text nor a number"
@@ -45,7 +49,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Export:
-    """Labels, comparisons and texts, as a labelling tool wrote them.
+    """Labels, comparisons, choices and texts, as a labelling or survey tool wrote them.
 
     Attributes
     ----------
@@ -65,6 +69,11 @@ class Export:
         Features of winner and loser of each comparison, if it has any.
     categories : list
         The category of each comparison; empty without any.
+    choices : list of (user, shown, best, worst)
+        Choices among several items; the worst is None if it was not asked.
+    concepts : list of tuple of float
+        The features of the concepts of a conjoint, named by ``feature_names``. Items of
+        ``choices`` are positions in this list then.
     """
 
     labels: list[tuple[Hashable, Hashable, str, Any]]
@@ -76,6 +85,8 @@ class Export:
     features: list[Sides] = field(default_factory=list)
     feature_names: tuple[str, ...] = ()
     categories: list[Hashable] = field(default_factory=list)
+    choices: list[ExportedChoice] = field(default_factory=list)
+    concepts: list[tuple[float, ...]] = field(default_factory=list)
 
     def of_category(self, category: str) -> "Export":
         """Return the comparisons of one category, alone."""
@@ -103,6 +114,23 @@ class Export:
             features=None if won is None else (np.array(won), np.array(lost)),
             feature_names=self.feature_names or None,
         )
+
+    def choice_annotations(self) -> Annotations:
+        """Return the choices as `Annotations`; concepts of a conjoint are rows of features."""
+        return Annotations._of_sets(self.choice_arguments())
+
+    def choice_arguments(self) -> dict[str, Any]:
+        """Return the arguments of annotations of the choices: a row for each item of a set."""
+        if not self.choices:
+            raise ValueError(self._nothing(None))
+        users, shown, best, worst = zip(*self.choices, strict=True)
+        sets = choice_sets(shown, best, worst=worst, n_users=len(users))
+        rows = sets.arguments(as_id_array(users, "users"), None, {})
+        if self.concepts:
+            features = np.array(self.concepts)[rows["items"]]
+            rows |= {"items": None, "item_ids": None, "features": features}
+            rows |= {"features_per": "row", "feature_names": self.feature_names}
+        return rows
 
     def to_table(self, attribute: str | None = None) -> "pa.Table":
         """Return the labels as a pyarrow.Table with columns user, item, label (and attribute).
@@ -136,9 +164,10 @@ class Export:
 
     def __str__(self) -> str:
         """Say what is there, and what was left out."""
-        found = [counted(len(self.labels), "label")] if self.labels or not self.comparisons else []
-        found += [counted(len(self.comparisons), "comparison")] if self.comparisons else []
-        return "\n".join([" and ".join(found), *map(str, self.left_out)])
+        sizes = (len(self.labels), len(self.comparisons), len(self.choices))
+        kinds = zip(sizes, ("label", "comparison", "choice"), strict=True)
+        found = [counted(size, kind) for size, kind in kinds if size]
+        return "\n".join([" and ".join(found or ["0 labels"]), *map(str, self.left_out)])
 
     def refuse_mixed(self, attribute: str | None) -> None:
         """Say which two questions share no answer, if none is chosen: they are not read alike."""
@@ -176,6 +205,8 @@ class Collector:
     features: list[Sides] = field(default_factory=list)
     feature_names: tuple[str, ...] = ()
     categories: list[Hashable] = field(default_factory=list)
+    choices: list[ExportedChoice] = field(default_factory=list)
+    concepts: list[tuple[float, ...]] = field(default_factory=list)
 
     def add(
         self, user: Hashable, item: Hashable, attribute: str, label: object, where: str
@@ -218,6 +249,26 @@ class Collector:
                 known = len(self.comparisons) - 1 - len(self.categories)
                 self.categories += [None] * known + [category]
 
+    def add_choice(
+        self,
+        user: str,
+        shown: Sequence[Hashable],
+        best: Hashable,
+        worst: Hashable,
+        where: str,
+    ) -> None:
+        """Take the best of the items that were shown, and the worst unless it is None."""
+        if not user or "" in shown:
+            self.leave_out("since it lacks its user, or the id of an item", where)
+        elif len(set(shown)) < max(2, len(shown)):
+            self.leave_out("since it does not show two or more different items", where)
+        elif best not in shown or not (worst is None or worst in shown):
+            self.leave_out("since the best or the worst item is not among those shown", where)
+        elif best == worst:
+            self.leave_out("since one item is both the best and the worst", where)
+        else:
+            self.choices.append((user, tuple(shown), best, worst))
+
     def tick(
         self, user: Hashable, item: Hashable, attribute: str, choices: object, where: str
     ) -> None:
@@ -237,14 +288,25 @@ class Collector:
         Broken lines, and records that are not objects, are left out and counted. A broken list is
         an error, since its records are unknown.
         """
-        text = _read_text(path)
-        for where, record in _in_list(path) if text.lstrip().startswith("[") else _in_lines(text):
-            if isinstance(record, dict):
-                yield where, record
-            else:
-                broken = isinstance(record, json.JSONDecodeError)
-                what = "valid JSON" if broken else "a JSON object"
-                self.leave_out(f"since it is not {what}", where)
+        text = read_text(path)
+        if text.lstrip().startswith("["):
+            for number, record in enumerate(read_json(path), 1):
+                yield from self._object(record, f"record {number}")
+            return
+        for number, line in enumerate(text.splitlines(), 1):
+            try:
+                record = json.loads(line) if line.strip() else None
+            except json.JSONDecodeError:
+                self.leave_out("since it is not valid JSON", f"line {number}")
+                continue
+            if line.strip():
+                yield from self._object(record, f"line {number}")
+
+    def _object(self, value: object, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        if isinstance(value, dict):
+            yield where, value
+        else:
+            self.leave_out("since it is not a JSON object", where)
 
     def objects(
         self, values: object, where: str, what: str
@@ -254,11 +316,7 @@ class Collector:
             self.leave_out(f"since {what}s are not a list", where)
             return
         for number, value in enumerate(values, 1):
-            place = f"{where}, {what} {number}"
-            if isinstance(value, dict):
-                yield place, value
-            else:
-                self.leave_out("since it is not a JSON object", place)
+            yield from self._object(value, f"{where}, {what} {number}")
 
     def add_text(self, item: object, text: str | None) -> None:
         """Note the text of an item, if it has one."""
@@ -290,6 +348,8 @@ class Collector:
             self.features,
             self.feature_names,
             self.categories,
+            self.choices,
+            self.concepts,
         )
 
     def _add_ticks(self) -> None:
@@ -308,7 +368,7 @@ class Collector:
 def read_json(path: str | PathLike[str]) -> Any:
     """Read one JSON document; where it is broken, say on which line."""
     try:
-        return json.loads(_read_text(path))
+        return json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise ValueError(
             f"{fspath(path)} is not valid JSON: {error.msg} on line {error.lineno}, "
@@ -324,20 +384,8 @@ def text_of(fields: object) -> str | None:
     return next(filter(None, texts), None)
 
 
-def _in_list(path: str | PathLike[str]) -> Iterator[tuple[str, object]]:
-    return ((f"record {number}", record) for number, record in enumerate(read_json(path), 1))
-
-
-def _in_lines(text: str) -> Iterator[tuple[str, object]]:
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            try:
-                yield f"line {number}", json.loads(line)
-            except json.JSONDecodeError as error:
-                yield f"line {number}", error
-
-
-def _read_text(path: str | PathLike[str]) -> str:
+def read_text(path: str | PathLike[str]) -> str:
+    """Read a text; refuse other encodings than UTF-8."""
     try:
         return readable(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

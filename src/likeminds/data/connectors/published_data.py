@@ -1,7 +1,11 @@
-"""Readers of published data with disagreement: Crowd-Kit, LeWiDi, Polis, preferences."""
+"""Readers of published data with disagreement: Crowd-Kit, LeWiDi, Polis, preferences, arenas."""
 
+import math
+import re
+from collections.abc import Iterator
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 from likeminds.data.column_roles import is_usual
 from likeminds.data.connectors.export_result import Collector, read_json, text_of
@@ -140,3 +144,118 @@ def _content(answer: object) -> str | None:
     if isinstance(answer, list) and answer and isinstance(answer[-1], dict):
         answer = answer[-1].get("content")
     return answer if isinstance(answer, str) and answer else None
+
+
+# The user of votes that name none.
+_ONLY_JUDGE = "all judges"
+_TABLES = (".csv", ".parquet", ".arrow", ".tsv")
+# Winners by their letters: the first model, the second one, or neither.
+_FIRST, _SECOND = ("modela", "a", "left"), ("modelb", "b", "right")
+_TIES = ("tie", "tiebothbad", "bothbad", "bothgood", "ties", "draw", "equal", "bothequal")
+# Marks of style: the number of matches of each pattern in an answer.
+_MARKDOWN = {
+    "headers": re.compile(r"^#{1,6} ", re.MULTILINE),
+    "lists": re.compile(r"^\s*(?:[-*+]|\d+\.) ", re.MULTILINE),
+    "bold": re.compile(r"\*\*[^*\n]+\*\*"),
+}
+# Columns with numbers of an answer, such as length_a and length_b, for votes without the answers.
+_COUNTED = ("length", "tokens", "words", *_MARKDOWN, "markdown")
+
+
+def read_arena(path: str | PathLike[str], collector: Collector) -> None:
+    """Read votes from JSON, JSON Lines, CSV or Parquet: model_a, model_b, winner and judge.
+
+    The winner is model_a, model_b (or a model's name), tie, or both bad; the last two are ties.
+    A column called category divides the votes. With answers (conversation_a and _b, response_a
+    and _b), the style of each is its features: logarithms of its length and of the numbers of
+    headers, list items and bold words. Without answers, columns such as length_a and length_b are.
+    """
+    names: tuple[str, ...] | None = None
+    for where, record in _records(path, collector):
+        columns = ((f"model_{side}", f"model_{side}_name") for side in "ab")
+        models = [
+            next((str(record[name]) for name in names if record.get(name) is not None), None)
+            for names in columns
+        ]
+        outcome = _outcome(record.get("winner"), models)
+        user = next((v for key, v in record.items() if is_usual("user", key) and v is not None), "")
+        style = _style(record)
+        names = tuple(style) if names is None else names
+        if None in models:
+            collector.leave_out("since model_a or model_b is missing", where)
+        elif outcome is None:
+            reason = "since its winner is not model_a, model_b, tie or both bad"
+            collector.leave_out(reason, where)
+        elif tuple(style) != names:
+            collector.leave_out("since it lacks the style of answers that others have", where)
+        else:
+            won, lost = (1, 0) if outcome == "b" else (0, 1)
+            sides = tuple(zip(*style.values(), strict=True))
+            collector.add_comparison(
+                user or _ONLY_JUDGE,
+                models[won],
+                models[lost],
+                where,
+                tie=outcome == "tie",
+                features=(sides[won], sides[lost]) if sides else None,
+                category=record.get("category"),
+            )
+    if names:
+        collector.feature_names = names
+
+
+def _records(
+    path: str | PathLike[str], collector: Collector
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    if Path(path).suffix.lower() not in _TABLES:
+        yield from collector.records(path)
+        return
+    table = read_table(path, lambda names: [n for n in names if is_usual("user", n)])
+    required = {"model_a", "model_b", "winner"}
+    named = {name.removesuffix("_name") for name in table.column_names}
+    if not required <= named:
+        raise ValueError(
+            f"{fspath(path)} needs the columns {', '.join(sorted(required))}; it has "
+            f"{', '.join(table.column_names)}."
+        )
+    records = (record for batch in table.to_batches() for record in batch.to_pylist())
+    yield from ((f"row {number}", record) for number, record in enumerate(records, 1))
+
+
+def _outcome(winner: object, models: list[str | None]) -> str | None:
+    """Return a, b or tie; None where the winner is not known."""
+    if not isinstance(winner, str):
+        return None
+    if winner in models:
+        return "ab"[models.index(winner)]
+    letters = re.sub("[^a-z]", "", winner.lower())
+    for outcome, words in (("a", _FIRST), ("b", _SECOND), ("tie", _TIES)):
+        if letters in words:
+            return outcome
+    return None
+
+
+def _style(record: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return logarithms of counts of both answers, by what is counted."""
+    answers = [_answer(record, side) for side in "ab"]
+    counts: dict[str, list[Any]] = {
+        name: [record.get(f"{name}_{side}") for side in "ab"] for name in _COUNTED
+    }
+    if None not in answers:
+        texts = [str(answer) for answer in answers]
+        counts = {"length": [len(text) for text in texts]}
+        counts |= {n: [len(mark.findall(text)) for text in texts] for n, mark in _MARKDOWN.items()}
+    return {
+        name: (math.log1p(a), math.log1p(b))
+        for name, (a, b) in counts.items()
+        if isinstance(a, int | float) and isinstance(b, int | float) and a >= 0 and b >= 0
+    }
+
+
+def _answer(record: dict[str, Any], side: str) -> str | None:
+    """Return the text of an answer, if the vote has it."""
+    answer = record.get(f"conversation_{side}", record.get(f"response_{side}"))
+    if isinstance(answer, list):
+        messages = [m for m in answer if isinstance(m, dict) and m.get("role") != "user"]
+        return "\n".join(str(one.get("content") or "") for one in messages)
+    return answer if isinstance(answer, str) else None

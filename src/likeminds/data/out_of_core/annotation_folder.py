@@ -5,7 +5,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -16,13 +15,13 @@ import numpy as np
 from likeminds._util import checks
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.per_user_arrays import order_by
-from likeminds._util.verbs import read_verb
-from likeminds.data.annotations import Annotations
+from likeminds._util.text_format import read_verb
+from likeminds.data.annotations import Annotations, LabelSource
 from likeminds.data.column_roles import as_frame, default_verb, read_values
 from likeminds.data.covariates import Covariates
 from likeminds.data.feature_columns import feature_matrix
+from likeminds.data.joining import named_choice_sets
 from likeminds.data.label_parsing import LabelReading, block_medians
-from likeminds.data.label_source import LabelSource
 from likeminds.data.out_of_core.external_sort import ExternalSort, find_grouped, working_folder
 from likeminds.data.out_of_core.first_pass import FirstPass, survey
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
@@ -53,10 +52,6 @@ class FolderRanker(Protocol):
 
 # Called as progress(what, done, total), in rows.
 Progress = Callable[[str, int, int], None]
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    del what, done, total
 
 
 def as_bytes(size: str | float) -> int:
@@ -95,7 +90,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
     options
         Those of `Annotations.from_frame`: names of columns, ``features=`` (columns, or a table
         with one row per item), ``positive=``, ``threshold=``, ``grades=``, ``user_features=``.
-        Columns of attributes and choice sets are refused.
+        Columns of attributes, alternatives and availability are refused.
 
     Examples
     --------
@@ -127,7 +122,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         self.parts = ParquetParts.of(path, texts_among(options))
         self.scratch = None if scratch is None else Path(scratch)
         self.options = options
-        self._progress = progress or _silent
+        self._progress = progress or (lambda *_: None)
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -184,7 +179,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
     @property
     def can_stream(self) -> bool:
         """Whether a label can be read without the user's other labels."""
-        return not self.survey.by_median
+        return not self.survey.by_median and self.survey.choice_sets is None
 
     def fit_ranker(self, ranker: FolderRanker) -> None:
         """Fit a ranker to these labels: ``ranker.fit(folder)``."""
@@ -204,7 +199,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         for piece in self.parts.pieces(self._columns, self._rows_at_once):
             with piece.blamed():
                 columns = self._read(piece)
-            yield self._annotations(columns, self.survey.users.look_up(self._who(piece)))
+            yield self._annotations(columns, self._users_of(piece))
             advance(len(piece.table))
 
     def annotations(self) -> Annotations:
@@ -236,8 +231,8 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         names = [name for name in found.roles.values() if name is not None]
         return self.parts.sources([*names, *(found.features or [])])
 
-    def _who(self, piece: TablePart) -> Any:
-        return piece.table.column(self.survey.roles["user"])
+    def _users_of(self, piece: TablePart) -> Index:
+        return self.survey.users.look_up(piece.table.column(self.survey.roles["user"]))
 
     def _read(self, piece: TablePart) -> dict[str, Any]:
         """Return the columns of a piece as numbers; the label as its position among all."""
@@ -248,6 +243,9 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         }
         if found.items is not None:
             columns["item"] = found.items.look_up(piece.table.column(found.roles["item"]))
+        if found.choice_sets is not None:
+            sets = piece.table.column(found.roles["choice_set"])
+            columns["choice_set"] = found.choice_sets.look_up(sets)
         if found.roles["weight"] is not None:
             weights = read_values(frame, found.roles["weight"])
             columns["weight"] = checks.as_weights(weights, len(frame), all_zero=True)
@@ -263,19 +261,17 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         starts = np.zeros(len(order), dtype=np.intp)
         starts[order[1:]] = np.cumsum(found.counts[order])[:-1]
         columns: dict[str, Any] | None = None
-        grouping = ExternalSort(target, kinds, len(self), self.memory // _RANGES)
+        grouping = ExternalSort(kinds, len(self), self.memory // _RANGES)
         with working_folder(target, grouping.n_bytes) as folder:
-            grouping.folder = folder
-            with ExitStack() as stack:
-                spills = grouping.open_spills(stack)
+            with grouping.spills(folder) as spills:
                 for piece in self.parts.pieces(self._columns, self._rows_at_once):
                     with piece.blamed():
                         read = self._read(piece)
-                    places = _next_places(found.users.look_up(self._who(piece)), starts)
+                    places = _next_places(self._users_of(piece), starts)
                     grouping.spill(spills, places, read)
                     advance(len(piece.table))
             ordered = self._counter("ordering labels")
-            for n_rows in grouping.write_sorted(self._order):
+            for n_rows in grouping.write_sorted(folder, self._order):
                 ordered(n_rows)
             columns = find_grouped(folder, self._order)
         assert columns is not None
@@ -310,6 +306,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
             verb=self.verb,
             grades=None if answers.grades is None else answers.grades[label],
             user_features=None if covariates is None else self._covariates,
+            **named_choice_sets(users, columns.get("choice_set"), found.choice_set_ids),
             **changes,
         )
 
@@ -324,7 +321,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         found, files = self.survey, list(map(str, self.parts.files))
         about = (files, self.parts.lengths, self.parts.stamps, found.roles, found.features)
         digest = hashlib.blake2b(repr(about).encode(), digest_size=16)
-        for ids in (found.user_ids, found.item_ids, found.labels.values):
+        for ids in (found.user_ids, found.item_ids, found.labels.values, found.choice_set_ids):
             digest.update(repr(None if ids is None else ids.tolist()).encode())
         for column in (found.users, found.items, found.labels):
             digest.update(b"" if column is None else column.codes.tobytes())

@@ -45,23 +45,16 @@ def find_grouped(folder: Path, order: dict[str, object]) -> dict[str, NDArray[An
 class ExternalSort:
     """Columns of ``n_rows`` rows, of which ``range_bytes`` are put in order at a time."""
 
-    def __init__(
-        self, folder: Path, kinds: Mapping[str, DTypeLike], n_rows: int, range_bytes: int
-    ) -> None:
-        self.folder = folder
+    def __init__(self, kinds: Mapping[str, DTypeLike], n_rows: int, range_bytes: int) -> None:
         self.kind = np.dtype([(_PLACE, np.int64), *kinds.items()])
         self.n_rows = n_rows
         self.width = max(1, range_bytes // self.kind.itemsize)
+        self.n_ranges = -(-n_rows // self.width)  # each has a spill file
 
     @property
     def n_bytes(self) -> int:
         """What all rows take on disk at most."""
         return 2 * self.n_rows * self.kind.itemsize
-
-    @property
-    def n_ranges(self) -> int:
-        """How many spill files there are."""
-        return -(-self.n_rows // self.width)
 
     def spill(self, files: list[IO[bytes]], places: Index, columns: Mapping[str, Record]) -> None:
         """Append rows to the spill files of their ranges."""
@@ -77,11 +70,14 @@ class ExternalSort:
                 record[start:end].tofile(file)
             start = end
 
-    def open_spills(self, stack: ExitStack) -> list[IO[bytes]]:
+    @contextmanager
+    def spills(self, folder: Path) -> Iterator[list[IO[bytes]]]:
         """Open the spill files."""
-        return [stack.enter_context(self._spill(k).open("wb")) for k in range(self.n_ranges)]
+        with ExitStack() as stack:
+            files = (_spill(folder, k).open("wb") for k in range(self.n_ranges))
+            yield [stack.enter_context(file) for file in files]
 
-    def write_sorted(self, order: dict[str, object]) -> Iterator[int]:
+    def write_sorted(self, folder: Path, order: dict[str, object]) -> Iterator[int]:
         """Write the columns in order; yield the number of rows after each range.
 
         ``order`` is what the codes stand for: `find_grouped` returns columns of the same only.
@@ -89,21 +85,22 @@ class ExternalSort:
         layout = {}
         with ExitStack() as stack:
             names = [name for name in self.kind.names or () if name != _PLACE]
-            files = {name: stack.enter_context((self.folder / name).open("wb")) for name in names}
+            files = {name: stack.enter_context((folder / name).open("wb")) for name in names}
             for k in range(self.n_ranges):
-                record = np.fromfile(self._spill(k), dtype=self.kind)
+                record = np.fromfile(_spill(folder, k), dtype=self.kind)
                 place = record[_PLACE] - k * self.width
                 for name, file in files.items():
                     column = np.empty_like(record[name])
                     column[place] = record[name]
                     column.tofile(file)
                     layout[name] = (column.dtype.str, (self.n_rows, *column.shape[1:]))
-                self._spill(k).unlink()
+                _spill(folder, k).unlink()
                 yield len(record)
-        write_whole(self.folder / _DONE, json.dumps({**order, "columns": layout}).encode())
+        write_whole(folder / _DONE, json.dumps({**order, "columns": layout}).encode())
 
-    def _spill(self, number: int) -> Path:
-        return self.folder / f"spill-{number}"
+
+def _spill(folder: Path, number: int) -> Path:
+    return folder / f"spill-{number}"
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from likeminds._util.checks import listing
 from likeminds._util.lazy_imports import compute, pa
 from likeminds.data.column_roles import Frame, as_frame, default_verb, read_values
 from likeminds.data.feature_columns import LinkedFeatures, link_features
-from likeminds.data.grades import ParsedLabels, divide_evenly, read_answers
+from likeminds.data.grades import ParsedLabels, ReadingOptions, divide_evenly, read_answers
 from likeminds.data.identifiers import encode
-from likeminds.data.label_parsing import LabelReading, passes_among
+from likeminds.data.label_parsing import passes_among
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
 from likeminds.data.tables import find_roles, ordered_categories, read_items
 
@@ -21,8 +21,9 @@ from likeminds.data.tables import find_roles, ordered_categories, read_items
 _MOST_LABELS = 1 << 20
 # Values are counted anew when the list of them has grown by so many.
 _WAITING = 1 << 22
-# What to do about columns that are not read from disk.
-_NOT_READ = ("attribute", "choice_set")
+# Columns that are not read from disk.
+_NOT_READ = ("attribute", "alternative", "availability")
+_READ = ("user", "item", "label", "choice_set")
 
 # Called with the number of rows that were read.
 Progress = Callable[[int], None]
@@ -57,6 +58,8 @@ class FirstPass:
     user_ids: IdArray  # sorted
     linked: LinkedFeatures | None  # items and their features, where rows have none
     item_ids: IdArray | None
+    choice_sets: DistinctValues | None
+    choice_set_ids: IdArray | None
     answers: ParsedLabels  # how each of the labels is read
     by_median: bool  # a user's median divides their labels
 
@@ -80,11 +83,11 @@ def survey(
 
     ``options`` are those of `Annotations.from_frame`.
     """
-    names = {role: options.get(role) for role in ("user", "item", "label", "weight", *_NOT_READ)}
+    names = {role: options.get(role) for role in (*_READ, "weight", *_NOT_READ)}
     head = as_frame(parts.head)
     roles, features = find_roles(head, names, options.get("features"))
     _refuse_not_read(roles, options)
-    columns = [name for role in ("user", "item", "label") if (name := roles[role]) is not None]
+    columns = [name for role in _READ if (name := roles[role]) is not None]
     counted = {name: _ValueCounter(name) for name in columns}
     for piece in parts.pieces(parts.sources(columns), n_rows):
         for counter in counted.values():
@@ -102,6 +105,7 @@ def survey(
             "grades. Round them first, or write which are above a threshold."
         )
     answers, by_median = _read_labels(values, labels.counts, label, options, head)
+    sets = None if roles["choice_set"] is None else counted[roles["choice_set"]].ids()
     found = FirstPass(
         roles=roles,
         features=features or None,
@@ -112,6 +116,8 @@ def survey(
         user_ids=user_ids,
         linked=None,
         item_ids=None,
+        choice_sets=None if sets is None else sets[1],
+        choice_set_ids=None if sets is None else sets[0],
         answers=answers,
         by_median=by_median,
     )
@@ -146,14 +152,23 @@ def _read_labels(
     values: IdArray, counts: Index, name: str, options: Mapping[str, Any], head: Frame
 ) -> tuple[ParsedLabels, bool]:
     """Return how each of the distinct labels is read, and whether a user's median divides them."""
-    how = {key: options.get(key) for key in ("positive", "threshold", "grades")}
-    known: LabelReading | None = options.get("reading")
-    if "median" in {how["threshold"], known and known.threshold}:
+    if options.get("nominal"):
+        raise ValueError(
+            "Labels on disk are read as yes or no, or as grades, not as classes (nominal=): read "
+            "them into memory with Annotations.from_parquet or from_csv."
+        )
+    how = ReadingOptions(
+        positive=options.get("positive"),
+        threshold=options.get("threshold"),
+        grades=options.get("grades"),
+        reading=options.get("reading"),
+    )
+    if "median" in {how["threshold"], how["reading"] and how["reading"].threshold}:
         return read_counted_labels(values, counts, threshold="median"), True
-    if known is None and all(value is None for value in how.values()):
+    if all(value is None for value in how.values()):
         refuse_passes(values.tolist(), name)
         how["grades"] = ordered_categories(head, name)
-    return read_counted_labels(values, counts, known=known, **how), False
+    return read_counted_labels(values, counts, **how), False
 
 
 def refuse_passes(values: Sequence[Hashable], name: str) -> None:
@@ -167,24 +182,16 @@ def refuse_passes(values: Sequence[Hashable], name: str) -> None:
 
 
 def read_counted_labels(
-    values: Sequence[Hashable] | IdArray,
-    counts: Index,
-    *,
-    positive: Hashable | None = None,
-    threshold: float | str | None = None,
-    grades: bool | Sequence[Hashable] | None = None,
-    known: LabelReading | None = None,
+    values: Sequence[Hashable] | IdArray, counts: Index, **options: Unpack[ReadingOptions]
 ) -> ParsedLabels:
     """Read distinct labels, given how often each occurs: see `read_answers`.
 
     Grades above the one that divides all labels most evenly are positive. With the median as
     threshold, each label stands for itself: users' labels have to be together for that.
     """
-    within = [np.arange(len(values))] if threshold == "median" else ()
-    answers = read_answers(
-        values, positive=positive, threshold=threshold, grades=grades, known=known, within=within
-    )
-    if answers.grades is None or known is not None or answers.reading is None:
+    within = [np.arange(len(values))] if options.get("threshold") == "median" else ()
+    answers = read_answers(values, within=within, **options)
+    if answers.grades is None or options.get("reading") is not None or answers.reading is None:
         return answers
     cut = divide_evenly(answers.grades, counts)
     reading = replace(answers.reading, threshold=cut)
@@ -195,9 +202,9 @@ def _refuse_not_read(roles: Mapping[str, str | None], options: Mapping[str, Any]
     present = [str(roles[role]) for role in _NOT_READ if roles[role] is not None]
     if present:
         raise ValueError(
-            f"Labels that do not fit in memory are about one attribute, and each stands for "
-            f"itself, but there is a column {listing(present)}: leave it out of the files, or read "
-            "them without memory_limit=."
+            f"Labels that do not fit in memory are about one attribute, and have no constants of "
+            f"alternatives, but there is a column {listing(present)}: leave it out of the files, "
+            "or read them without memory_limit=."
         )
     if options.get("duplicates", "keep") != "keep":
         raise ValueError(

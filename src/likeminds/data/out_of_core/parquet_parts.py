@@ -14,7 +14,7 @@ from likeminds._util.atomic_files import FileChangedError, readable
 from likeminds._util.checks import listing
 from likeminds._util.lazy_imports import pa, parquet
 from likeminds.data.sources.files import Texts, csv_batches, csv_shape, no_texts
-from likeminds.data.sources.table_reader import spread
+from likeminds.data.sources.table_io import spread
 
 if TYPE_CHECKING:
     Types = dict[str, pa.DataType]  # by column
@@ -95,8 +95,14 @@ class ParquetParts:
             types = types or found
             _refuse_other_columns(file, found, files[0], types)
             ids = set(texts(list(types)))
-            types = {c: _common_type(types[c], found[c], c in ids) or types[c] for c in types}
-            _refuse_other_types(file, found, files[0], types, ids)
+            common = {c: _common_type(types[c], found[c], c in ids) for c in types}
+            other = [f"{c} ({found[c]}, not {types[c]})" for c in types if common[c] is None]
+            if other:
+                raise ValueError(
+                    f"{file} has columns of other types than {files[0]}: {listing(other)}. Write "
+                    "all files with the same types."
+                )
+            types = {c: kind for c, kind in common.items() if kind is not None}
             lengths.append(length)
         if not sum(lengths):
             raise ValueError(f"The files in {folder} have no rows: there are no annotations.")
@@ -137,8 +143,8 @@ class ParquetParts:
 
     def sources(self, names: Iterable[str]) -> list[str]:
         """Return the columns of the files that some columns come from, those of lists included."""
-        wanted = set(names)
-        return [column for column in self.types if wanted & set(self._spread(column))]
+        requested = set(names)
+        return [column for column in self.types if requested & set(self._spread(column))]
 
     def _spread(self, column: str) -> list[str]:
         """Return what a column is called where lists are spread out."""
@@ -209,16 +215,13 @@ def _refuse_changed(file: Path, stamp: Stamp) -> None:
     with _readable(file):
         now = Stamp.of(file)
     if now != stamp:
+        what = f"its {'footer' if stamp.footer != now.footer else 'time of modification'} differs"
+        if stamp.size != now.size:
+            what = f"its size was {stamp.size:,} bytes and is {now.size:,}"
         raise FileChangedError(
-            f"{file} has changed since the first pass over the labels: {_difference(stamp, now)}. "
-            "Start again once it is written completely."
+            f"{file} has changed since the first pass over the labels: {what}. Start again once "
+            "it is written completely."
         )
-
-
-def _difference(before: Stamp, now: Stamp) -> str:
-    if before.size != now.size:
-        return f"its size was {before.size:,} bytes and is {now.size:,}"
-    return f"its {'footer' if before.footer != now.footer else 'time of modification'} differs"
 
 
 @contextmanager
@@ -257,19 +260,3 @@ def _common_type(first: "pa.DataType", second: "pa.DataType", is_id: bool) -> "p
 def _plain_type(kind: "pa.DataType") -> "pa.DataType":
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.string() if pa.types.is_large_string(kind) else kind
-
-
-def _refuse_other_types(
-    file: Path,
-    found: "Types",
-    first: Path,
-    types: "Types",
-    ids: set[str],
-) -> None:
-    kinds = {c: (found[c], types[c], c in ids) for c in types}
-    other = [f"{c} ({a}, not {b})" for c, (a, b, i) in kinds.items() if _common_type(a, b, i) != b]
-    if other:
-        raise ValueError(
-            f"{file} has columns of other types than {first}: {listing(other)}. Write all files "
-            "with the same types."
-        )

@@ -10,8 +10,7 @@
 """
 
 from likeminds.data.sources.files import Texts, give_back, read_csv, read_parquet
-from likeminds.data.sources.table_reader import SOURCES, read_table
-from likeminds.data.sources.table_writer import as_written, write_table
+from likeminds.data.sources.table_io import SOURCES, as_written, read_table, write_table
 
 __all__ = [
     "SOURCES",

@@ -33,6 +33,8 @@ _BLOCK, _LARGEST_BLOCK = 1 << 20, (1 << 31) - 1
 _LARGE = 1 << 26
 # From so many columns on, finding out their types takes longer than all else.
 _WIDE = 1000
+# What can only be a number with decimals.
+_DECIMAL = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
 
 
 def no_texts(columns: Sequence[str]) -> Collection[str]:
@@ -52,12 +54,11 @@ def read_csv(source: CsvSource | IO[bytes], texts: Texts = no_texts) -> Any:
 
 
 def _read_csv(source: CsvSource, texts: Texts) -> Any:
-    header, first, widest = _first_lines(source)
+    header, first, block_size = _first_lines(source)
     types = dict.fromkeys(texts(header), pa.string())
-    likely = _likely_numbers(header, first) if len(header) >= _WIDE else []
-    options = csv.ReadOptions(
-        block_size=min(max(_BLOCK, 8 * widest), _LARGEST_BLOCK), use_threads=not likely
-    )
+    pairs = zip(header, first, strict=False) if len(header) >= _WIDE else ()
+    likely = [name for name, value in pairs if _DECIMAL.fullmatch(value)]
+    options = csv.ReadOptions(block_size=block_size, use_threads=not likely)
     guessed = dict.fromkeys(likely, pa.float64()) | types
     while True:
         try:
@@ -77,26 +78,22 @@ def _read_csv(source: CsvSource, texts: Texts) -> Any:
 
 
 def _parse(source: CsvSource, options: "csv.ReadOptions", types: Mapping[str, Any]) -> Any:
-    convert = _convert(types)
-    parse = csv.ParseOptions(newlines_in_values=True)
+    how = options, csv.ParseOptions(newlines_in_values=True), _convert(types)
 
     def file() -> Any:
         return pa.BufferReader(source) if isinstance(source, bytes) else source
 
-    if _size(source) >= _LARGE:
+    size = len(source) if isinstance(source, bytes) else Path(source).stat().st_size
+    if size >= _LARGE:
         # Batch by batch, as the reader of whole files holds all of their bytes besides the table.
         # Types are those of the first batch; if a later one differs, it has to be the whole.
-        with suppress(pa.ArrowInvalid), csv.open_csv(file(), options, parse, convert) as batches:
+        with suppress(pa.ArrowInvalid), csv.open_csv(file(), *how) as batches:
             return batches.read_all()
-    return csv.read_csv(file(), options, parse, convert)
-
-
-def _size(source: CsvSource) -> int:
-    return len(source) if isinstance(source, bytes) else Path(source).stat().st_size
+    return csv.read_csv(file(), *how)
 
 
 def _first_lines(source: CsvSource) -> tuple[list[str], list[str], int]:
-    """Return the names of the columns, the first row, and how long these lines are."""
+    """Return the names of the columns, the first row, and a size of blocks that holds these."""
     with _open(source) as file:
         raw = file.readline()
         while raw and not raw.strip():
@@ -104,7 +101,8 @@ def _first_lines(source: CsvSource) -> tuple[list[str], list[str], int]:
         while raw.count(b'"') % 2 and (more := file.readline()):
             raw += more
         row = file.readline()
-    return _fields(raw, source), _fields(row, source), max(len(raw), len(row))
+    block_size = min(max(_BLOCK, 8 * len(raw), 8 * len(row)), _LARGEST_BLOCK)
+    return _fields(raw, source), _fields(row, source), block_size
 
 
 def _fields(line: bytes, source: CsvSource) -> list[str]:
@@ -117,13 +115,6 @@ def _fields(line: bytes, source: CsvSource) -> list[str]:
         return next(python_csv.reader(io.StringIO(text, newline="")), [])
     except python_csv.Error:  # longer than Python reads
         return []
-
-
-def _likely_numbers(header: Sequence[str], first: Sequence[str]) -> list[str]:
-    """Return the columns that begin with what can only be a number with decimals."""
-    decimal = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
-    pairs = zip(header, first, strict=False)
-    return [name for name, value in pairs if decimal.fullmatch(value)]
 
 
 def _open(source: CsvSource) -> IO[bytes]:
@@ -174,11 +165,9 @@ def _numbers_with_gaps(table: "pa.Table", texts: Collection[str]) -> Any:
 @contextmanager
 def csv_batches(path: str | PathLike[str], types: Mapping[str, Any]) -> Iterator[Any]:
     """Open a CSV file that is read batch by batch; columns without a type get that of the first."""
-    _, _, widest = _first_lines(path)
-    options = csv.ReadOptions(block_size=min(max(_BLOCK, 8 * widest), _LARGEST_BLOCK))
-    with csv.open_csv(
-        path, options, csv.ParseOptions(newlines_in_values=True), _convert(types)
-    ) as found:
+    options = csv.ReadOptions(block_size=_first_lines(path)[2])
+    parse = csv.ParseOptions(newlines_in_values=True)
+    with csv.open_csv(path, options, parse, _convert(types)) as found:
         yield found
 
 

@@ -3,9 +3,11 @@
     J(mean, Omega, Gamma) = J of each user's labels around their own means
                             + 1/2 sum_c ridge_c |Gamma_c|^2
 
-where Gamma_c are the columns of covariate c, in the units of the first guess. With first_i, the
-terms of `Moments.first`, the gradient of J by Gamma is -L^-T sum_i first_i z_i', and its Hessian is
-about (L^-T K L^-1) (x) Z'Z, with K = I - (mean posterior covariance of z_i). Newton steps, which
+where Gamma_c are the columns of covariate c, in the units of the first guess. W_i are weights of
+features, the intercept, and weights of item factors: the units of their rows follow those of the
+factors. The gradient of J by Gamma is -L^-T sum_i first_i z_i', with the terms first_i of
+`Moments.first`. Its Hessian is about (L^-T K L^-1) (x) Z'Z, with K = I - (mean posterior
+covariance of z_i). Newton steps, which
 are shortened until J falls, alternate with steps of the prior, given each user's Gamma z_i. The
 ridges maximise the evidence (MacKay's fixed point, as for the consensus in `marginal_likelihood`):
 one for each covariate, so those without an effect shrink to zero. They are estimated in the first
@@ -22,12 +24,11 @@ from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.map_reduce import SumTuple, one_blas_thread
 from likeminds.data.covariates import CovariateEncoder, Covariates
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.gaussian_prior import MeanShifts
+from likeminds.mixed_model.gaussian_prior import ROUNDING, MeanShifts
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
 from likeminds.mixed_model.laplace import EStepParams, WarmStart, WarmStarts
 from likeminds.mixed_model.marginal_likelihood import PriorModel
-from likeminds.mixed_model.numerics import LEAST_SHARE, SHORTER, SHORTEST
-from likeminds.mixed_model.optimisers import PriorFit, first_guess
+from likeminds.mixed_model.optimisers import SHORTER, SHORTEST, PriorFit, first_guess
 from likeminds.mixed_model.responses import ResponseBlock, Responses
 
 
@@ -55,10 +56,21 @@ class CovariateEffects:
             posterior_covariance=np.pad(self.posterior_covariance, (n_weights, 0)),
         )
 
+    def with_coordinate(self, at: int) -> "CovariateEffects":
+        """Insert a coordinate on which covariates have no effect."""
+        covariance = np.insert(np.insert(self.posterior_covariance, at, 0.0, 0), at, 0.0, 1)
+        slopes = np.insert(self.slopes, at, 0.0, axis=0)
+        return replace(self, slopes=slopes, posterior_covariance=covariance)
+
+    def transformed(self, matrix: Float) -> "CovariateEffects":
+        """Return the effects on coordinates that are linear functions of these, shape (p, p)."""
+        covariance = matrix @ self.posterior_covariance @ matrix.T
+        return replace(self, slopes=matrix @ self.slopes, posterior_covariance=covariance)
+
     def variance_reduction(self, size: int) -> Float:
         """Return K of few rows and ``size`` columns, with K'K the covariance of Gamma z."""
         values, vectors = np.linalg.eigh(self.covariance)
-        positive = values > LEAST_SHARE * values.max(initial=1e-300)
+        positive = values > ROUNDING * values.max(initial=1e-300)
         rows = (vectors[:, positive] * np.sqrt(values[positive])).T
         return np.pad(rows, ((0, 0), (0, size - rows.shape[1])))
 
@@ -84,9 +96,9 @@ class CovariateEffects:
 
     def explained(self, covariance: Float, spread: Float) -> dict[str, float]:
         """Return each covariate's share of the variance of scores."""
-        whole, size = float((spread * covariance).sum()) or 1.0, len(covariance)
+        whole, size = float((spread * covariance).sum()) or 1.0, len(self.slopes)
         return {
-            name: float((spread * self.covariance_by(name)[:size, :size]).sum()) / whole
+            name: float((spread[:size, :size] * self.covariance_by(name)).sum()) / whole
             for name in self.encoder.names
         }
 
@@ -107,12 +119,16 @@ class Regressors:
 
     z: Float  # (n_users, k): covariates, centred
     blocks: Index  # (k,): which covariate each column belongs to
-    unit: Float  # (q,): the unit of each row of Gamma, which are the first coordinates
+    unit: Float  # (p,): the unit of each row of Gamma
     n_covariates: int  # with columns or without
 
     def shifts(self, slopes: Slopes) -> MeanShifts:
         """Return each user's Gamma z."""
-        return MeanShifts(self.z, slopes.values * self.unit[:, None])
+        return MeanShifts(self.z, slopes.values, self.unit)
+
+    def in_units_of(self, learned: PriorFit) -> "Regressors":
+        """Return the same with the units of factors that a fit ended with."""
+        return self if learned.shifts is None else replace(self, unit=learned.shifts.unit)
 
     def penalty(self, slopes: Slopes) -> float:
         """Return the ridge penalty of Gamma."""
@@ -148,7 +164,7 @@ def covariate_derivatives(
     value, first, spread, item_information = found
     if isinstance(responses, ItemEffects):
         value += responses.items.cost(item_information, responses.labelled)
-    inverse = prior.inverse_root[:, : len(regressors.unit)] * regressors.unit
+    inverse = prior.inverse_root * regressors.unit
     information = np.eye(len(spread)) - spread / responses.n_users
     return CovariateDerivatives(value, inverse.T @ first, inverse.T @ information @ inverse)
 
@@ -159,14 +175,14 @@ def _block_derivatives(
     """Return a block's J, gradient by Gamma, posterior covariances, and information on items."""
     params, regressors = state
     mode = params.mode_of(block, start)
-    first, covariance = mode.system.z(mode.state), mode.covariance
+    first, covariance = mode.z, mode.covariance
     if not params.likelihood.is_quadratic:
         first = first - mode.system.z(mode.system.shift(covariance, mode.derivatives.curvature))
     value = float((mode.derivatives.loss + mode.penalty + covariance.log_determinant).sum())
     information = np.zeros(0)
-    if isinstance(block.tasks, ItemRows):
-        information = block.tasks.information(block.number, mode, covariance)
-    by_slopes = first.T @ regressors.z[mode.task.users]
+    if isinstance(block.responses, ItemRows):
+        information = block.responses.information(block.number, mode, covariance)
+    by_slopes = first.T @ regressors.z[mode.data.users]
     return SumTuple(value, by_slopes, covariance.total, information), mode.warm_start
 
 
@@ -236,31 +252,43 @@ def learn_with_covariates(  # noqa: PLR0917 - the data, and how to fit the prior
     first = learned = learn()
     if not z.shape[1]:
         return learned, None
-    unit = first_guess(design.size, design.n_weights)
+    n_factors = 0 if first.items is None else first.items.n_factors
+    unit = np.append(first_guess(design.size, design.n_weights), first_guess(n_factors, 0))
     regressors = Regressors(z, encoder.blocks, unit, len(encoder.names))
     slopes = regressors.start()
+
+    def derivatives(slopes: Slopes) -> CovariateDerivatives:
+        labels, items = responses, learned.items
+        if isinstance(labels, ItemEffects) and items is not None:
+            labels = labels.with_items(items)
+        with one_blas_thread():
+            return covariate_derivatives(
+                labels, learned.model, learned.warm_starts, regressors, slopes
+            )
+
     # Rounds that estimate the ridges and the structure of the prior again.
     for _ in range(2):
         if learned.interrupted:
             break
-        derivatives = _derivatives(responses, learned, regressors, slopes)
-        quadratic = CovariateQuadratic(derivatives, slopes, regressors)
+        quadratic = CovariateQuadratic(derivatives(slopes), slopes, regressors)
         slopes = quadratic.maximise_evidence(slopes.ridges)
         learned = learn(shifts=regressors.shifts(slopes), earlier=learned, anew=True)
+        regressors = regressors.in_units_of(learned)
     cost = regressors.penalty(slopes)
     trace = [value + cost for value in learned.trace]
     # Rounds with constant ridges, at most.
     for _ in range(20):
         if learned.interrupted:
             break
-        slopes = _step_slopes(responses, learned, regressors, slopes)
+        slopes = _step_slopes(derivatives, regressors, slopes)
         learned = learn(shifts=regressors.shifts(slopes), earlier=learned)
+        regressors = regressors.in_units_of(learned)
         before, cost = trace[-1], regressors.penalty(slopes)
         trace += [value + cost for value in learned.trace]
         if before - trace[-1] <= tol * abs(trace[-1]):
             break
-    derivatives = _derivatives(responses, learned, regressors, slopes)
-    quadratic = CovariateQuadratic(derivatives, slopes, regressors)
+    quadratic = CovariateQuadratic(derivatives(slopes), slopes, regressors)
+    unit = regressors.unit
     effects = CovariateEffects(
         encoder,
         slopes.values * unit[:, None],
@@ -273,29 +301,17 @@ def learn_with_covariates(  # noqa: PLR0917 - the data, and how to fit the prior
     return learned, effects
 
 
-def _derivatives(
-    responses: Responses, learned: PriorFit, regressors: Regressors, slopes: Slopes
-) -> CovariateDerivatives:
-    if isinstance(responses, ItemEffects) and learned.items is not None:
-        responses = responses.with_items(learned.items)
-    with one_blas_thread():
-        return covariate_derivatives(
-            responses, learned.model, learned.warm_starts, regressors, slopes
-        )
-
-
 def _step_slopes(
-    responses: Responses, learned: PriorFit, regressors: Regressors, slopes: Slopes
+    derivatives: Callable[[Slopes], CovariateDerivatives], regressors: Regressors, slopes: Slopes
 ) -> Slopes:
     """Return a better Gamma with the same ridges; J does not rise."""
-    derivatives = _derivatives(responses, learned, regressors, slopes)
-    before = derivatives.objective + regressors.penalty(slopes)
-    best, _ = CovariateQuadratic(derivatives, slopes, regressors).minimum(slopes.ridges)
+    found = derivatives(slopes)
+    before = found.objective + regressors.penalty(slopes)
+    best, _ = CovariateQuadratic(found, slopes, regressors).minimum(slopes.ridges)
     share = 1.0
     while share > SHORTEST:
         new = replace(slopes, values=slopes.values + share * (best - slopes.values))
-        objective = _derivatives(responses, learned, regressors, new).objective
-        if objective + regressors.penalty(new) <= before:
+        if derivatives(new).objective + regressors.penalty(new) <= before:
             return new
         share *= SHORTER
     return slopes

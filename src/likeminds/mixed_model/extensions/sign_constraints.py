@@ -17,10 +17,9 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds._util.lazy_imports import LazyModule
-from likeminds._util.per_user_arrays import row_dots, times, times_back
-from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds._util.per_user_arrays import damped_newton, row_dots, times, times_back
+from likeminds.mixed_model.gaussian_prior import ROUNDING, GaussianPrior
 from likeminds.mixed_model.likelihoods import SAFE_EXPONENT, Likelihood, LossDerivatives
-from likeminds.mixed_model.numerics import ROUNDING, damped_newton
 from likeminds.mixed_model.responses import PaddedRows, of_each_user
 
 optimize: Any = LazyModule("scipy.optimize")
@@ -28,7 +27,7 @@ optimize: Any = LazyModule("scipy.optimize")
 
 def bound_modes(
     points: Float,
-    task: PaddedRows,
+    data: PaddedRows,
     prior: GaussianPrior,
     likelihood: Likelihood,
     signs: Float,
@@ -37,9 +36,9 @@ def bound_modes(
 ) -> Float:
     """Return a block's modes under the constraint that weights have the known signs."""
     logs = np.zeros_like(signs) if logs is None else logs
-    points, means = points.copy(), prior.means(task.users)
+    points, means = points.copy(), prior.means(data.users)
     for user in np.flatnonzero((points * signs < 0.0).any(axis=1)):
-        own = of_each_user(task, itemgetter(slice(user, user + 1)))
+        own = of_each_user(data, itemgetter(slice(user, user + 1)))
         points[user] = _bounded(points[user], means[user], own, prior, (likelihood, signs, logs))
     return points
 
@@ -47,7 +46,7 @@ def bound_modes(
 def _bounded(
     point: Float,
     mean: Float,
-    task: PaddedRows,
+    data: PaddedRows,
     prior: GaussianPrior,
     parts: tuple[Likelihood, Float, Float],
 ) -> Float:
@@ -56,13 +55,13 @@ def _bounded(
     varies = prior.residual > 0
     unit = np.sqrt(prior.covariance.diagonal()[varies])
     precision = np.linalg.inv(prior.covariance[np.ix_(varies, varies)])
-    rows, rest = task.rows[0][:, varies], task.rows[0][:, ~varies] @ mean[~varies]
+    rows, rest = data.rows[0][:, varies], data.rows[0][:, ~varies] @ mean[~varies]
 
     def loss(scaled: Float) -> tuple[float, Float]:
         own = scaled * unit
         deviation = own - mean[varies]
         eta = rows @ weights_of_logs(own, logs[varies]) + rest
-        derivatives = likelihood.at(eta[None], task)
+        derivatives = likelihood.at(eta[None], data)
         value = float(derivatives.loss[0]) + 0.5 * float(deviation @ precision @ deviation)
         gradient = slopes_of_logs(own, logs[varies]) * (rows.T @ derivatives.residuals[0])
         return value, (precision @ deviation - gradient) * unit
@@ -114,6 +113,13 @@ def weights_of_logs(logs: Float, signs: Float) -> Float:
     return np.where(signs != 0, signs * np.exp(np.minimum(logs, SAFE_EXPONENT)), logs)
 
 
+def constrained_weights(normal: Float, signs: Float | None, logs: Float | None = None) -> Float:
+    """Return weights, (..., p), of normal numbers: wrong signs are zero, logs exponentiated."""
+    if signs is not None and signs.any():
+        normal = np.where(signs * normal < 0.0, 0.0, normal)
+    return normal if logs is None else weights_of_logs(normal, logs)
+
+
 def moments_of_weights(mean: Float, covariance: Float, signs: Float) -> tuple[Float, Float]:
     """Return mean and covariance of weights, given those of logarithms and normal weights.
 
@@ -155,43 +161,43 @@ class LogNormalMode:
 
 
 def find_mode_of_logs(
-    task: PaddedRows, prior: GaussianPrior, likelihood: Likelihood, signs: Float
+    data: PaddedRows, prior: GaussianPrior, likelihood: Likelihood, signs: Float
 ) -> LogNormalMode:
     """Find the modes of a block by damped Newton steps.
 
     With u = m + R z, z ~ N(0, I), and weights w(u), the loss of labels at X w(u) plus |z|^2 / 2
     is not convex: negative curvatures are replaced by small positive ones.
     """
-    means = prior.means(task.users)
+    means = prior.means(data.users)
     varies = np.flatnonzero(prior.residual > 0)
     root = np.zeros((len(prior.mean), len(varies)))
     root[varies] = np.linalg.cholesky(prior.covariance[np.ix_(varies, varies)])
 
     def at(z: Float) -> tuple[tuple[Float, Float, LossDerivatives], Float]:
         logs = means + z @ root.T
-        derivatives = likelihood.at(times(task.rows, weights_of_logs(logs, signs)), task)
+        derivatives = likelihood.at(times(data.rows, weights_of_logs(logs, signs)), data)
         return (z, logs, derivatives), derivatives.loss + 0.5 * row_dots(z, z)
 
     def step_of(found: tuple[Float, Float, LossDerivatives]) -> Float:
         z, logs, derivatives = found
-        curvature = curvature_of_logs(task, logs, derivatives, root, signs)
+        curvature = curvature_of_logs(data, logs, derivatives, root, signs)
         slope = (
-            slopes_of_logs(logs, signs) * times_back(task.rows, derivatives.residuals) @ root - z
+            slopes_of_logs(logs, signs) * times_back(data.rows, derivatives.residuals) @ root - z
         )
         return np.asarray(np.linalg.solve(curvature, slope[:, :, None])[:, :, 0])
 
     _, logs, derivatives = damped_newton(np.zeros((len(means), len(varies))), at, step_of)
-    return LogNormalMode(logs, derivatives, curvature_of_logs(task, logs, derivatives, root, signs))
+    return LogNormalMode(logs, derivatives, curvature_of_logs(data, logs, derivatives, root, signs))
 
 
 def curvature_of_logs(
-    task: PaddedRows, logs: Float, derivatives: LossDerivatives, root: Float, signs: Float
+    data: PaddedRows, logs: Float, derivatives: LossDerivatives, root: Float, signs: Float
 ) -> Float:
     """Return the curvature of minus the log-posterior by z, shape (b, q, q), made positive."""
     slopes = slopes_of_logs(logs, signs)
-    scaled = derivatives.curvature.times_root_back((task.rows * slopes[:, None]) @ root)
+    scaled = derivatives.curvature.times_root_back((data.rows * slopes[:, None]) @ root)
     precision = scaled.transpose(0, 2, 1) @ scaled + np.eye(root.shape[1])
-    second = np.where(signs != 0, slopes * times_back(task.rows, derivatives.residuals), 0.0)
+    second = np.where(signs != 0, slopes * times_back(data.rows, derivatives.residuals), 0.0)
     precision -= root.T @ (second[:, :, None] * root)
     values, vectors = np.linalg.eigh(precision)
     # The least curvature, in units of the prior's.

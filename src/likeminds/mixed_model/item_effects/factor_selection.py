@@ -16,12 +16,14 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.per_user_arrays import CollectedRows
-from likeminds.mixed_model.item_effects.e_step import ItemMarginalLikelihood
-from likeminds.mixed_model.item_effects.item_responses import CURVATURE_BOUND, ItemRows
-from likeminds.mixed_model.item_effects.m_step import step_both
-from likeminds.mixed_model.item_effects.scatter_sums import SparseItemSums
+from likeminds.mixed_model.gaussian_prior import ROUNDING
+from likeminds.mixed_model.item_effects.em_steps import ItemMarginalLikelihood, step_both
+from likeminds.mixed_model.item_effects.item_responses import (
+    ItemRows,
+    SparseItemSums,
+)
 from likeminds.mixed_model.laplace import EStepParams, WarmStart, WarmStarts
-from likeminds.mixed_model.likelihoods import RowLikelihood
+from likeminds.mixed_model.likelihoods import LogisticLikelihood, RowLikelihood
 from likeminds.mixed_model.marginal_likelihood import (
     CovarianceStructure,
     PriorModel,
@@ -32,18 +34,18 @@ from likeminds.mixed_model.model_selection import (
     enough_for_full,
     is_lower,
 )
-from likeminds.mixed_model.numerics import ROUNDING
 from likeminds.mixed_model.optimisers import (
     ROUGH,
     ROUGH_STEPS,
     EvaluatedModel,
     evaluate_model,
+    first_guess,
     follow_ridge,
 )
 from likeminds.mixed_model.responses import ResponseBlock
 
-# The variance of the weights of a new factor, and their unit (see `MarginalLikelihood`).
-_FIRST_VARIANCE, FIRST_UNIT = 0.1, 0.5
+# The variance of the weights of a new factor.
+_FIRST_VARIANCE = 0.1
 # The least variance of weights, at which they change log-odds by a tenth; less has vanished.
 _LEAST_VARIANCE = 0.01
 # Numbers of factors tried.
@@ -68,7 +70,7 @@ def _with_factors(
     covariance = np.zeros((len(factors), r, r))
     covariance[:, :old, :old] = items.factor_covariance
     new = np.arange(old, r)
-    precision = 1.0 + CURVATURE_BOUND * _FIRST_VARIANCE * responses.counts
+    precision = 1.0 + LogisticLikelihood.curvature_bound * _FIRST_VARIANCE * responses.counts
     covariance[:, new, new] = 1.0 / precision[:, None]
     prior = model.prior
     for _ in range(n_more):
@@ -77,7 +79,7 @@ def _with_factors(
         objective.with_items(
             replace(items, factors=factors, factor_covariance=covariance, share=_SHARE)
         ),
-        unit=np.append(objective.unit, np.full(n_more, FIRST_UNIT)),
+        unit=np.append(objective.unit, first_guess(n_more, 0)),
         warm_starts=objective.warm_starts.copy(),
     )
     return bigger, replace(model, prior=prior)
@@ -116,13 +118,13 @@ def _leading(objective: ItemMarginalLikelihood, n_factors: int) -> Float:
     Only products of the residuals' square, items x items, with a few vectors are needed. If all
     residuals are zero, so are the factors.
     """
-    tasks = objective.item_responses
-    n_items = len(tasks.items.effects)
+    responses = objective.item_responses
+    n_items = len(responses.items.effects)
 
     def squared(vectors: Float) -> Float:
         vectors = vectors.reshape(n_items, -1)
         found: SparseItemSums
-        found, _ = tasks.map_reduce(_times_square, vectors, objective.warm_starts.own)
+        found, _ = responses.map_reduce(_times_square, vectors, objective.warm_starts.own)
         return found.whole[0]
 
     if n_factors < n_items - 1:
@@ -148,17 +150,17 @@ def _times_square(
     block: ResponseBlock, vectors: Float, start: WarmStart | None
 ) -> tuple[SparseItemSums, None]:
     """Return the square of a block's residuals, items x items, times vectors (m, k)."""
-    tasks = block.tasks
-    assert isinstance(tasks, ItemRows)
-    of_block = tasks.of_block(block.number)
-    task = tasks.labels.task(block.number)
-    weight, places = task.weight, task.places
+    responses = block.responses
+    assert isinstance(responses, ItemRows)
+    of_block = responses.of_block(block.number)
+    data = responses.labels.data(block.number)
+    weight, places = data.weight, data.places
     assert places is not None
     gradient = np.zeros(weight.shape) if start is None else start.residuals
     error = np.abs(gradient) / np.maximum(weight, 1e-300)
     # Pearson residuals; the constant keeps their denominators off zero.
     residual = gradient / np.sqrt(np.maximum(error * (1.0 - error), 0.0) + 0.05)
-    residual = tasks.row_items.signed(residual, places)
+    residual = responses.row_items.signed(residual, places)
     by_user = of_block.sums_of_items(residual, vectors[of_block.items])
     squared = of_block.sums_of_users(residual, by_user)
     return SparseItemSums(of_block.items, [squared], len(vectors)), None
@@ -180,7 +182,7 @@ class HeldOut:
 def held_out_losses(objective: ItemMarginalLikelihood, model: PriorModel) -> HeldOut:
     """Return the losses of held-out labels under a model."""
     found: CollectedRows
-    found, _ = objective.tasks.map_reduce(
+    found, _ = objective.responses.map_reduce(
         _block_losses, objective.e_step_params(model), objective.warm_starts.own
     )
     losses, counts = found.in_order()
@@ -191,16 +193,16 @@ def _block_losses(
     block: ResponseBlock, params: EStepParams, start: WarmStart | None
 ) -> tuple[CollectedRows, None]:
     """Return the losses of a block's users."""
-    mode, tasks, likelihood = params.mode_of(block, start), block.tasks, params.likelihood
-    assert isinstance(tasks, ItemRows)
-    assert tasks.left_out is not None
+    mode, responses, likelihood = params.mode_of(block, start), block.responses, params.likelihood
+    assert isinstance(responses, ItemRows)
+    assert responses.left_out is not None
     assert isinstance(likelihood, RowLikelihood)
-    task = tasks.labels.task(block.number)  # with the weights of all labels
-    out = tasks.left_out[task.places]
-    each = likelihood.response_losses(mode.eta, task)
-    losses = np.where(out, task.weight * each, 0.0).sum(axis=1)
-    n_out = out[:, :: task.set_size].sum(axis=1)
-    return CollectedRows([task.users], [[losses, n_out]]), None
+    data = responses.labels.data(block.number)  # with the weights of all labels
+    out = responses.left_out[data.places]
+    each = likelihood.response_losses(mode.eta, data)
+    losses = np.where(out, data.weight * each, 0.0).sum(axis=1)
+    n_out = out[:, :: data.set_size].sum(axis=1)
+    return CollectedRows([data.users], [[losses, n_out]]), None
 
 
 @dataclass(frozen=True)
@@ -247,25 +249,25 @@ def _has_few_labels(start: ItemMarginalLikelihood) -> bool:
 
 def _with_any_factors(start: ItemMarginalLikelihood) -> FitState:
     """Return a state for all labels, with factors if these lower the loss of held-out labels."""
-    tasks = start.item_responses
+    responses = start.item_responses
     # The share of labels held out.
-    held_out = tasks.holding_out(0.15)
-    n_items, n_labels = int(tasks.labelled.sum()), int(tasks.counts.sum())
+    held_out = responses.holding_out(0.15)
+    n_items, n_labels = int(responses.labelled.sum()), int(responses.counts.sum())
     # A factor has a parameter per user and item: with fewer labels for each, none would be found.
-    if held_out.counts.sum() == n_labels or n_labels < 5 * (tasks.n_users + n_items):
+    if held_out.counts.sum() == n_labels or n_labels < 5 * (responses.n_users + n_items):
         return FitState.first(start, start.model)
-    some = replace(start, tasks=held_out, warm_starts=WarmStarts())
+    some = replace(start, responses=held_out, warm_starts=WarmStarts())
     state = none = fit_roughly(FitState.first(some, some.model))
-    before = _held_out(none)
+    before = held_out_losses(none.objective, none.at.model)
     if _has_few_labels(start):
         few = choose_rank(none.objective, none.at).model
         before = min(before, held_out_losses(none.objective, few), key=lambda losses: losses.total)
         some = replace(some, structure=_SHRUNK, warm_starts=WarmStarts())
         state = fit_roughly(FitState.first(some, some.model))
     best, lowest, n_before, n_worse = state, None, 0, 0
-    for rung in [n for n in _RUNGS if n < min(tasks.n_users, n_items)]:
+    for rung in [n for n in _RUNGS if n < min(responses.n_users, n_items)]:
         state = _with_rung(state, rung)
-        losses = _held_out(state)
+        losses = held_out_losses(state.objective, state.at.model)
         n_left = int(have_not_vanished(state.objective, state.at.model).sum())
         n_worse += 1
         if n_left and (lowest is None or losses.total < lowest.total):
@@ -273,19 +275,12 @@ def _with_any_factors(start: ItemMarginalLikelihood) -> FitState:
         if n_worse == 2 or (rung > 1 and n_left <= n_before):  # more factors would vanish, too
             break
         n_before = n_left
-    chosen = lowest is not None and _is_better(lowest, before)
-    if not chosen:  # from the start, as with n_factors=0
+    if lowest is None or not is_lower(
+        lowest.losses, before.losses, noticed=_NOTICED * lowest.n_labels
+    ):  # from the start, as with n_factors=0
         return FitState.first(start, start.model)
-    whole = replace(best.objective, tasks=best.objective.item_responses.holding_out(0.0))
+    whole = replace(best.objective, responses=best.objective.item_responses.holding_out(0.0))
     return FitState.first(whole, best.at.model)
-
-
-def _held_out(state: FitState) -> HeldOut:
-    return held_out_losses(state.objective, state.at.model)
-
-
-def _is_better(found: HeldOut, other: HeldOut) -> bool:
-    return is_lower(found.losses, other.losses, noticed=_NOTICED * found.n_labels)
 
 
 def _with_rung(state: FitState, n_factors: int) -> FitState:

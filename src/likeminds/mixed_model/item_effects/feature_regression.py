@@ -34,7 +34,7 @@ from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
 from likeminds.mixed_model.laplace import WarmStarts
-from likeminds.mixed_model.marginal_likelihood import LOW_RANK
+from likeminds.mixed_model.marginal_likelihood import NO_WEIGHTS
 from likeminds.mixed_model.optimisers import PriorFit
 
 optimize: Any = LazyModule("scipy.optimize")
@@ -45,14 +45,15 @@ MOST_FEATURES = 512
 
 def regress_items_on_features(
     learned: PriorFit, features: FloatArray | None, counts: Index, design: Design
-) -> PriorFit:
+) -> tuple[PriorFit, Float]:
     """Replace consensus, item effects and factors by their regression on features and residuals.
 
     ``features`` (see `features_of_items`) and ``counts`` of labels are those of labelled items.
+    Returns the matrix, (p, p), that maps users' coordinates to those afterwards, too.
     """
     items, n_weights = learned.items, design.n_weights
     if items is None or features is None or not 0 < n_weights <= MOST_FEATURES:
-        return learned
+        return learned, np.eye(len(learned.model.prior.mean))
     X, single = design.rows(features)[:, :n_weights], single_labels(counts)
     learned = _regress_effects(learned, items, X, single, design)
     return _regress_factors(learned, X, single, design)
@@ -73,7 +74,7 @@ def with_weights(learned: PriorFit, n_weights: int) -> PriorFit:
         model=replace(learned.model, prior=prior),
         mean_covariance=np.pad(learned.mean_covariance, (n_weights, 0)),
         warm_starts=WarmStarts(),
-        structure=LOW_RANK,
+        structure=NO_WEIGHTS,
         moments=None,
     )
 
@@ -104,32 +105,35 @@ def _regress_effects(
     )
 
 
-def _regress_factors(learned: PriorFit, X: Float, single: Float, design: Design) -> PriorFit:
+def _regress_factors(
+    learned: PriorFit, X: Float, single: Float, design: Design
+) -> tuple[PriorFit, Float]:
     """Move the part of factors that features explain into users' weights of features."""
     items, prior, n_weights = learned.items, learned.model.prior, X.shape[1]
     assert items is not None
     regressions = [_regress_factor(items, factor, X, single) for factor in range(items.n_factors)]
     accepted = [one for one in regressions if one is not None]
+    transform = np.eye(len(prior.mean))
     if not accepted:
-        return learned
+        return learned, transform
     none = ItemFeatureRegression(np.zeros(n_weights), 0.0, 0.0, 1.0)
     found = [none if one is None else one for one in regressions]
     # Units of factors are those of the residuals, so factors of new items are N(0, I) again.
     unit = np.sqrt(np.minimum([one.variance for one in found], 1.0))
     slopes = np.array([np.append(one.theta, one.intercept) for one in found])
     predicted = X @ slopes[:, :-1].T + slopes[:, -1]
-    transform = np.eye(len(prior.mean))
     transform[: design.size, -len(unit) :] = slopes.T[: design.size]
     transform[-len(unit) :, -len(unit) :] = np.diag(unit)
     covariance = transform @ prior.covariance @ transform.T
     prior_after = GaussianPrior.of_covariance(prior.mean, covariance, prior.beyond)
     leading = prior.directions(learned.n_groups, n_weights)
-    return replace(
+    learned = replace(
         learned,
         model=replace(learned.model, prior=prior_after),
         items=_residual_factors(items, predicted, unit),
         n_groups=_count_directions(leading, [one.theta for one in accepted]),
     )
+    return learned, transform
 
 
 def _count_directions(leading: Float, slopes: list[Float]) -> int:

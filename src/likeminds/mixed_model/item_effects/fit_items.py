@@ -8,9 +8,19 @@ b_j (Laplace with a diagonal curvature k_j), and the f_j by a bound:
 
 with P_i = share/4 sum_j T_j over a user's labels. `factor_selection` chooses the number of factors.
 
-At the minimum of J, tau and the b_j are too near to zero if items have few labels. So both are
-estimated again at the end, with users fixed and the b_j integrated out without Laplace's method.
-That objective is not J: see `quadrature`.
+At the minimum of J, tau and the b_j are too near to zero if items have few labels, as usual with
+Laplace's method. So both are estimated again, by another objective. Users stay fixed, and
+
+    L_j(b) = product over labels of the mean of P(y_ij | b + the rest of the score)
+
+is computed at a few b. The mean is over the user's posterior without this label: a normal
+distribution, approximately known from the posterior with it. Then
+
+    tau maximises   sum_j log int L_j(b) N(b; 0, tau^2) db     (with its prior, `item_posteriors`)
+
+and b_j and its variance are the moments of the integrand. Integrals are sums over equidistant
+points, with errors of a few thousandths. The same sums for the normal approximation of L_j, whose
+moments are known, correct them: if tau is small, labels inform less than these errors.
 """
 
 from collections.abc import Callable
@@ -19,12 +29,16 @@ from functools import partial
 
 import numpy as np
 
-from likeminds._util.array_types import Float
+from likeminds._util.array_types import Bool, Float
 from likeminds._util.map_reduce import one_blas_thread
-from likeminds.mixed_model.gaussian_prior import MeanShifts
-from likeminds.mixed_model.item_effects.e_step import ItemMarginalLikelihood
+from likeminds.mixed_model.gaussian_prior import ROUNDING, MeanShifts
+from likeminds.mixed_model.item_effects.em_steps import (
+    ItemMarginalLikelihood,
+    step_both,
+    step_items,
+    with_centred_factors,
+)
 from likeminds.mixed_model.item_effects.factor_selection import (
-    FIRST_UNIT,
     FitState,
     choose_factors,
     fit_roughly,
@@ -32,10 +46,10 @@ from likeminds.mixed_model.item_effects.factor_selection import (
     with_shrinkage,
     without_vanished,
 )
-from likeminds.mixed_model.item_effects.item_responses import ItemEffects
-from likeminds.mixed_model.item_effects.m_step import step_both, step_items, with_centred_factors
-from likeminds.mixed_model.item_effects.quadrature import integrate_effects
-from likeminds.mixed_model.likelihoods import Likelihood
+from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows, SparseItemSums
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.laplace import EStepParams, WarmStart
+from likeminds.mixed_model.likelihoods import Likelihood, RowLikelihood
 from likeminds.mixed_model.marginal_likelihood import (
     DIAGONAL,
     PriorModel,
@@ -52,13 +66,17 @@ from likeminds.mixed_model.optimisers import (
     StepLength,
     descend,
     evaluate_model,
+    first_guess,
     first_model,
+    update_tau2,
 )
+from likeminds.mixed_model.primal_dual import information_left
+from likeminds.mixed_model.responses import ResponseBlock
 from likeminds.solvers.solver import Callback
 
 
 def learn_crossed(
-    tasks: ItemEffects,
+    responses: ItemEffects,
     n_weights: int,
     size: int,
     n_groups: int | None,
@@ -70,7 +88,7 @@ def learn_crossed(
     centre: Float | float = 0.0,
     n_factors: int | None = None,
     callback: Callback | None = None,
-    shifts: Float | MeanShifts | None = None,
+    shifts: MeanShifts | None = None,
     earlier: PriorFit | None = None,
     anew: bool = False,
 ) -> PriorFit:
@@ -80,13 +98,15 @@ def learn_crossed(
     ``earlier`` state, the number of factors stays.
     """
     model = first_model(size, n_weights, likelihood, centre)
-    start = ItemMarginalLikelihood(tasks, n_weights, model, model.prior.residual, shifts=shifts)
+    start = ItemMarginalLikelihood(responses, n_weights, model, model.prior.residual, shifts=shifts)
     with one_blas_thread():
         if earlier is None:
             state = choose_factors(start, n_factors)
         elif anew:
             n_earlier = 0 if earlier.items is None else earlier.items.n_factors
-            state = fit_roughly(_resume(with_shrinkage(start, n_earlier), earlier))
+            # The first fit chose the structure without effects of covariates, too.
+            shape = with_shrinkage(replace(start, shifts=None), n_earlier).structure
+            state = fit_roughly(_resume(replace(start, structure=shape), earlier))
         else:
             state = _resume(start, earlier)
         start = replace(state.objective, model=state.at.model)
@@ -138,13 +158,18 @@ def _at(objective: ItemMarginalLikelihood, found: PriorFit) -> ItemMarginalLikel
     """Return the objective with the items of a fit."""
     assert found.items is not None
     unit = objective.unit[: objective.n_free + found.items.n_factors]  # vanished ones are left out
-    return replace(objective.with_items(found.items), unit=unit, warm_starts=found.warm_starts)
+    return replace(
+        objective.with_items(found.items),
+        unit=unit,
+        shifts=found.shifts,
+        warm_starts=found.warm_starts,
+    )
 
 
 def _resume(start: ItemMarginalLikelihood, earlier: PriorFit) -> FitState:
     """Return the state in which an earlier fit ended."""
     assert earlier.items is not None
-    unit = np.append(start.unit, np.full(earlier.items.n_factors, FIRST_UNIT))
+    unit = np.append(start.unit, first_guess(earlier.items.n_factors, 0))
     objective = replace(start.with_items(earlier.items), unit=unit, warm_starts=earlier.warm_starts)
     return FitState.first(objective, earlier.model)
 
@@ -183,6 +208,7 @@ def _alternate(
         objective.warm_starts,
         mean_covariance=objective.covariance_of_mean(at.model, at.moments),
         items=objective.item_responses.items,
+        shifts=objective.shifts,
     )
 
 
@@ -199,3 +225,111 @@ def _descend_a_little(
     found = descend(replace(objective, model=at.model), tol=tol, max_iter=8)
     new = _by_directions(objective, found.model)
     return new if new.value <= at.value else at
+
+
+# The points of L_j, in standard deviations from the mean.
+_POINTS = 1.25 * np.arange(-4.0, 5.0)
+
+
+def integrate_effects(
+    objective: ItemMarginalLikelihood, model: PriorModel
+) -> tuple[ItemPosteriors, PriorModel]:
+    """Estimate tau and b_j again; the mean of b_j becomes part of the model's intercept."""
+    items = objective.item_responses.items
+    # Bounds of tau^2, which is infinite if labels can be separated perfectly.
+    bounds = items.variance / 4.0, items.variance * 4.0
+    # If tau^2 changes by more than a factor, points are chosen again, at most three times.
+    for _ in range(3):
+        before, objective = items, objective.with_items(items)
+        logs, labelled = log_likelihoods(objective, model), objective.item_responses.labelled
+        items, centre = integrated(before, logs, labelled, bounds)
+        if objective.n_free > objective.n_weights:  # there is an intercept
+            mean = model.prior.mean.copy()
+            mean[objective.n_weights] += centre
+            model = replace(model, prior=replace(model.prior, mean=mean))
+        if 1.0 / 1.25 < items.variance / before.variance < 1.25:
+            break
+    return items, model
+
+
+def log_likelihoods(objective: ItemMarginalLikelihood, model: PriorModel) -> Float:
+    """Return the logarithm of L_j at every item's `points_of`."""
+    found: SparseItemSums
+    found, _ = objective.responses.map_reduce(
+        _block_log_likelihoods, objective.e_step_params(model), objective.warm_starts.own
+    )
+    return np.hstack(found.whole)
+
+
+def integrated(
+    items: ItemPosteriors, log_likelihood: Float, labelled: Bool, bounds: tuple[float, float]
+) -> tuple[ItemPosteriors, float]:
+    """Return items with new tau (within ``bounds`` of tau^2) and centred b_j, and their mean."""
+    own = items.take(np.flatnonzero(labelled))
+    b, log_likelihood, tau2 = points_of(own), log_likelihood[labelled], items.variance
+    mean, variance = _moments(own, b, log_likelihood, tau2)
+    # Steps to tau^2 at most, and the tolerance.
+    for _ in range(100):
+        before, tau2 = tau2, update_tau2(tau2, mean**2 + variance, variance)
+        tau2 = float(np.clip(tau2, *bounds))
+        mean, variance = _moments(own, b, log_likelihood, tau2)
+        if abs(tau2 - before) <= 1e-10 * before:
+            break
+    centre = float(mean.mean())
+    effects, variances = np.zeros(len(labelled)), np.full(len(labelled), tau2)
+    effects[labelled], variances[labelled] = mean - centre, variance
+    return replace(items, effects=effects, effect_variance=variances, variance=tau2), centre
+
+
+def points_of(items: ItemPosteriors) -> Float:
+    """Return the points of every L_j, shape (m, number of points)."""
+    return np.asarray(items.effects[:, None] + np.sqrt(items.effect_variance)[:, None] * _POINTS)
+
+
+def _moments(
+    items: ItemPosteriors, b: Float, log_likelihood: Float, tau2: float
+) -> tuple[Float, Float]:
+    """Return mean and variance of every b_j, given log L_j at some points, and tau^2."""
+    information = np.maximum(1.0 / items.effect_variance - 1.0 / items.variance, 0.0)
+    linear = items.effects / items.effect_variance
+    normal = 1.0 / (information + 1.0 / tau2)
+    mean, variance = _sums(log_likelihood - 0.5 * b**2 / tau2, b)
+    normal_mean, normal_sum = _sums(linear[:, None] * b - 0.5 * b**2 / normal[:, None], b)
+    return mean - normal_mean + normal * linear, normal * variance / normal_sum
+
+
+def _sums(logs: Float, b: Float) -> tuple[Float, Float]:
+    """Return mean and variance of b, (m,), given log densities at some points."""
+    weight = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weight /= weight.sum(axis=1, keepdims=True)
+    mean = np.einsum("jk,jk->j", weight, b)
+    return mean, np.einsum("jk,jk->j", weight, (b - mean[:, None]) ** 2)
+
+
+def _block_log_likelihoods(
+    block: ResponseBlock, params: EStepParams, start: WarmStart | None
+) -> tuple[SparseItemSums, WarmStart | None]:
+    """Return the logarithm of L_j of a block's labels."""
+    responses, mode, likelihood = block.responses, params.mode_of(block, start), params.likelihood
+    places = mode.data.places
+    assert places is not None
+    assert isinstance(responses, ItemRows)
+    assert isinstance(likelihood, RowLikelihood)
+    curvature, data, of_block = (
+        mode.derivatives.curvature,
+        mode.data,
+        responses.of_block(block.number),
+    )
+    h = np.maximum(curvature.diagonal, ROUNDING)
+    left = information_left(mode.system, mode.covariance, curvature)
+    # The share of the information on a score that comes from its own label, below one.
+    own = np.where(h > ROUNDING, np.minimum(1.0 - left / h, 1.0 - 1e-6), 0.0)
+    variance = own / h / (1.0 - own)
+    others = likelihood.row_scores(mode.eta, data) - variance * mode.derivatives.residuals
+    unit = np.append(np.sqrt(responses.items.effect_variance), 0.0)[of_block.item]
+    unit = responses.row_items.signed(unit, places)
+    sums = []
+    for point in _POINTS:
+        cost = likelihood.each(others + point * unit, data.response, data.users[:, None], variance)
+        sums.append(of_block.sums(-data.weight * cost))
+    return SparseItemSums(of_block.items, sums, len(responses.items.effects)), mode.warm_start

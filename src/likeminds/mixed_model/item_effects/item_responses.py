@@ -12,10 +12,11 @@ at most an eighth of the variance v_i'T_j v_i (Boehning's bound).
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy import sparse
 
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.map_reduce import Own
@@ -25,12 +26,6 @@ from likeminds.data.identifiers import encode
 from likeminds.losses.rows import Rows
 from likeminds.mixed_model.choice_responses import ChoiceBlocks
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.item_effects.scatter_sums import (
-    BlockItems,
-    SparseItemSums,
-    packed,
-    unpacked,
-)
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.laplace import PosteriorMode
 from likeminds.mixed_model.primal_dual import PosteriorCovariance, information_left
@@ -46,10 +41,6 @@ from likeminds.mixed_model.responses import (
 
 S = TypeVar("S")
 R = TypeVar("R")
-
-# The largest second derivative of log(1 + exp).
-CURVATURE_BOUND = 0.25
-
 
 NOT_SHARED = (
     "No item was judged by two users, so nothing can be learned about items beyond their "
@@ -82,6 +73,103 @@ def labelled_by(annotations: Annotations) -> Index:
     last_user[items] = users
     counts[items[users != last_user[items]]] = 2
     return counts
+
+
+@dataclass(frozen=True)
+class BlockItems:
+    """The items of the labels of a block of users, and sums over labels by item."""
+
+    item: Index  # (b, n): the item of each label; the padding's is one past the last
+    items: Index  # (k,): the items, each once
+    # (n_labels,): the positions of labels in the block, item by item, and their users.
+    place: Index
+    user: Index
+    start: Index  # (k + 1,): where the labels of each item begin
+
+    @classmethod
+    def of(cls, item: Index, n_items: int) -> "BlockItems":
+        """Sort the labels of a block; ``item`` has shape (b, n), and ``n_items`` is padding."""
+        flat = item.ravel()
+        place = np.argsort(flat, kind="stable")[: int((flat < n_items).sum())]
+        items, first = np.unique(flat[place], return_index=True)
+        start = np.append(first, len(place))
+        return cls(item, items, place, place // max(item.shape[1], 1), start)
+
+    def sums(self, numbers: Float) -> Float:
+        """Return sums of numbers, one per label, shape (k, 1)."""
+        if not len(self.items):
+            return np.zeros((0, 1))
+        return np.add.reduceat(numbers.ravel()[self.place], self.start[:-1])[:, None]
+
+    def sums_of_rows(self, weight: Float, rows: Float) -> Float:
+        """Return weighted sums of rows, (b n, p), one per label."""
+        return np.asarray(self._matrix(self.place, self.item.size, weight) @ rows)
+
+    def sums_of_users(self, weight: Float, numbers: Float) -> Float:
+        """Return weighted sums of users' numbers, (b, m), one weight per label."""
+        return np.asarray(self._matrix(self.user, len(self.item), weight) @ numbers)
+
+    def sums_of_items(self, weight: Float, numbers: Float) -> Float:
+        """Return each user's weighted sum of their items' numbers, (k, m)."""
+        return np.asarray(self._matrix(self.user, len(self.item), weight).T @ numbers)
+
+    def _matrix(self, columns: Index, n_columns: int, weight: Float) -> sparse.csr_matrix:
+        """Return the labels' weights, items x columns."""
+        weights = weight.ravel()[self.place]
+        return sparse.csr_matrix((weights, columns, self.start), shape=(len(self.items), n_columns))
+
+
+@dataclass
+class SparseItemSums:
+    """Sums of some of the items, added up in place.
+
+    Examples
+    --------
+    >>> total = SparseItemSums(np.array([2]), [np.ones((1, 1))], 3)
+    >>> total += SparseItemSums(np.array([0, 2]), [np.ones((2, 1))], 3)
+    >>> total.whole[0].ravel()
+    array([1., 0., 2.])
+    """
+
+    items: Index  # (k,): which items; all of them after the first addition
+    sums: list[Float]  # (k, ...): their sums
+    n_items: int
+
+    def __iadd__(self, other: "SparseItemSums") -> "SparseItemSums":
+        for total, part in zip(self.whole, other.sums, strict=True):
+            total[other.items] += part
+        return self
+
+    @property
+    def whole(self) -> list[Float]:
+        """The sums of all items."""
+        if len(self.items) < self.n_items:
+            totals = [np.zeros((self.n_items, part.shape[1])) for part in self.sums]
+            for total, part in zip(totals, self.sums, strict=True):
+                total[self.items] = part
+            self.items, self.sums = np.arange(self.n_items), totals
+        return self.sums
+
+
+def packed(matrices: Float) -> Float:
+    """Return the upper triangles of symmetric matrices, (n, r, r), as rows."""
+    upper, _ = _triangle(matrices.shape[2])
+    return matrices.reshape(len(matrices), matrices.shape[2] ** 2)[:, upper]
+
+
+def unpacked(rows: Float, r: int) -> Float:
+    """Return the symmetric matrices, (n, r, r), of which rows are the upper triangles."""
+    _, place = _triangle(r)
+    return np.asarray(rows[:, place])
+
+
+@lru_cache(maxsize=64)
+def _triangle(r: int) -> tuple[Index, Index]:
+    """Return the flat positions of the upper triangle, and the position in it of every entry."""
+    row, column = np.triu_indices(r)
+    place = np.zeros((r, r), dtype=np.intp)
+    place[row, column] = np.arange(len(row))
+    return r * row + column, np.maximum(place, place.T)
 
 
 @dataclass(frozen=True)
@@ -179,7 +267,10 @@ class ItemRows(InMemoryResponses):
 
     @classmethod
     def of_labels(
-        cls, annotations: Annotations, design: Design, curvature: float = CURVATURE_BOUND
+        cls,
+        annotations: Annotations,
+        design: Design,
+        curvature: float,
     ) -> "ItemRows":
         """Group the labels by user, in the order of items, so the order of rows does not matter."""
         weights = np.zeros(len(annotations)) if annotations.weights is None else annotations.weights
@@ -190,7 +281,7 @@ class ItemRows(InMemoryResponses):
         rows = replace(by_number, index=annotations.feature_rows[number])
         item = np.append(annotations.item_codes[number], -1)
         labels = LabelResponses.of_rows(rows, design)
-        return cls(labels, RowItems(item, curvature=curvature), annotations.n_items)
+        return cls(labels, RowItems(item, np.full(len(item), curvature)), annotations.n_items)
 
     @property
     def items(self) -> ItemPosteriors:
@@ -235,7 +326,7 @@ class ItemRows(InMemoryResponses):
     def of_block(self, number: int) -> BlockItems:
         """Return which items the rows of a block are about."""
         if number not in self._of_blocks:
-            item = self.row_items.item[self.labels.task(number).places]
+            item = self.row_items.item[self.labels.data(number).places]
             item = np.where(item < 0, self.n_items, item)
             self._of_blocks[number] = BlockItems.of(item, self.n_items)
         return self._of_blocks[number]
@@ -243,7 +334,7 @@ class ItemRows(InMemoryResponses):
     def information(
         self, number: int, mode: PosteriorMode, covariance: PosteriorCovariance
     ) -> Float:
-        """Return the information of a block's rows on every b_j: see `e_step.ItemSums`."""
+        """Return the information of a block's rows on every b_j: see `em_steps.ItemSums`."""
         of_block, information = self.of_block(number), np.zeros(self.n_items)
         left = information_left(mode.system, covariance, mode.derivatives.curvature)
         information[of_block.items] = of_block.sums(left)[:, 0]
@@ -274,58 +365,32 @@ class ItemRows(InMemoryResponses):
         kept = np.append(np.repeat(chosen, self.labels.rows_each), padding)
         return ItemRows(self.labels.of_users(chosen), self.row_items.of(kept), self.n_items)
 
-    def task(self, number: int) -> PaddedRows:
+    def data(self, number: int) -> PaddedRows:
         """Return one block."""
-        task, of_block = self.labels.task(number), self.of_block(number)
-        places, signed = task.places, self.row_items.signed
+        data, of_block = self.labels.data(number), self.of_block(number)
+        places, signed = data.places, self.row_items.signed
         assert places is not None
         effects, factors = self._padded
-        task = replace(task, offset=signed(effects[of_block.item], places))
+        data = replace(data, offset=signed(effects[of_block.item], places))
         if self.left_out is not None:
-            task = replace(task, weight=np.where(self.left_out[places], 0.0, task.weight))
+            data = replace(data, weight=np.where(self.left_out[places], 0.0, data.weight))
         if not self.items.n_factors:
-            return task
+            return data
         covariance = packed(self.items.factor_covariance[of_block.items])
-        weight = self.items.share * self.row_items.curvature_at(places) * task.weight
+        weight = self.items.share * self.row_items.curvature[places] * data.weight
         precision = unpacked(of_block.sums_of_items(weight, covariance), self.items.n_factors)
         own = signed(factors[of_block.item], places)
-        columns = [task.rows.transpose(0, 2, 1), own.transpose(0, 2, 1)]
+        columns = [data.rows.transpose(0, 2, 1), own.transpose(0, 2, 1)]
         rows = np.concatenate(columns, axis=1).transpose(0, 2, 1)
-        return replace(task, rows=rows, precision=precision)
+        return replace(data, rows=rows, precision=precision)
 
 
 def _count(block: ResponseBlock, state: None, own: None) -> tuple[SparseItemSums, None]:  # noqa: ARG001
     """Count the rows of each item in a block, without those held out."""
-    rows = block.tasks
+    rows = block.responses
     assert isinstance(rows, ItemRows)
-    of_block, places = rows.of_block(block.number), rows.labels.task(block.number).places
+    of_block, places = rows.of_block(block.number), rows.labels.data(block.number).places
     assert places is not None
     out = np.zeros(places.shape, np.bool_) if rows.left_out is None else rows.left_out[places]
     counted: Float = of_block.sums((~out).astype(np.float64))
     return SparseItemSums(of_block.items, [counted], rows.n_items), None
-
-
-def discount_labels(
-    annotations: Annotations, items: ItemPosteriors, curvature: float
-) -> Annotations:
-    """Return new users' labels with weights lowered by the uncertainty of their items.
-
-    Of the information h of a label, h / (1 + h variance) is left. In a choice set, the variance is
-    that of the difference between two items, on average over the set.
-    """
-    variance = posteriors_of_items(annotations, items).effect_variance[annotations.item_codes]
-    sets = annotations.choice_set_codes
-    if sets is not None:
-        size = np.bincount(sets)
-        variance = (np.minimum(size, 2) * np.bincount(sets, weights=variance) / size)[sets]
-    weight = 1.0 / (1.0 + curvature * variance)
-    if annotations.weights is not None:
-        weight = weight * annotations.weights
-    return annotations._with(weights=weight)
-
-
-def posteriors_of_items(annotations: Annotations, items: ItemPosteriors) -> ItemPosteriors:
-    """Return the posteriors of the items of annotations, in their order."""
-    if annotations.has_items:
-        return items.of(annotations.item_ids)
-    return items.prior_of(annotations.n_items)

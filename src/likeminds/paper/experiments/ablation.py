@@ -35,7 +35,7 @@ from likeminds.rankers.candidates import Candidate, Split, plain_values
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import usual_alpha_group
-from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
+from likeminds.rankers.three_level_search import ThreeLevelRankerCV
 from likeminds.report.page import ReportTable
 
 
@@ -52,9 +52,10 @@ CONSENSUS, PERSONAL, GROUP = "consensus", "consensus + personal", "consensus + g
 ALL, SHRUNK, LEARNED = "all three", "all three, groups shrunk", "learned prior"
 MODELS = (CONSENSUS, PERSONAL, GROUP, ALL, SHRUNK, LEARNED)
 PERSONAL_STEP = "the personal level, to consensus and group"
+GROUP_STEP = "the group level, to the consensus"
 STEPS = (
     Step("the personal level, to the consensus", PERSONAL, CONSENSUS),
-    Step("the group level, to the consensus", GROUP, CONSENSUS),
+    Step(GROUP_STEP, GROUP, CONSENSUS),
     Step(PERSONAL_STEP, ALL, GROUP),
     Step("group shrinkage, to all three", SHRUNK, ALL, ours=True),
     Step("a learned prior, instead of tuned and shrunk levels", LEARNED, SHRUNK, ours=True),
@@ -67,7 +68,7 @@ _ALPHA_PERSONAL = (_NOTHING, 1.0, 0.5, 0.3, 0.24, 0.19, 0.15, 0.12, 0.06)
 _SHRINKAGE = (0.0, 0.03, 0.1, 0.3)
 _N_GROUPS = (1, 2, 3, 5, 8)
 # The crowds that the personal level is judged on.
-SCHOOLS, LONERS, SIMULATION = "schools, no loners", "schools and loners", "the paper's simulation"
+SCHOOLS, LONERS, SIMULATION = "Schools, no loners", "Schools and loners", "The paper's simulation"
 # Held-out labels of each user, for any number of training labels. Of the paper's simulation, 2 %
 # are positive.
 _TEST_LABELS = {SCHOOLS: 50, LONERS: 50, SIMULATION: 500}
@@ -153,18 +154,18 @@ def search(
         return _middle(model, shape[1] / n_labels)
     ranker = models(shape[1] / n_labels)[model]
     tuning = ranker._make_tuning()
-    folds = []
+    splits = []
     for draw in range(_N_TUNING):
         train, test = _split(crowd, n_labels, _TUNING_SEED + seed + draw, shape)
         statistics = Statistics.from_annotations(train)
-        split = Split(test, statistics, statistics.user_ids, partial(_identity, train))
-        folds.append(tuning.fold(split))
+        training = partial(lambda rows: rows, train)
+        splits.append(Split(test, statistics, statistics.user_ids, training))
 
     def score_all(candidates: list[Candidate]) -> Float:
-        aucs = np.empty((len(folds), len(candidates)))
+        aucs = np.empty((len(splits), len(candidates)))
         for path in tuning.paths(candidates, np.arange(len(candidates))):
-            for found, fold in zip(aucs, folds, strict=True):
-                found[path] = nan_mean(fold.follow([candidates[c] for c in path]))
+            for found, split in zip(aucs, splits, strict=True):
+                found[path] = nan_mean(tuning.follow(split, [candidates[c] for c in path]))
         return np.asarray(aucs.mean(axis=0))
 
     candidates = ranker._candidates(statistics)
@@ -213,10 +214,6 @@ def _split(
             *(n_users, total, items, n_features, n_schools), n_loners=n_loners, random_state=seed
         )
     return split_within_users(drawn.annotations, _TEST_LABELS[crowd] / total, seed)
-
-
-def _identity(annotations: Annotations) -> Annotations:
-    return annotations
 
 
 def models(features_per_label: float) -> dict[str, Any]:
@@ -269,27 +266,29 @@ def _gains(differences: Float) -> list[list[float]]:
 
 
 def _sentence(facts: Facts) -> str:
-    labels = facts["labels"]
-    gains = []
-    for name, judged in facts["steps"].items():
-        means = [mean for mean, _, _ in judged]
-        best = int(np.argmax(means))
-        gains.append(
-            f"{name}: {points(means[0])} points with {labels[0]} labels per person, "
-            f"{points(means[best])} at best (with {labels[best]}), {points(min(means))} at worst"
-        )
-    return f"What each step adds - {'; '.join(gains)}. {_personal_sentence(facts)}"
+    gains = ", ".join(points(mean) for mean, _, _ in facts["steps"][GROUP_STEP])
+    labels = ", ".join(f"{n:,}" for n in facts["labels"])
+    return (
+        f"With {labels} labels per person, the group level adds {gains} points of AUC to the "
+        f"consensus. {_personal_sentence(facts)}"
+    )
 
 
 def _personal_sentence(facts: Facts) -> str:
-    """Say on which crowds the personal level pays, next to consensus and group."""
+    """Return what the personal level adds to consensus and group, by crowd."""
     parts = []
     for crowd, found in facts["personal"].items():
         each = zip(found["gains"], found["labels"], strict=True)
-        gains = ", ".join(f"{100 * gain[0]:+.2f} ({n:,} labels)" for gain, n in each)
-        pays = any(gain[1] > 0 for gain in found["gains"])
-        parts.append(f"{crowd}: {'pays' if pays else 'does not pay'}, {gains}")
-    return f"The personal level, added to consensus and group, by crowd - {'; '.join(parts)}."
+        gains = ", ".join(f"{_hundredths(gain)} ({n:,} labels)" for gain, n in each)
+        parts.append(f"{crowd}: {gains}")
+    return (
+        f"The gain of the personal level, added to both, depends on the crowd. {'. '.join(parts)}."
+    )
+
+
+def _hundredths(gain: Sequence[float]) -> str:
+    mean, low, high = (f"{100 * value:+.2f}" for value in gain)
+    return f"{mean} [{low}, {high}]"
 
 
 def _picture(facts: Facts) -> ReportPicture:
@@ -334,11 +333,11 @@ def _steps_table(facts: Facts) -> ReportTable:
 
 def _personal_table(facts: Facts) -> ReportTable:
     rows = [
-        [crowd, f"{n:,}", *(f"{100 * value:+.2f}" for value in gain)]
+        [crowd, f"{n:,}", _hundredths(gain)]
         for crowd, found in facts["personal"].items()
         for n, gain in zip(found["labels"], found["gains"], strict=True)
     ]
-    columns = ["crowd", "labels per person", "gain in points", "95 % from", "to"]
+    columns = ["crowd", "labels per person", "gain in points [95 % over draws]"]
     caption = "The personal level, added to consensus and group, on three kinds of crowds."
     return ReportTable(columns, rows, caption)
 

@@ -150,11 +150,7 @@ def _refuse_missing(folders: Mapping[str, str | Path | None], data: Sequence[str
 
 
 class _RemainingTime:
-    """A forecast of the remaining time, from the minutes of each part and the pace of this machine.
-
-    ``part`` is the part under way, ``seconds`` has the time of each finished part. Parts without
-    minutes in the scale are taken to be equally long.
-    """
+    """A forecast of the time left, by the minutes of each part and the pace of this machine."""
 
     def __init__(
         self,
@@ -218,8 +214,8 @@ def _run(
 
 def _expected(chosen: Sequence[str], scale: ExperimentScale) -> str:
     total = sum(scale.minutes.get(key, 0.0) for key in chosen)
-    about = f", about {total:.0f} minutes on two cores if nothing is stored yet" if total else ""
-    return f"{listing(list(chosen))} at scale {scale.name}{about}."
+    forecast = f", about {in_words(60 * total)} on two cores if nothing is stored yet"
+    return f"{listing(list(chosen))} at scale {scale.name}{forecast if total else ''}."
 
 
 def _report(
@@ -237,7 +233,7 @@ def _report(
     )
     return Report(
         title=f"The paper, rebuilt (scale: {setting.scale.name})",
-        lead=lead(parts, verdicts),
+        lead=f"{setting.scale.difference} {lead(parts, verdicts)}",
         verdicts=table if verdicts else None,
         parts=parts,
         commands={part.key: setting.command(part.key) for part in parts},

@@ -9,6 +9,7 @@ import numpy as np
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds.datasets import Simulation, SketchShoes, make_sketch_shoes
 from likeminds.metrics.by_user import auc_by_user
+from likeminds.paper.experiments.fig3 import has_personal
 from likeminds.paper.experiments.report_page import ReportPart, ReportPicture
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trials import simulation_parameters
@@ -46,8 +47,8 @@ def run(setting: ExperimentSetting) -> ReportPart:
         found=(
             f"A person's weights are the consensus, plus what their school adds, plus, for "
             f"{facts['n_personal']} of {len(ranker.coef_)} people here, something of their own. A "
-            "person's AUC is the share of edges, between their positive and their negative "
-            f"pictures, that point the right way: {facts['auc']:.2f} in the drawing."
+            "person's AUC is the share of pairs of a positive and a negative picture that are in "
+            f"the right order: {facts['auc']:.2f} in the drawing."
         ),
         pieces=[_decomposition(ranker), _auc_graph(graph)],
         facts=facts,
@@ -55,7 +56,7 @@ def run(setting: ExperimentSetting) -> ReportPart:
 
 
 def _n_personal(ranker: ThreeLevelRanker) -> int:
-    return int((np.abs(ranker.personal_).sum(axis=1) > 0).sum())
+    return int(has_personal(ranker.personal_).sum())
 
 
 def _fit_drawn(drawn: Simulation, parameters: dict[str, Any]) -> ThreeLevelRanker:
@@ -91,14 +92,16 @@ def _decomposition(ranker: ThreeLevelRanker) -> ReportPicture:
         axes.set_title(f"{title}{enlarged}", fontsize="medium")
         axes.set_xlabel("person")
     sides[0].set_ylabel("feature")
-    figure.suptitle("Weights, centred: what all share, what a school adds, what is a person's own")
+    figure.suptitle("Levels, centred: what all share, what a school adds, what is a person's own")
     figure.colorbar(image, ax=sides, shrink=0.85, label="weight")
     return ReportPicture(
         "fig1",
         figure,
         "Figure 1, from a fit to the simulation: weights are the sum of three levels. The levels "
-        "are centred: the consensus is θ plus the mean of G, and G has mean 0. The penalty "
-        f"on the personal level is {ranker.alpha_personal:.2g}, low enough for it to be seen.",
+        "shown are the centred ones, `consensus_`, `group_` and `personal_`. The mean of G over "
+        "people is moved from the group level to the consensus, which does not change W. The "
+        f"penalty on the personal level is {ranker.alpha_personal:.2g}, the largest tried at which "
+        f"{_SHARE_PERSONAL:.0%} of the people have a personal part.",
     )
 
 
@@ -159,17 +162,17 @@ def _auc_graph(graph: _Graph) -> ReportPicture:
     _draw_edges(edges, graph)
     _draw_affinity(matrix, graph)
     figure.suptitle(
-        f"{graph.right.sum()} of {graph.right.size} edges point the right way: "
+        f"{graph.right.sum()} of {graph.right.size} pairs are in the right order: "
         f"AUC {graph.right.mean():.2f}"
     )
     return ReportPicture(
         "fig2",
         figure,
-        "Figure 2, from a fit to sketch shoes: some pictures of a person who calls shoes with an "
-        "open toe open, all labelled so, with the scores of the person's ranking. An edge joins "
-        "each positive with each negative picture. Right, the affinity matrix of the graph, with "
-        "the weights of the edges. The loss sums over edges. The Laplacian makes that as cheap as "
-        "a sum over pictures.",
+        "Figure 2, from a fit to sketch shoes: some pictures that one person labelled, with the "
+        "scores of the person's ranking. An edge joins each positive with each negative picture. "
+        "Right, the affinity matrix of this graph, if the person had labelled these pictures only: "
+        "one over the number of edges between unlike labels, else 0. The loss sums over edges. "
+        "The Laplacian makes that as cheap as a sum over pictures.",
     )
 
 
@@ -193,7 +196,7 @@ def _draw_edges(axes: "Axes", graph: _Graph) -> None:
             axes.text(side, y, f"{sign}{number}\n{score:.2f}", ha=align, va="center")
     axes.set(xlim=(-0.3, 1.3), ylim=(-0.22, 1.2))
     axes.axis("off")
-    legend = "solid: ranked the right way, dashed: the wrong way"
+    legend = "solid: the positive picture has the higher score, dashed: the lower"
     axes.text(0.5, -0.18, legend, ha="center", fontsize="small")
 
 
@@ -209,5 +212,6 @@ def _draw_affinity(axes: "Axes", graph: _Graph) -> None:
         axes.text(j, i, f"{weight:.2g}".lstrip("0") or "0", ha="center", va="center", fontsize=8)
     axes.set_xticks(range(len(names)), names)
     axes.set_yticks(range(len(names)), names)
-    title = f"Affinity matrix: 1 / ({n_positive} x {n_negative}) between unlike labels"
+    axes.set(xlabel=f"picture, + called and - not called “{_ATTRIBUTE}”", ylabel="picture")
+    title = f"Affinity matrix: 1 / ({n_positive} x {n_negative}) between unlike labels, else 0"
     axes.set_title(title, fontsize="medium")

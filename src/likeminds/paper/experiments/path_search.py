@@ -7,7 +7,7 @@ import numpy as np
 
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
+from likeminds.rankers.three_level_search import ThreeLevelRankerCV
 
 PENALTIES = ("alpha_consensus", "alpha_group", "alpha_personal")
 # The ratio of neighbours beyond an edge, how many are added at a time, and how often.
@@ -21,12 +21,8 @@ class PathCV(ThreeLevelRankerCV):
     """Cross-validation of the three levels: a coarse grid, a fine path, then beyond edges.
 
     The fine path has the numbers of groups and the ridge that won on the grid. If a penalty
-    wins at an edge, the path is extended until no value beyond the edge wins.
-
-    Attributes
-    ----------
-    extended_ : list of str
-        Penalties whose path was extended.
+    wins at an edge, the path is extended until no value beyond the edge wins; ``extended_`` are
+    these penalties.
     """
 
     def __init__(
@@ -90,17 +86,7 @@ class PathCV(ThreeLevelRankerCV):
 
 
 def at_edge(candidates: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> list[str]:
-    """Return the parameters whose chosen value is the least or the largest of several.
-
-    One group is the least that a group level can have, and not an edge.
-
-    Examples
-    --------
-    >>> at_edge([{"alpha": 1.0}, {"alpha": 10.0}, {"alpha": 100.0}], {"alpha": 10.0})
-    []
-    >>> at_edge([{"alpha": 1.0}, {"alpha": 10.0}], {"alpha": 10.0})
-    ['alpha']
-    """
+    """Return the parameters at the least or largest of several values; one group is not an edge."""
     found = []
     for name, value in chosen.items():
         values = {each[name] for each in candidates if name in each}

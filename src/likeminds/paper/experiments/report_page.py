@@ -11,15 +11,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from likeminds._util.atomic_files import write_whole
-from likeminds.plots.figures import (
-    COLOURS,
-    as_png,
-    as_svg,
-    draw_line,
-    name_axes,
-    new_figure,
-    put_legend_below,
-)
+from likeminds.plots.figures import COLOURS, as_png, as_svg, draw_line, new_figure, set_title
 from likeminds.report.page import Block, PagePicture, Paragraph, ReportTable, Section, inlined, page
 
 if TYPE_CHECKING:
@@ -131,13 +123,7 @@ def _html(piece: Piece) -> list[Block]:
 
 
 def _inline(words: str) -> Markup:
-    """Return text as HTML: escaped, with ``code`` and bold.
-
-    Examples
-    --------
-    >>> print(_inline("a < b, **really**, in `code`"))
-    a &lt; b, <strong>really</strong>, in <code>code</code>
-    """
+    """Return text as HTML: escaped, with ``code`` and bold."""
     safe = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", str(escape(words)))
     return Markup(re.sub(r"`(.+?)`", r"<code>\1</code>", safe))
 
@@ -148,35 +134,17 @@ def percent(value: float, digits: int = 2) -> str:
 
 
 def points(difference: float) -> str:
-    """Return a difference of shares in points, with its sign.
-
-    Examples
-    --------
-    >>> points(0.0123), points(-0.0001)
-    ('+1.2', '+0.0')
-    """
+    """Return a difference of shares in points, with its sign."""
     return f"{round(100 * difference, 1) + 0.0:+.1f}"  # never -0.0
 
 
 def interval(mean: float, low: float, high: float) -> str:
-    """Return a difference of shares and its interval, if it is known, in points.
-
-    Examples
-    --------
-    >>> interval(0.01, -0.01, 0.03), interval(0.01, float("nan"), float("nan"))
-    ('+1.0 [-1.0, +3.0]', '+1.0')
-    """
+    """Return a difference of shares and its interval, if it is known, in points."""
     return points(mean) + ("" if np.isnan(low) else f" [{points(low)}, {points(high)}]")
 
 
 def plus_minus(mean: float, deviation: float) -> str:
-    """Return a mean and its standard deviation, if it is known, in per cent.
-
-    Examples
-    --------
-    >>> plus_minus(0.99654, 0.0004), plus_minus(0.5, float("nan"))
-    ('99.65 ± 0.04', '50.00')
-    """
+    """Return a mean and its standard deviation, if it is known, in per cent."""
     return percent(mean) + ("" if np.isnan(deviation) else f" ± {percent(deviation)}")
 
 
@@ -220,6 +188,7 @@ def draw_panels(
         if panel.ticks is not None:
             axes.set_xticks(panel.ticks, [f"{tick:,}" for tick in panel.ticks])
             axes.minorticks_off()
-        name_axes(axes, title=panel.title, x=panel.x, y=panel.y)
-    put_legend_below(figure, grid[0])
+        set_title(axes, panel.title, grid="both").set(xlabel=panel.x, ylabel=panel.y)
+    handles, labels = grid[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     return ReportPicture(name, figure, caption)

@@ -1,9 +1,7 @@
 """Clocks: on shared machines, calls are compared in turns, not one after the other."""
 
-import os
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
@@ -13,33 +11,28 @@ from threadpoolctl import threadpool_info
 R = TypeVar("R")
 
 
-def timed(work: Callable[[], R]) -> tuple[R, float]:
-    """Return the result of one call, and its seconds."""
-    start = time.perf_counter()
+def timed(work: Callable[[], R], clock: Callable[[], float] = time.perf_counter) -> tuple[R, float]:
+    """Return the result of one call, and its seconds; `time.process_time` ignores other load."""
+    start = clock()
     result = work()
-    return result, time.perf_counter() - start
+    return result, clock() - start
 
 
-def seconds(work: Callable[[], object]) -> float:
+def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
     """Return how long one call takes."""
-    return timed(work)[1]
+    return timed(work, clock)[1]
 
 
-def in_turns(works: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+def in_turns(
+    works: Mapping[str, Callable[[], object]],
+    repeats: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
     """Return the median time of each, all measured in every round after one to warm up."""
     for work in works.values():
         work()
-    rounds = [{name: seconds(work) for name, work in works.items()} for _ in range(repeats)]
+    rounds = [{name: seconds(work, clock) for name, work in works.items()} for _ in range(repeats)]
     return {name: median(times[name] for times in rounds) for name in works}
-
-
-def busy_seconds() -> float | None:
-    """Return how long all cores together have been busy since the machine started (Linux)."""
-    stat = Path("/proc/stat")
-    if not stat.exists():
-        return None
-    user, nice, system, _idle, _wait, *rest = map(int, stat.read_text().split()[1:9])
-    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
 
 
 def n_cores() -> int:

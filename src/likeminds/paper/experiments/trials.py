@@ -1,6 +1,6 @@
 """Repeated splits of one data set, and the rankers compared on them.
 
-They are the paper's eight, each as in the paper and with an intercept, simple baselines, and the
+They are the paper's eight, baselines without and with an intercept, simple baselines, and the
 learned prior.
 """
 
@@ -26,7 +26,7 @@ from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.registry import PAPER_BASELINES, NamedRankers
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import usual_alpha_group
-from likeminds.rankers.three_level_cv import ThreeLevelRankerCV
+from likeminds.rankers.three_level_search import ThreeLevelRankerCV
 from likeminds.report.page import ReportTable
 
 # The paper holds out 15 %.
@@ -35,7 +35,8 @@ OURS = "Three levels"  # "Ours" in the paper
 SHRUNK = "Three levels, groups shrunk"
 LEARNED = "Learned prior"
 LEAST_SQUARES = "Three levels on least squares"
-RAW, INTERCEPT = "as in the paper", "with an intercept"
+# We infer that the paper's baselines have none.
+RAW, INTERCEPT = "without an intercept", "with an intercept"
 LOSSES = {RAW: "least_squares_raw", INTERCEPT: "least_squares"}
 SIMPLE_BASELINES = {
     "Ridge to the consensus": RidgeToConsensus,
@@ -58,13 +59,7 @@ FINE_PATH = (1.0, 0.5, 0.3, 0.26, 0.23, 0.2, 0.17, 0.145, 0.12, 0.08, 0.05)
 
 
 def variant_name(name: str, variant: str) -> str:
-    """Return the name of a ranker run as in the paper, or with an intercept.
-
-    Examples
-    --------
-    >>> variant_name("RMTL", RAW)
-    'RMTL, as in the paper'
-    """
+    """Return the name of a ranker without or with an intercept."""
     return f"{name}, {variant}"
 
 
@@ -103,18 +98,17 @@ def paper_search(
     )
 
 
-def paper_rankers(
+def compared_rankers(
     annotations: Annotations,
-    n_folds: int,
-    seed: int,
-    n_features: int | None = None,
+    setting: ExperimentSetting,
+    share: float | None = None,
     *,
     standardize: bool = True,
-) -> NamedRankers:
-    """Return the paper's eight, and its method on least squares; each tunes itself."""
-    # Without folds no ranker searches: each is replaced by its defaults.
+) -> dict[str, "ComparedRanker"]:
+    """Return the paper's eight and, if standardised, all others; without folds, their defaults."""
+    n_folds, seed = setting.scale.n_folds, setting.seed
+    n_features = None if share is None else Reduce(share).fit(annotations).n_components_
     search: dict[str, Any] = {"n_folds": max(n_folds, 2), "random_state": seed}
-
     scaled: dict[str, Any] = {} if standardize else {"standardize": False, "max_iter": _MOST_STEPS}
 
     def three_levels(loss: str) -> PathCV:
@@ -122,7 +116,7 @@ def paper_rankers(
             annotations, n_folds, seed, n_features=n_features, loss=loss, standardize=standardize
         )
 
-    return {
+    named: NamedRankers = {
         **{
             variant_name(name, variant): RankerCV(kind(loss=loss, **scaled), **search)
             for name, kind in PAPER_BASELINES.items()
@@ -134,18 +128,14 @@ def paper_rankers(
             for variant, loss in LOSSES.items()
         },
     }
-
-
-def compared_rankers(
-    annotations: Annotations, n_folds: int, seed: int, n_features: int | None = None
-) -> NamedRankers:
-    """Return all rankers but the learned prior, each of which tunes itself."""
-    search: dict[str, Any] = {"n_folds": max(n_folds, 2), "random_state": seed}
-    return {
-        **paper_rankers(annotations, n_folds, seed, n_features),
-        SHRUNK: ThreeLevelRankerCV(**search),
-        **{name: RankerCV(kind(), **search) for name, kind in SIMPLE_BASELINES.items()},
-    }
+    if standardize:
+        simple = {name: RankerCV(kind(), **search) for name, kind in SIMPLE_BASELINES.items()}
+        named = {**named, SHRUNK: ThreeLevelRankerCV(**search), **simple}
+        named |= {LEARNED: learned_prior(len(annotations))}
+    rankers = {n: ComparedRanker(r, share, rescale=not standardize) for n, r in named.items()}
+    if n_folds:
+        return rankers
+    return {name: ranker.with_parameters({}) for name, ranker in rankers.items()}
 
 
 def learned_prior(n_labels: int) -> HierarchicalRanker:
@@ -220,13 +210,6 @@ class ComparedRanker(BaseEstimator):  # type: ignore[misc]
         return reduced if unit == 1.0 else reduced._with(features=reduced.features / unit)
 
 
-def as_compared(
-    named: NamedRankers, share: float | None = None, *, rescale: bool = False
-) -> dict[str, ComparedRanker]:
-    """Return the rankers as compared rankers."""
-    return {name: ComparedRanker(ranker, share, rescale=rescale) for name, ranker in named.items()}
-
-
 @dataclass(frozen=True, eq=False)
 class Trials:
     """Mean AUC of every ranker in every repeat."""
@@ -245,14 +228,6 @@ class Trials:
         first, second = self.by_repeat[name], self.by_repeat[against]
         shared = min(len(first), len(second))
         return over_repeats(first[:shared] - second[:shared], TEST_SIZE)
-
-    def joined(self, other: "Trials") -> "Trials":
-        """Return these trials and others of the same splits."""
-        return Trials(
-            {**self.by_repeat, **other.by_repeat},
-            {**self.chosen, **other.chosen},
-            {**self.seconds, **other.seconds},
-        )
 
     def facts(self) -> dict[str, Any]:
         """Return the trials as plain values."""
@@ -275,24 +250,10 @@ def run_trials(
     *,
     standardize: bool = True,
 ) -> Trials:
-    """Compare all rankers on one attribute; if features are not standardised, the paper's.
-
-    With ``share``, features are reduced to components with this share of the variance, in each
-    split anew.
-    """
-    scale, n_features = setting.scale, None
-    if share is not None:
-        n_features = Reduce(share).fit(annotations).n_components_
-    size = (annotations, scale.n_folds, setting.seed, n_features)
-    named = compared_rankers(*size) if standardize else paper_rankers(*size, standardize=False)
-    rankers = as_compared(named, share, rescale=not standardize)
-    if not scale.n_folds:
-        rankers = {name: ranker.with_parameters({}) for name, ranker in rankers.items()}
-    if standardize:
-        rankers |= as_compared({LEARNED: learned_prior(len(annotations))}, share)
-    return run_compared(
-        annotations, rankers, scale.repeats, setting.store, setting.seed, tuned=scale.tuned
-    )
+    """Compare rankers on one attribute, on components with a ``share`` of the variance, if any."""
+    rankers = compared_rankers(annotations, setting, share, standardize=standardize)
+    scale, store = setting.scale, setting.store
+    return run_compared(annotations, rankers, scale.repeats, store, setting.seed, tuned=scale.tuned)
 
 
 def run_compared(
@@ -324,7 +285,8 @@ def run_compared(
     }
     found = _trials(compare(annotations, final, repeats=repeats, **options))
     # The chosen parameters, and the time of the search.
-    return found.joined(Trials({}, search.chosen, search.seconds))
+    chosen, seconds = {**found.chosen, **search.chosen}, {**found.seconds, **search.seconds}
+    return Trials(found.by_repeat, chosen, seconds)
 
 
 def _trials(comparison: Comparison) -> Trials:
@@ -347,20 +309,18 @@ _SYMBOLS = {
 
 
 def penalties_table(by_attribute: Mapping[str, Trials], caption: str = "") -> ReportTable:
-    """Return the penalties chosen in the first repeat, by ranker and attribute.
-
-    Values at an edge of their path are marked, and so are paths that were extended.
-    """
+    """Return the penalties of the first repeat, by ranker and attribute, with edges marked."""
     rows = []
     for name, first in next(iter(by_attribute.values())).chosen.items():
         if "at_edge" not in first:
             continue
         row = [name]
+        symbols = _SYMBOLS if name.startswith(OURS) else {}
         for trials in by_attribute.values():
             chosen = trials.chosen[name]
             row.append(
                 ", ".join(
-                    f"{_SYMBOLS.get(key, key)} {value:.3g}"
+                    f"{symbols.get(key, key)} {value:.3g}"
                     + " (edge)" * (key in chosen["at_edge"])
                     + " (extended)" * (key in chosen["extended"])
                     for key, value in chosen["parameters"].items()
@@ -372,7 +332,8 @@ def penalties_table(by_attribute: Mapping[str, Trials], caption: str = "") -> Re
         ["penalties of", *by_attribute],
         rows,
         f"{caption}Chosen in the first repeat. Edge: the least or largest value that was tried. "
-        "Extended: an edge of the path won at first, and values beyond it were tried.",
+        "Extended: an edge of the path won at first, and values beyond it were tried. This is done "
+        "for the paper's model only, so an edge may hold a baseline back.",
     )
 
 

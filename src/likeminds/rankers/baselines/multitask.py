@@ -134,7 +134,7 @@ class PaperBaseline(ComponentsRanker):
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
         own = {name: parameter.constraint for name, parameter in cls._recipe.parameters.items()}
-        cls._parameter_constraints = ComponentsRanker._parameter_constraints | own
+        cls._parameter_constraints |= own
         if cls.__doc__:
             parts = ", ".join(f"{kind.name}_part_" for kind in cls._recipe.parts)
             summary, _, parameters = cls.__doc__.rstrip().partition("\n\n    Parameters\n")

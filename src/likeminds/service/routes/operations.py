@@ -7,8 +7,8 @@ from fastapi.responses import PlainTextResponse
 
 from likeminds.service.access import Calling, State
 from likeminds.service.errors import answer, documented
-from likeminds.service.keys import Role
 from likeminds.service.schemas import Facts, Refresh
+from likeminds.service.store import Role
 
 router = APIRouter(tags=["operations"], responses=documented())
 

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Query, Response
 
-from likeminds._util.verbs import Verb
+from likeminds._util.text_format import Verb
+from likeminds.rankers.ranking import best_of
 from likeminds.schools.user_map import map_places, n_dimensions
 from likeminds.service.access import State
 from likeminds.service.catalogue import UnknownNameError, read_picture
 from likeminds.service.errors import ProblemError, documented
-from likeminds.service.keys import Role
-from likeminds.service.queries import Queries, best, features_of
+from likeminds.service.queries import Queries, features_of
 from likeminds.service.schemas import (
     AttributeQuery,
     Facts,
@@ -22,6 +22,7 @@ from likeminds.service.schemas import (
     SearchQuery,
 )
 from likeminds.service.scoring import AttributeScorer
+from likeminds.service.store import Role
 
 router = APIRouter(prefix="/v1", tags=["population"], responses=documented(404))
 
@@ -216,7 +217,7 @@ def _about_items(which: str, query: PageQuery, queries: Queries) -> dict[str, An
     key = spread if which == "divisive" or soft is None else soft.at_least
     total = len(items) if which == "agreed" or found.axes else 0
     rows = []
-    for place in best(key, min(query.offset + query.limit, total))[query.offset :].tolist():
+    for place in best_of(key, query.offset + query.limit)[query.offset : total].tolist():
         facts = catalogue.facts(catalogue.position(str(items.ids[place])))
         facts["spread"] = float(spread[place])
         rows.append(facts if soft is None else facts | soft.of_row(int(items.rows[place])))

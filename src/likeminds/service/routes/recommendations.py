@@ -6,8 +6,9 @@ import numpy as np
 from fastapi import APIRouter
 
 from likeminds._util.array_types import Float, Index
+from likeminds.rankers.ranking import best_of
 from likeminds.service.errors import documented
-from likeminds.service.queries import Queries, best
+from likeminds.service.queries import Queries
 from likeminds.service.schemas import (
     CompareRequest,
     Explained,
@@ -92,7 +93,7 @@ def compare(request: CompareRequest, queries: Queries) -> dict[str, Any]:
             queries.describe(user, profile)
             for user, profile in zip((request.a, request.b), profiles, strict=True)
         ],
-        "both_like": facts(best(np.minimum(first, second), _SHOWN)),
+        "both_like": facts(best_of(np.minimum(first, second), _SHOWN)),
         "a_prefers": facts(_differing(first - second)),
         "b_prefers": facts(_differing(second - first)),
         "features": [
@@ -108,7 +109,7 @@ def compare(request: CompareRequest, queries: Queries) -> dict[str, Any]:
 
 def _differing(by: Float) -> Index:
     """Return the positions of the largest visible differences, largest first."""
-    return best(by, min(_SHOWN, int((by > _VISIBLE).sum())))
+    return best_of(by, _SHOWN)[: int((by > _VISIBLE).sum())]
 
 
 def _rank_shares(scores: Float) -> Float:

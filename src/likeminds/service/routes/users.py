@@ -11,7 +11,6 @@ from fastapi import APIRouter, Header, Query, Response
 from likeminds.data.identifiers import lookup
 from likeminds.service.database import Session
 from likeminds.service.errors import ProblemError, documented
-from likeminds.service.keys import Role, hashed, new_token
 from likeminds.service.queries import Queries
 from likeminds.service.schemas import (
     AttributeQuery,
@@ -36,7 +35,15 @@ from likeminds.service.schemas import (
     WriteKey,
 )
 from likeminds.service.scoring import UnableError
-from likeminds.service.store import Answer, Label, insert_user, write_labels
+from likeminds.service.store import (
+    Answer,
+    Label,
+    Role,
+    hashed,
+    insert_user,
+    new_token,
+    write_labels,
+)
 
 router = APIRouter(prefix="/v1", tags=["users"], responses=documented(404, 409))
 

@@ -1,0 +1,359 @@
+"""Tables of labels, comparisons, exports, features and texts, as the command line names them."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from likeminds.cli._options import ComparisonOptions, ItemOptions, LabelOptions
+from likeminds.cli._output import Output
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from likeminds.data.connectors.export_result import Sides
+    from likeminds.rankers.capabilities import ReadableModel
+
+Names = dict[Hashable, str]
+Columns = dict[str, str | None]
+# Columns of texts that are names of items.
+_NAMES = ("title", "name")
+# Which of several columns of texts has the texts of items.
+_TEXTS = ("text", "title", "name", "statement", "comment-body")
+# The index of a data frame in a file.
+_INDEX = ("", "Unnamed: 0", "index")
+# The columns of choice sets as a table of labels: pairs and other sets of items, and sets of
+# concepts, which are not items. Features of concepts may be called label or weight.
+SIDES: Columns = {"attribute": None, "user": "user", "item": "item"} | {
+    role: f"_{role}" for role in ("label", "weight", "choice_set")
+}
+CONCEPTS: Columns = SIDES | {"item": None}
+SETS = (SIDES, CONCEPTS)
+# The columns of such a table that mark its rows.
+MARKS = ("tied", "picks_worst")
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Columns that --drop leaves out of tables, and those that the tables had."""
+
+    names: Sequence[str]
+    seen: set[str] = field(default_factory=set)
+
+    def without(self, table: "pa.Table") -> "pa.Table":
+        """Return a table without these columns."""
+        self.seen.update(table.column_names)
+        return table.drop_columns([name for name in self.names if name in table.column_names])
+
+    def refuse_unknown(self) -> None:
+        """Refuse columns that no table had."""
+        from likeminds._util.checks import did_you_mean, listing
+
+        unknown = [name for name in self.names if name not in self.seen]
+        if unknown:
+            raise ValueError(
+                f"--drop: no such column(s) {listing(unknown)}; there are "
+                f"{listing(sorted(self.seen))}.{did_you_mean(unknown[0], sorted(self.seen))}"
+            )
+
+
+def read_tables(
+    output: Output,
+    data: LabelOptions,
+    pairs: ComparisonOptions,
+    user: str | None,
+    dropped: Dropped,
+) -> tuple[list[tuple["pa.Table", Columns]], Names]:
+    """Return tables of labels, each with its columns by role, and the texts of an export."""
+    from likeminds.data.column_roles import id_texts
+    from likeminds.data.sources import read_table
+    from likeminds.data.wide import is_wide
+
+    tables: list[tuple[pa.Table, Columns]] = []
+    texts: Names = {}
+    if data.annotations is not None:
+        table = read_table(data.annotations, id_texts(data.columns))
+        table = dropped.without(table)
+        wide = data.alternatives is not None or is_wide(table, data.label)
+        table, columns = _with_user(table, data.user, user, wide), data.columns
+        if wide:
+            table, columns = _as_long(table, data)
+            table = dropped.without(table)
+        tables.append((table, _find_item_and_label(output, table, columns)))
+    if pairs.comparisons is not None:
+        tables.append((_read_comparisons(pairs, data.user, user), SIDES))
+    if pairs.of_attribute is not None and pairs.export is None:
+        raise ValueError("--attribute chooses from an export: give --from, or leave it out.")
+    if pairs.export is not None:
+        exported, texts = _read_export(output, *pairs.export, pairs)
+        tables += exported
+    if not tables:
+        raise ValueError("There are no labels: give --annotations, --comparisons, or --from.")
+    return tables, texts
+
+
+def _as_long(table: "pa.Table", data: LabelOptions) -> tuple["pa.Table", Columns]:
+    """Return a table of one row per choice with a row per alternative, and its columns."""
+    from likeminds.data.wide import wide_to_long
+
+    table = wide_to_long(
+        table,
+        alternatives=data.wide_alternatives,
+        choice=data.label,
+        availability=data.availability,
+        user=data.user,
+        weight=data.weight,
+    )
+    made = ("user", "choice_set", "alternative", "label")
+    return table, dict.fromkeys(data.columns) | {role: role for role in made}
+
+
+def _with_user(
+    table: "pa.Table", column: str | None, user: str | None, wide: bool = False
+) -> "pa.Table":
+    """Return a table with a column of users; where it has none, all rows are of one user."""
+    import pyarrow as pa
+
+    from likeminds.data.column_roles import find_column, id_of_choosers
+
+    names = table.column_names
+    column = column or find_column("user", names)
+    column = column or id_of_choosers(names, "" if wide else find_column("alternative", names))
+    if user is None or column is not None:
+        return table
+    return table.append_column("user", pa.array([user] * table.num_rows))
+
+
+def _read_comparisons(pairs: ComparisonOptions, column: str | None, user: str | None) -> "pa.Table":
+    from likeminds.data.column_roles import find_column, id_texts
+    from likeminds.data.sources import read_table
+
+    assert pairs.comparisons is not None
+    names = {role: getattr(pairs, role) for role in ("winner", "loser", "tie", "strength")}
+    names["user"] = column
+    table = read_table(pairs.comparisons, id_texts(names))
+    about = find_column("attribute", table.column_names)
+    if about is not None and len(table[about].unique()) > 1:
+        raise ValueError(
+            f"The comparisons are about several attributes (column {about!r}), and are learned "
+            "from one at a time: give a table of each."
+        )
+    return _as_sides(_with_user(table, column, user), names, pairs.tie_model)
+
+
+def _read_export(
+    output: Output, tool: str, path: str, pairs: ComparisonOptions
+) -> tuple[list[tuple["pa.Table", Columns]], Names]:
+    """Return labels, comparisons and texts of an export; print its summary."""
+    import pyarrow as pa
+
+    from likeminds.data.column_roles import LABEL_ROLES, as_arrow
+    from likeminds.data.connectors import read_export
+
+    export, attribute = read_export(tool, path), pairs.of_attribute
+    if attribute is not None and export.categories:
+        export = export.of_category(attribute)
+    output.show(str(export))
+    tables: list[tuple[pa.Table, Columns]] = []
+    if export.labels or not (export.comparisons or export.choices):
+        table = export.to_table(attribute)
+        export.refuse_mixed(attribute)
+        columns = {role: role if role in table.column_names else None for role in LABEL_ROLES}
+        names = export.attributes if attribute is None else [attribute]
+        if len(names) == 1 and names[0] not in table.column_names:  # the verb is read from it
+            table, columns["label"] = table.rename_columns({"label": names[0]}), names[0]
+        tables.append((table, columns))
+    if export.comparisons:
+        roles: Columns = {role: role for role in ("user", "winner", "loser")}
+        ids = map(as_arrow, map(list, zip(*export.comparisons, strict=True)))
+        compared = dict(zip(roles, ids, strict=True))
+        if export.ties:
+            roles |= {"tie": "tie"}
+            compared["tie"] = pa.array(export.ties)
+        style = export.features, export.feature_names
+        tables.append((_as_sides(pa.table(compared), roles, pairs.tie_model, *style), SIDES))
+    if export.choices:
+        rows = export.choice_arguments()
+        columns = CONCEPTS if rows["items"] is None else SIDES
+        tables.append((_as_rows(rows, export.feature_names), columns))
+    return tables, export.texts
+
+
+def _find_item_and_label(output: Output, table: "pa.Table", columns: Columns) -> Columns:
+    """Return the columns by role; print which ones are guessed to be the item and the label."""
+    from likeminds.data.column_roles import as_frame, find_column, find_columns, usual_columns
+
+    if columns["item"] is None and find_column("item", table.column_names) is None:
+        column = _find_names(table, find_column("user", table.column_names) or "", None)
+        if column is not None and column not in columns.values():
+            output.hint(f"Using column {column!r} as the items.")
+            columns |= {"item": column}
+    if columns["label"] is None:
+        label = find_columns(as_frame(table), columns, ())["label"]
+        if label is not None and label not in usual_columns("label", table.column_names):
+            output.hint(
+                f"Using column {label!r} as the label, the only column left (--label-column "
+                "names another)."
+            )
+    return columns
+
+
+def _as_sides(
+    table: "pa.Table",
+    names: Columns,
+    tie_model: str,
+    features: "Sequence[Sides]" = (),
+    feature_names: Sequence[str] = (),
+) -> "pa.Table":
+    """Return comparisons as labels: a row for each side of each pair, which is a choice set."""
+    import numpy as np
+
+    from likeminds.data.choice_sets import comparison_arguments
+    from likeminds.data.column_roles import ID_ROLES, as_frame, find_columns, read_values
+
+    frame = as_frame(table)
+    values = {
+        role: read_values(frame, name, as_ids=role in ID_ROLES)
+        for role, name in find_columns(frame, names, ()).items()
+        if name is not None
+    }
+    pairs = {"users": values["user"], "winners": values["winner"], "losers": values["loser"]}
+    extra = {"ties": values.get("tie"), "strength": values.get("strength")}
+    sides = tuple(map(np.array, zip(*features, strict=True))) if features else None
+    given = pairs | extra | {"tie_model": tie_model}
+    return _as_rows(comparison_arguments(given, {"features": sides}), feature_names)
+
+
+def _as_rows(rows: "dict[str, Any]", feature_names: Sequence[str]) -> "pa.Table":
+    """Return the rows of choice sets as a table, with marks and with features by row."""
+    import numpy as np
+    import pyarrow as pa
+
+    from likeminds.data.column_roles import as_arrow
+
+    n_rows = len(rows["labels"])
+    weights = np.ones(n_rows) if rows["weights"] is None else rows["weights"]
+    table = {"user": as_arrow(rows["users"].tolist()), "_label": rows["labels"]}
+    table |= {"_choice_set": rows["choice_sets"], "_weight": weights}
+    if rows["items"] is not None:
+        table["item"] = as_arrow(rows["items"].tolist())
+    marks = {name: rows.get(name) for name in MARKS}
+    no_marks = np.zeros(n_rows, np.bool_)
+    table |= {f"_{name}": no_marks if mark is None else mark for name, mark in marks.items()}
+    own = rows["features"].T if rows["features_per"] == "row" else ()
+    return pa.table(table | dict(zip(feature_names, own, strict=True)))
+
+
+class FeatureTable(NamedTuple):
+    """A table of features, its column of item ids, and the names of items, if it has any."""
+
+    table: "pa.Table"
+    key: str
+    names: Names | None
+
+    @classmethod
+    def read(
+        cls,
+        output: Output,
+        items: ItemOptions,
+        column: str,
+        model: "ReadableModel | None",
+        without: Callable[["pa.Table"], "pa.Table"] = lambda table: table,
+    ) -> "FeatureTable":
+        """Read --features, in the order of the model's; ``column`` has the items of labels."""
+        from likeminds._util.checks import did_you_mean, listing
+        from likeminds._util.text_format import mask
+        from likeminds.data.column_roles import id_texts
+        from likeminds.data.feature_columns import encode_items
+        from likeminds.data.sources import read_table
+
+        assert items.features is not None
+        features = None if model is None else [str(name) for name in model.feature_names_]
+        id_columns = id_texts({"item": "item" if column.lower() in _NAMES else column})
+        table = without(read_table(items.features, id_columns))
+        key = _item_key(table, column)
+        names = _find_names(table, key, items.item_name)
+        named = None
+        if names is not None:
+            both = zip(table[key].to_pylist(), table[names].to_pylist(), strict=True)
+            named = {item: str(name) for item, name in both if name is not None}
+        encoded, left_out = encode_items(table, key, features)
+        if names in left_out:
+            output.hint(f"Using column {names!r} as item names, not as a feature.")
+        texts = [name for name in left_out if name != names]
+        if texts:
+            output.hint(
+                f"{listing(texts)}: texts, not features. --texts shows them in explain and report."
+            )
+        if features is None:
+            return cls(encoded, key, named)
+        columns = set(encoded.column_names)
+        missing = [name for name in features if name not in columns]
+        if missing:
+            hint = did_you_mean(missing[0], sorted(columns - set(features)))
+            raise ValueError(
+                f"{mask(items.features)} lacks features of the model: {listing(missing)}.{hint}"
+            )
+        return cls(encoded.select([key, *features]), key, named)
+
+
+def _find_names(table: "pa.Table", key: str, column: str | None) -> str | None:
+    """Return the column with names of items; by default the only one called title or name."""
+    from likeminds._util.checks import did_you_mean, listing
+
+    columns = [name for name in table.column_names if name != key]
+    if column is None:
+        usual = [name for name in columns if name.lower() in _NAMES]
+        return str(usual[0]) if len(usual) == 1 else None
+    if column not in columns:
+        raise ValueError(
+            f"--item-name: there is no column {column!r}.{did_you_mean(column, columns)} "
+            f"There are {listing(columns)}."
+        )
+    return column
+
+
+def read_texts(source: str, column: str = "item", *, blank: bool = False) -> Names:
+    """Read the texts of items by id, and by id as a text; without blank ones unless ``blank``."""
+    import pyarrow as pa
+
+    from likeminds._util.checks import listing
+    from likeminds.data.column_roles import id_texts
+    from likeminds.data.sources import read_table
+
+    table = read_table(source, id_texts({"item": column}))
+    key = _item_key(table, column)
+    columns = [
+        one.name
+        for one in table.schema
+        if one.name != key and (pa.types.is_string(one.type) or pa.types.is_large_string(one.type))
+    ]
+    usual = [name for name in columns if name.lower() in _TEXTS]
+    if len(columns) > 1 and len(usual) == 1:
+        columns = usual
+    if len(columns) != 1:
+        found = f"there are {listing(columns)}" if columns else "there is none"
+        raise ValueError(f"{source} needs one column of texts in addition to {key}, but {found}.")
+    both = zip(table[key].to_pylist(), table[columns[0]].to_pylist(), strict=True)
+    stripped = {item: (text or "").strip() for item, text in both}
+    texts = {item: text for item, text in stripped.items() if text or blank}
+    return {str(item): text for item, text in texts.items()} | texts
+
+
+def _item_key(table: "pa.Table", column: str) -> str:
+    """Return the column of a table of features or texts with the ids of items."""
+    from likeminds._util.checks import did_you_mean, listing
+    from likeminds.data.column_roles import COLUMN_NAMES, usual_columns
+
+    matches = usual_columns("item", table.column_names)
+    by_name = column.lower() in _NAMES and len(matches) == 1  # ids come before names
+    if column in table.column_names and not by_name:
+        return column
+    if not matches and table.column_names[0] in _INDEX:
+        matches = [table.column_names[0]]  # a data frame that was written with its index
+    if len(matches) != 1:
+        called = " or ".join(dict.fromkeys([column, *COLUMN_NAMES["item"][:2]]))
+        raise ValueError(
+            f"The table of features needs one column with the ids of the items, called {called}; "
+            f"it has {listing(table.column_names)}.{did_you_mean(column, table.column_names)}"
+        )
+    return str(matches[0])

@@ -1,0 +1,370 @@
+"""Labels without an order, of several classes: one ranker per class, and class probabilities."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.validation import check_is_fitted
+
+from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.checks import listing
+from likeminds._util.result_tables import Frames, ResultTable
+from likeminds._util.text_format import counted
+from likeminds.data.annotations import Annotations
+from likeminds.data.choice_constructors import class_sets
+from likeminds.data.identifiers import as_id_array, lookup
+from likeminds.data.label_parsing import LabelReading, as_plain, same_words
+from likeminds.mixed_model.likelihoods import label_probability
+from likeminds.rankers.multi_attribute import (
+    AttributeModel,
+    AttributeNewcomers,
+    ByAttribute,
+    Callback,
+)
+from likeminds.rankers.validation import item_ids_of
+
+# For more users than these, soft labels are predicted for a sample of so many.
+_MOST_USERS = 1_000
+# Probabilities that are computed at a time.
+_AT_ONCE = 1 << 18
+# Probabilities of classes sum to at least this before they are divided by their sum.
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ClassShares(ResultTable):
+    """Soft labels of several classes: the share of users who would give an item each class.
+
+    Attributes
+    ----------
+    items : array of shape (n_items,)
+        The items.
+    classes : array of shape (n_classes,)
+        The classes.
+    n_votes : array of shape (n_items,)
+        The number of users who labelled each item.
+    shares : array of shape (n_items, n_classes)
+        The shares, which sum to 1. Users who labelled an item count by their label, the others by
+        their predicted probabilities.
+    """
+
+    items: IdArray
+    classes: IdArray
+    n_votes: Index
+    shares: Float
+    frames: Frames = "pyarrow"
+
+    def to_arrow(self) -> pa.Table:
+        """Return a table of pyarrow with a row per item: votes, and the share of each class."""
+        columns: dict[str, Any] = {"item": self.items.tolist(), "votes": self.n_votes}
+        shares = zip(self.classes.tolist(), self.shares.T, strict=True)
+        return pa.table(columns | {f"share_{name}": share for name, share in shares})
+
+    def _headline(self) -> str:
+        return f"Shares of {len(self.classes)} classes for {counted(len(self.items), 'item')}"
+
+
+class NominalRanker(AttributeModel):
+    """Labels of several classes without an order: toxic, spam, fine; emotions; topics.
+
+    Each class has a ranker, learned from whether a label is this class (one against the rest). It
+    has the bias of each annotator to the class, item effects and weights of features. The
+    probability of a class is that of its ranker, divided by the sum over all classes. Annotators
+    who confuse two classes and schools with other standards are predicted as they are.
+
+    A model of several attributes, which are the classes: `rank`, `match`, `newcomer`, `update`,
+    reports and the service treat it as such. ``rankers_`` has the ranker of each class for
+    `find_schools`, `diagnose` and `explain`.
+
+    Parameters
+    ----------
+    ranker : ranker, optional
+        The ranker of each class, with `predict_proba`; by default a `HierarchicalRanker`.
+    n_jobs : int, optional
+        The number of classes that are fitted in parallel (joblib).
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, in the order of the columns of `predict_proba`.
+    attributes_, rankers_, users_, feature_names_, fingerprints_
+        As in `AttributeModel`, by the names of the classes.
+
+    Examples
+    --------
+    >>> from likeminds import Annotations, NominalRanker
+    >>> said = Annotations(
+    ...     users=["ann", "bob", "cid"] * 4,
+    ...     items=["a"] * 3 + ["b"] * 3 + ["c"] * 3 + ["d"] * 3,
+    ...     labels=["spam"] * 3 + ["fine"] * 3 + ["toxic", "toxic", "fine"] * 2,
+    ...     nominal=True,
+    ... )
+    >>> said
+    Annotations: 12 labels of 3 classes by 3 people on 4 items, 0 features
+    >>> model = NominalRanker().fit(said)
+    >>> model.classes_.tolist(), model.predict_proba(said).shape
+    (['fine', 'spam', 'toxic'], (12, 3))
+    >>> model.soft_labels(said).table().column_names
+    ['item', 'votes', 'share_fine', 'share_spam', 'share_toxic']
+    """
+
+    classes_: IdArray
+
+    def fit(self, X: ByAttribute, y: None = None, *, callback: Callback | None = None) -> Self:
+        """Fit one ranker to each class.
+
+        Parameters
+        ----------
+        X : Annotations
+            Labels that were read with ``nominal=``. A mapping from class to yes or no does, too.
+        y : None
+            Annotations carry their labels.
+        callback : callable, optional
+            Called as ``callback(class, done, total)`` whenever a class is done.
+
+        Returns
+        -------
+        self
+        """
+        if self.ranker is not None and not HasMethods("predict_proba").is_satisfied_by(self.ranker):
+            raise TypeError(
+                f"NominalRanker needs probabilities of labels, but {self.ranker!r} has no "
+                "predict_proba: leave out ranker=, or pass a HierarchicalRanker."
+            )
+        if isinstance(X, Annotations):
+            classes = _classes_of(X)
+            empty = np.bincount(label_codes(X), minlength=len(classes)) == 0
+            if empty.any():
+                raise ValueError(
+                    f"No label is {listing([repr(one) for one in classes[empty]])}: leave such "
+                    "classes out of nominal=."
+                )
+        super().fit(X, y, callback=callback)
+        self.classes_ = classes if isinstance(X, Annotations) else as_id_array(list(X), "classes")
+        return self
+
+    def update(self, X: ByAttribute, *, callback: Callback | None = None) -> Self:
+        """Add labels of the same classes, by known or new users: see `AttributeModel.update`."""
+        if self._fitted_names() and isinstance(X, Annotations):
+            self._check_classes(X)
+        return super().update(X, callback=callback)
+
+    def newcomer(self, X: ByAttribute) -> "NominalNewcomers":
+        """Return the posteriors of new users, by class, given their labels, without a refit."""
+        if isinstance(X, Annotations):
+            self._check_classes(X)
+        return NominalNewcomers(self, super().newcomer(X).posterior)
+
+    def predict_proba(
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        items: Iterable[Hashable] | None = None,
+    ) -> Float:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features), or Annotations
+            The items. Labels that were read with ``nominal=`` have a row per label.
+        users, items : arrays of shape (n_rows,), optional
+            As in `HierarchicalRanker.decision_function`: without ``users``, the consensus.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            In the order of ``classes_``; rows sum to 1.
+        """
+        check_is_fitted(self)
+        rows = _one_row_per_label(X)
+        owners = None if users is None else as_id_array(users, "users")
+        given = None if items is None else as_id_array(items, "items")
+        asked = rows.user_ids if isinstance(rows, Annotations) else owners
+        ids = item_ids_of(rows, given, 0 if given is None else len(given))
+        each = [self._lenient(name, asked, ids) for name in self.attributes_]
+        return _normalised([one.predict_proba(rows, owners, given)[:, 1] for one in each])
+
+    def predict(
+        self,
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None = None,
+        items: Iterable[Hashable] | None = None,
+    ) -> NDArray[Any]:
+        """Predict the class of each row: the most probable one, as in ``classes_``.
+
+        Parameters
+        ----------
+        X, users, items
+            As in `predict_proba`.
+        """
+        return np.asarray(self.classes_[self.predict_proba(X, users, items).argmax(axis=1)])
+
+    def score(self, X: ByAttribute, y: None = None) -> float:
+        """Return the accuracy: the share of labels whose class `predict` finds.
+
+        `scores` has the AUC of each class.
+        """
+        del y
+        if not isinstance(X, Annotations):
+            raise TypeError("score needs Annotations that were read with nominal=.")
+        self._check_classes(X)
+        return float((self.predict_proba(X).argmax(axis=1) == label_codes(X)).mean())
+
+    def soft_labels(self, annotations: Annotations | None = None) -> ClassShares:
+        """Return the share of users who would give each item each class.
+
+        Users who labelled an item count by their label (several labels by their mean), the others
+        by their predicted probabilities. With more than 1,000 users, probabilities are those of a
+        sample.
+
+        Parameters
+        ----------
+        annotations : Annotations, optional
+            The labels, read with ``nominal=``, and the items; by default the training data.
+        """
+        check_is_fitted(self)
+        if annotations is None:
+            annotations = self._training_labels()
+        self._check_classes(annotations)
+        if not annotations.has_items:
+            raise ValueError("Soft labels are of items that several users label: pass items=.")
+        ids, features = annotations.distinct_items()
+        n_users, n_classes = len(self.users_), len(self.classes_)
+        voted, votes = self._votes(annotations, ids)
+        chosen = np.arange(n_users)
+        if n_users > _MOST_USERS:
+            chosen = np.sort(np.random.default_rng(0).permutation(n_users)[:_MOST_USERS])
+        total, silent = np.zeros((len(ids), n_classes)), np.zeros(len(ids))
+        step = max(1, _AT_ONCE // len(chosen))
+        for start in range(0, len(ids), step):
+            some = np.arange(start, min(start + step, len(ids)))
+            item, user = np.repeat(some, len(chosen)), np.tile(chosen, len(some))
+            chances = self.predict_proba(features[item], self.users_[user], ids[item])
+            unlabelled = ~voted[user, item]
+            np.add.at(total, item[unlabelled], chances[unlabelled])
+            silent[some] = np.bincount(item, weights=unlabelled, minlength=len(ids))[some]
+        n_votes = voted.sum(axis=0)
+        # If all sampled users have labelled an item, their labels stand for the others.
+        mean = np.where(silent[:, None] > 0, total, votes)
+        mean = mean / np.maximum(mean.sum(axis=1, keepdims=True), _LEAST)
+        shares = (votes + (n_users - n_votes)[:, None] * mean) / n_users
+        return ClassShares(ids, self.classes_, n_votes, shares, annotations.frames)
+
+    def _votes(self, annotations: Annotations, ids: IdArray) -> tuple[NDArray[np.bool_], Float]:
+        """Return which users labelled which items, and the sum of their labels by item."""
+        rows = _one_row_per_label(annotations)
+        users = lookup(rows.user_ids, self.users_, "users")[rows.user_codes]
+        items = lookup(rows.item_ids, ids, "items")[rows.item_codes]
+        known = users >= 0
+        users, items, codes = users[known], items[known], label_codes(annotations)[known]
+        number = np.zeros((len(self.users_), len(ids)), dtype=np.int32)
+        np.add.at(number, (users, items), 1)
+        votes = np.zeros((len(ids), len(self.classes_)))
+        np.add.at(votes, (items, codes), 1.0 / number[users, items])
+        return number > 0, votes
+
+    def _training_labels(self) -> Annotations:
+        """Return the training data, of which each ranker has the rows of its class."""
+        kept = [ranker.annotations_ for ranker in self.rankers_.values()]
+        parts = [part for part in kept if part is not None]
+        same = [np.array_equal(part.item_codes, parts[0].item_codes) for part in parts]
+        if len(parts) < len(self.classes_) or not all(same):
+            raise ValueError(
+                "This model does not have its labels, or classes have labels of their own: pass "
+                "annotations that were read with nominal=."
+            )
+        codes = np.column_stack([part.labels for part in parts]).argmax(axis=1)
+        reading = self.label_reading_
+        first = parts[0]._with(grades=codes.astype(np.float64), reading=reading, verb=None)
+        return Annotations._of(**class_sets(first))
+
+    def _check_classes(self, annotations: Annotations) -> None:
+        """Refuse labels of other classes than those of the model."""
+        classes = _classes_of(annotations)
+        if not same_words(classes.tolist(), self.classes_.tolist()):
+            raise ValueError(
+                f"The classes of these labels are {listing(classes)}, but those of the model are "
+                f"{listing(self.classes_)}. Read the labels with nominal=list(model.classes_)."
+            )
+
+    @property
+    def label_reading_(self) -> LabelReading:  # type: ignore[override]
+        """How labels are read: as one of the classes."""
+        return LabelReading(classes=tuple(as_plain(one) for one in self.classes_.tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class NominalNewcomers(AttributeNewcomers):
+    """Posteriors of new users, by class: see `AttributeNewcomers`."""
+
+    def predict_proba(
+        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
+    ) -> Float:
+        """Return the probability of each class for the user of each row, by default the only one.
+
+        As in `NominalRanker.predict_proba`.
+        """
+        rows = _one_row_per_label(X)
+        owners = None if users is None else as_id_array(users, "users")
+        chances = []
+        for name in self.attributes_:
+            posterior = self.posterior[name]
+            score, variance = posterior.linear_predictor(*posterior._targets(rows, owners))
+            chances.append(label_probability(score, np.sqrt(variance)))
+        return _normalised(chances)
+
+
+def label_codes(annotations: Annotations) -> Index:
+    """Return the position of each label's class among the classes, in the order of the labels."""
+    _classes_of(annotations)
+    assert annotations.attribute_codes is not None
+    assert annotations.choice_set_codes is not None
+    chosen = np.flatnonzero(annotations.labels)
+    order = np.argsort(annotations.choice_set_codes[chosen], kind="stable")
+    return np.asarray(annotations.attribute_codes[chosen[order]])
+
+
+def row_chances(annotations: Annotations, chances: Float) -> Float:
+    """Return the probability of each row's class, of those of all labels (n_labels, n_classes)."""
+    _classes_of(annotations)
+    assert annotations.choice_set_codes is not None
+    label = np.unique(annotations.choice_set_codes, return_inverse=True)[1]
+    return np.asarray(chances[label, annotations.attribute_codes])
+
+
+def _classes_of(annotations: Annotations) -> IdArray:
+    """Return the classes; refuse labels without classes, and choice sets without all of them."""
+    classes, sets = annotations.attribute_ids, annotations.choice_set_codes
+    if not annotations.is_nominal or classes is None or sets is None:
+        raise TypeError(
+            "These labels are not classes without an order: read them with nominal=True. Labels "
+            "of yes or no and grades are learned by HierarchicalRanker."
+        )
+    if len(annotations) != len(classes) * len(np.unique(sets)):
+        raise ValueError(
+            f"Each label has a row for each of the {len(classes)} classes, but some rows are "
+            "missing: select whole labels, as split_within_users and of_users do."
+        )
+    return classes
+
+
+def _one_row_per_label(X: ArrayLike | Annotations) -> Any:
+    """Return the first row of each label, in the order of the labels; other rows as they are."""
+    if not isinstance(X, Annotations) or not X.is_nominal:
+        return X
+    _classes_of(X)
+    assert X.choice_set_codes is not None
+    first = np.unique(X.choice_set_codes, return_index=True)[1]
+    return X[first]._with(
+        attribute_ids=None, attribute_codes=None, choice_set_codes=None, reading=None
+    )
+
+
+def _normalised(chances: list[Float]) -> Float:
+    """Return probabilities of classes that sum to 1."""
+    each = np.maximum(np.column_stack(chances), _LEAST)
+    return np.asarray(each / each.sum(axis=1, keepdims=True))
