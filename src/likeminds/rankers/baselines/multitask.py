@@ -4,9 +4,9 @@ The default of a penalty is a multiple of a unit: the smallest penalty at which 
 (norms), or the loss's mean curvature (squares). ``components_`` has the values used.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Callable
+from dataclasses import Field, dataclass, field, fields
+from itertools import chain, product
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -65,106 +65,71 @@ def _typical_weight(loss: QuadraticLoss) -> float:
     return silencing(LowRank)(loss) / mean_curvature(loss)
 
 
-@dataclass(frozen=True)
-class PenaltyParameter:
-    """A penalty: its unit for a loss, default and candidates in that unit, and range."""
-
-    unit: Callable[[QuadraticLoss], float]
-    usual: float = 0.03
-    tried: tuple[float, ...] = _FEW_SHARES
-    closed: str = "left"
-
-    @property
-    def constraint(self) -> list[Any]:
-        """The constraint for scikit-learn; None is the default."""
-        return [Interval(Real, 0, None, closed=self.closed), None]
-
-    def default(self, loss: QuadraticLoss) -> float:
-        """Return the default value."""
-        return self.usual * self.unit(loss)
-
-    def candidates(self, loss: QuadraticLoss) -> list[float]:
-        """Return the values of the grid."""
-        unit = self.unit(loss)
-        return [multiple * unit for multiple in self.tried]
+def _penalty(
+    unit: Callable[[QuadraticLoss], float],
+    usual: float = 0.03,
+    tried: tuple[float, ...] = _FEW_SHARES,
+    closed: str = "left",
+) -> float | None:
+    """Declare a penalty: its unit for a loss, default and candidates in that unit, and range."""
+    how = {
+        "range": Interval(Real, 0, None, closed=closed),
+        "default": lambda loss: usual * unit(loss),
+        "candidates": lambda loss: (np.array(tried) * unit(loss)).tolist(),
+    }
+    return field(default=None, metadata=how)
 
 
-@dataclass(frozen=True)
-class CountParameter:
-    """A number of clusters or groups: default, candidates, and their limits for a loss."""
-
-    usual: int
-    tried: tuple[int, ...]
-    least: int
-    most_usual: Callable[[QuadraticLoss], int]
-    most_tried: Callable[[QuadraticLoss], int]
-
-    @property
-    def constraint(self) -> list[Any]:
-        """The constraint for scikit-learn; None is the default."""
-        return [Interval(Integral, self.least, None, closed="left"), None]
-
-    def default(self, loss: QuadraticLoss) -> int:
-        """Return the default value."""
-        return min(self.usual, self.most_usual(loss))
-
-    def candidates(self, loss: QuadraticLoss) -> list[int]:
-        """Return the values of the grid."""
-        return [number for number in self.tried if number <= self.most_tried(loss)]
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """The components with the names of their parameters, the parameters, and the axes of the grid.
-
-    The last axis of the grid changes fastest; the parameters of an axis change together.
-    """
-
-    parts: Mapping[type[Component], tuple[str, ...]]
-    parameters: Mapping[str, PenaltyParameter | CountParameter]
-    grid: tuple[tuple[str, ...], ...]
+def _count(
+    usual: Callable[[QuadraticLoss], int],
+    tried: tuple[int, ...],
+    most: Callable[[QuadraticLoss], int],
+) -> int | None:
+    """Declare a number of clusters or groups: its default, and candidates up to a limit."""
+    how = {
+        "range": Interval(Integral, tried[0], None, closed="left"),
+        "default": usual,
+        "candidates": lambda loss: [number for number in tried if number <= most(loss)],
+    }
+    return field(default=None, metadata=how)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PaperBaseline(ComponentsRanker):
-    """Base: a subclass names its parameters as fields and has a `Recipe`."""
+    """Base: a subclass declares its parameters, components, and the axes of its grid.
 
-    _recipe: ClassVar[Recipe]
+    The last axis of the grid changes fastest; the parameters of an axis change together.
+    """
+
+    _parts: ClassVar[tuple[tuple[type[Component], tuple[str, ...]], ...]]
+    _axes: ClassVar[tuple[tuple[str, ...], ...]] = (("alpha",),)
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        own = {name: parameter.constraint for name, parameter in cls._recipe.parameters.items()}
-        cls._parameter_constraints |= own
+        own = {name: one for name, one in vars(cls).items() if isinstance(one, Field)}
+        cls._parameter_constraints |= {n: [one.metadata["range"], None] for n, one in own.items()}
         if cls.__doc__:
-            parts = ", ".join(f"{kind.name}_part_" for kind in cls._recipe.parts)
+            parts = ", ".join(f"{kind.name}_part_" for kind, _ in cls._parts)
             summary, _, parameters = cls.__doc__.rstrip().partition("\n\n    Parameters\n")
             shared = _SHARED_DOC.format(parameters=parameters.strip(), parts=parts)
             cls.__doc__ = f"{summary}\n\n    Parameters{shared}"
 
+    def _of_parameters(self, which: str, loss: QuadraticLoss) -> dict[str, Any]:
+        """Return the defaults or the candidates of the declared parameters."""
+        return {one.name: one.metadata[which](loss) for one in fields(self) if one.metadata}
+
     def _list_components(self, loss: QuadraticLoss) -> list[Component]:
-        given = {name: getattr(self, name) for name in self._recipe.parameters}
-        values = {
-            name: self._recipe.parameters[name].default(loss) if value is None else value
-            for name, value in given.items()
-        }
-        return [
-            kind(*(values[name] for name in names)) for kind, names in self._recipe.parts.items()
-        ]
+        values = self._of_parameters("default", loss)
+        values |= {name: getattr(self, name) for name in values if getattr(self, name) is not None}
+        return [kind(*(values[name] for name in names)) for kind, names in self._parts]
 
     def _default_grid(self, statistics: Statistics) -> list[Candidate]:
         """Return candidates for the parameters, strong penalties first."""
         scale = statistics.feature_scale() if self.standardize else None
-        loss = as_loss(self.loss).of(statistics, scale)
-        axes = [
-            [
-                dict(zip(names, values, strict=True))
-                for values in zip(
-                    *(self._recipe.parameters[n].candidates(loss) for n in names), strict=True
-                )
-            ]
-            for names in self._recipe.grid
-        ]
-        return [{k: v for part in chosen for k, v in part.items()} for chosen in product(*axes)]
+        tried = self._of_parameters("candidates", as_loss(self.loss).of(statistics, scale))
+        axes = [zip(*(tried[name] for name in names), strict=True) for names in self._axes]
+        names = [name for axis in self._axes for name in axis]
+        return [dict(zip(names, chain(*chosen), strict=True)) for chosen in product(*axes)]
 
 
 @dataclass(eq=False, repr=False)
@@ -180,17 +145,11 @@ class RMTL(PaperBaseline):
         The two penalties; by default 0.03 of the smallest that leave nothing.
     """
 
-    alpha_low_rank: float | None = None
-    alpha_personal: float | None = None
+    alpha_low_rank: float | None = _penalty(silencing(LowRank))
+    alpha_personal: float | None = _penalty(silencing(Personal), tried=_PERSONAL_SHARES)
 
-    _recipe = Recipe(
-        {LowRank: ("alpha_low_rank",), Personal: ("alpha_personal",)},
-        {
-            "alpha_low_rank": PenaltyParameter(silencing(LowRank)),
-            "alpha_personal": PenaltyParameter(silencing(Personal), tried=_PERSONAL_SHARES),
-        },
-        (("alpha_personal",), ("alpha_low_rank",)),
-    )
+    _parts = ((LowRank, ("alpha_low_rank",)), (Personal, ("alpha_personal",)))
+    _axes = (("alpha_personal",), ("alpha_low_rank",))
 
 
 @dataclass(eq=False, repr=False)
@@ -207,17 +166,11 @@ class RMTFL(PaperBaseline):
         The two penalties; by default 0.03 of the smallest that leave nothing.
     """
 
-    alpha_shared: float | None = None
-    alpha_personal: float | None = None
+    alpha_shared: float | None = _penalty(silencing(SharedFeatures))
+    alpha_personal: float | None = _penalty(silencing(Personal), tried=_PERSONAL_SHARES)
 
-    _recipe = Recipe(
-        {SharedFeatures: ("alpha_shared",), Personal: ("alpha_personal",)},
-        {
-            "alpha_shared": PenaltyParameter(silencing(SharedFeatures)),
-            "alpha_personal": PenaltyParameter(silencing(Personal), tried=_PERSONAL_SHARES),
-        },
-        (("alpha_personal",), ("alpha_shared",)),
-    )
+    _parts = ((SharedFeatures, ("alpha_shared",)), (Personal, ("alpha_personal",)))
+    _axes = (("alpha_personal",), ("alpha_shared",))
 
 
 @dataclass(eq=False, repr=False)
@@ -230,13 +183,9 @@ class LassoMTL(PaperBaseline):
         The penalty; by default 0.03 of the smallest that leaves nothing.
     """
 
-    alpha: float | None = None
+    alpha: float | None = _penalty(silencing(Sparse), tried=_SHARES)
 
-    _recipe = Recipe(
-        {Sparse: ("alpha",)},
-        {"alpha": PenaltyParameter(silencing(Sparse), tried=_SHARES)},
-        (("alpha",),),
-    )
+    _parts = ((Sparse, ("alpha",)),)
 
 
 @dataclass(eq=False, repr=False)
@@ -252,13 +201,9 @@ class JFL(PaperBaseline):
         The penalty; by default 0.03 of the smallest that leaves nothing.
     """
 
-    alpha: float | None = None
+    alpha: float | None = _penalty(silencing(SharedFeatures), tried=_SHARES)
 
-    _recipe = Recipe(
-        {SharedFeatures: ("alpha",)},
-        {"alpha": PenaltyParameter(silencing(SharedFeatures), tried=_SHARES)},
-        (("alpha",),),
-    )
+    _parts = ((SharedFeatures, ("alpha",)),)
 
 
 @dataclass(eq=False, repr=False)
@@ -278,19 +223,11 @@ class RAMU(PaperBaseline):
         0.3 of the largest singular value of the users' slopes over the mean curvature.
     """
 
-    alpha: float | None = None
-    threshold: float | None = None
+    alpha: float | None = _penalty(silencing(LowRank))
+    threshold: float | None = _penalty(_typical_weight, 0.3, (3.0, 1.0, 0.3, 0.1), closed="both")
 
-    _recipe = Recipe(
-        {CappedLowRank: ("alpha", "threshold")},
-        {
-            "alpha": PenaltyParameter(silencing(LowRank)),
-            "threshold": PenaltyParameter(
-                _typical_weight, 0.3, (3.0, 1.0, 0.3, 0.1), closed="both"
-            ),
-        },
-        (("threshold",), ("alpha",)),
-    )
+    _parts = ((CappedLowRank, ("alpha", "threshold")),)
+    _axes = (("threshold",), ("alpha",))
 
 
 @dataclass(eq=False, repr=False)
@@ -311,23 +248,14 @@ class CMTL(PaperBaseline):
         How many centres; by default 5, or the number of users.
     """
 
-    rho1: float | None = None
-    rho2: float | None = None
-    n_clusters: int | None = None
-
-    _recipe = Recipe(
-        {Clustered: ("rho1", "rho2", "n_clusters")},
-        {
-            "rho1": PenaltyParameter(mean_curvature, 1.0, (10.0, 1.0), closed="neither"),
-            "rho2": PenaltyParameter(
-                mean_curvature, 0.1, (1.0, 0.1, 0.01, 0.001), closed="neither"
-            ),
-            "n_clusters": CountParameter(
-                5, (1, 2, 5), 1, lambda loss: loss.shape[0], lambda loss: min(loss.shape)
-            ),
-        },
-        (("rho1",), ("rho2",), ("n_clusters",)),
+    rho1: float | None = _penalty(mean_curvature, 1.0, (10.0, 1.0), closed="neither")
+    rho2: float | None = _penalty(mean_curvature, 0.1, (1.0, 0.1, 0.01, 0.001), closed="neither")
+    n_clusters: int | None = _count(
+        lambda loss: min(5, loss.shape[0]), (1, 2, 5), lambda loss: min(loss.shape)
     )
+
+    _parts = ((Clustered, ("rho1", "rho2", "n_clusters")),)
+    _axes = (("rho1",), ("rho2",), ("n_clusters",))
 
 
 @dataclass(eq=False, repr=False)
@@ -349,20 +277,13 @@ class COMT(PaperBaseline):
         How many directions of Q are free; by default 2, or fewer on small data.
     """
 
-    alpha_mean: float | None = None
-    alpha_group: float | None = None
-    n_groups: int | None = None
-
-    _recipe = Recipe(
-        {MeanRegularised: ("alpha_mean",), Group: ("alpha_group", "n_groups")},
-        {
-            "alpha_mean": PenaltyParameter(mean_curvature, 1.0, (10.0, 3.0, 1.0, 0.3, 0.1)),
-            "alpha_group": PenaltyParameter(mean_curvature, 1.0, (10.0, 3.0, 1.0, 0.3, 0.1)),
-            "n_groups": CountParameter(
-                *(2, (0, 1, 2, 4), 0),
-                most_usual=lambda loss: (min(loss.shape) - 1) // 2,
-                most_tried=lambda loss: min(loss.shape) - 1,
-            ),
-        },
-        (("n_groups",), ("alpha_mean", "alpha_group")),
+    alpha_mean: float | None = _penalty(mean_curvature, 1.0, (10.0, 3.0, 1.0, 0.3, 0.1))
+    alpha_group: float | None = _penalty(mean_curvature, 1.0, (10.0, 3.0, 1.0, 0.3, 0.1))
+    n_groups: int | None = _count(
+        lambda loss: min(2, (min(loss.shape) - 1) // 2),
+        (0, 1, 2, 4),
+        lambda loss: min(loss.shape) - 1,
     )
+
+    _parts = ((MeanRegularised, ("alpha_mean",)), (Group, ("alpha_group", "n_groups")))
+    _axes = (("n_groups",), ("alpha_mean", "alpha_group"))
