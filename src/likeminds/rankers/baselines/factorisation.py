@@ -161,48 +161,30 @@ class Factorisation(Ranker):
 _BATCH = 8192
 
 
-@dataclass(frozen=True)
-class SparseLabels:
-    """Labels and weights in compressed rows, by user or by item; repeated labels all count."""
+def _by_row(rows: Index, columns: Index, shape: tuple[int, int]) -> csr_array:
+    """Return the numbers of labels in compressed rows, by user or by item; all repeated ones."""
+    order = np.lexsort((columns, rows))
+    indptr = np.append(0, np.cumsum(np.bincount(rows, minlength=shape[0])))
+    return csr_array((order, columns[order], indptr), shape=shape)
 
-    indices: Index
-    indptr: Index
-    shape: tuple[int, int]
-    label: Float
-    weight: Float
 
-    @classmethod
-    def of(
-        cls, rows: Index, columns: Index, shape: tuple[int, int], label: Float, weight: Float
-    ) -> "SparseLabels":
-        """Sort the labels by row, then by column."""
-        order = np.lexsort((columns, rows))
-        indptr = np.append(0, np.cumsum(np.bincount(rows, minlength=shape[0])))
-        return cls(columns[order], indptr, shape, label[order], weight[order])
+def _rows_of(labels: csr_array) -> Index:
+    return np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
 
-    @property
-    def rows(self) -> Index:
-        """The row of each label."""
-        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
-    def matrix(self, values: Float) -> csr_array:
-        """Return a sparse matrix with a value for each label."""
-        return csr_array((values, self.indices, self.indptr), shape=self.shape)
-
-    def batch(self, start: int, stop: int) -> "SparseLabels":
-        """Return the labels of some rows."""
-        part = slice(self.indptr[start], self.indptr[stop])
-        indptr = self.indptr[start : stop + 1] - self.indptr[start]
-        shape = (stop - start, self.shape[1])
-        return SparseLabels(self.indices[part], indptr, shape, self.label[part], self.weight[part])
+def _matrix(labels: csr_array, values: Float) -> csr_array:
+    """Return a sparse matrix with a value for each label."""
+    return csr_array((values, labels.indices, labels.indptr), shape=labels.shape)
 
 
 @dataclass(frozen=True)
 class FactorState:
     """Factors and biases of users and items (biases last), and the objective by round."""
 
-    by_user: SparseLabels
-    by_item: SparseLabels
+    by_user: csr_array
+    by_item: csr_array
+    label: Float
+    weight: Float
     table: Float
     penalty: Float
     users: Float
@@ -221,8 +203,10 @@ class FactorState:
         n_users, n_items, size = annotations.n_users, len(table), len(penalty)
         share = np.clip(np.average(label, weights=weight), 1e-6, 1.0 - 1e-6)
         return cls(
-            SparseLabels.of(user, item, (n_users, n_items), label, weight),
-            SparseLabels.of(item, user, (n_items, n_users), label, weight),
+            _by_row(user, item, (n_users, n_items)),
+            _by_row(item, user, (n_items, n_users)),
+            label,
+            weight,
             table,
             penalty,
             users=np.zeros((n_users, size)),
@@ -245,8 +229,9 @@ class FactorState:
 
     def with_spectral_start(self) -> "FactorState":
         """Set the items' factors to the leading singular vectors of the biases' residuals."""
-        labels, size = self.by_user, len(self.penalty) - 1
-        residuals = labels.matrix(labels.weight * (labels.label - expit(self._scores())))
+        order, size = self.by_user.data, len(self.penalty) - 1
+        slopes = self.weight[order] * (self.label[order] - expit(self._scores()))
+        residuals = _matrix(self.by_user, slopes)
         _, strength, right = randomized_svd(residuals, size, n_iter=8, random_state=0)
         items = self.items.copy()
         # About as long as the penalty permits; only the directions matter at the start.
@@ -256,17 +241,17 @@ class FactorState:
 
     def _scores(self) -> Float:
         """Return the log-odds of each label, by user."""
-        user, item = self.by_user.rows, self.by_user.indices
+        user, item = _rows_of(self.by_user), self.by_user.indices
         dot = np.einsum("nk,nk->n", self.users[user, :-1], self.items[item, :-1])
         return np.asarray(self.intercept + self.users[user, -1] + self.items[item, -1] + dot)
 
     def _objective(self) -> float:
-        scores = self._scores()
-        loss = np.logaddexp(0.0, scores) - self.by_user.label * scores
+        scores, order = self._scores(), self.by_user.data
+        loss = np.logaddexp(0.0, scores) - self.label[order] * scores
         deviation = self.items - self.table @ self.weights
         parts = (self.users, deviation, self.weights)
         squares = sum(((part**2) @ self.penalty).sum() for part in parts)
-        return float(self.by_user.weight @ loss + 0.5 * squares)
+        return float(self.weight[order] @ loss + 0.5 * squares)
 
     def _step_users(self) -> "FactorState":
         users = self._newton_step(self.by_user, self.users, self.items, np.zeros_like(self.users))
@@ -286,38 +271,34 @@ class FactorState:
         gram = self.table.T @ self.table + np.eye(self.table.shape[1])
         return replace(self, weights=solve(gram, self.table.T @ self.items))
 
-    def _newton_step(
-        self, labels: SparseLabels, points: Float, others: Float, mean: Float
-    ) -> Float:
+    def _newton_step(self, labels: csr_array, points: Float, others: Float, mean: Float) -> Float:
         """Return one side's points after a Newton step each, given those of the other side."""
         moved = np.empty_like(points)
         for start in range(0, len(points), _BATCH):
-            batch = slice(start, min(start + _BATCH, len(points)))
-            part = labels.batch(batch.start, batch.stop)
-            moved[batch] = self._newton_batch(part, points[batch], others, mean[batch])
+            batch = slice(start, start + _BATCH)
+            moved[batch] = self._newton_batch(labels[batch], points[batch], others, mean[batch])
         return moved
 
-    def _newton_batch(
-        self, labels: SparseLabels, points: Float, others: Float, mean: Float
-    ) -> Float:
-        size, row, column = len(self.penalty), labels.rows, labels.indices
+    def _newton_batch(self, labels: csr_array, points: Float, others: Float, mean: Float) -> Float:
+        label, weight = self.label[labels.data], self.weight[labels.data]
+        size, row, column = len(self.penalty), _rows_of(labels), labels.indices
         design = others.copy()
         design[:, -1] = 1.0
         offset = self.intercept + others[column, -1]
 
         def evaluate(at: Float) -> tuple[tuple[Float, Float], Float]:
             scores = offset + np.einsum("nk,nk->n", at[row], design[column])
-            loss = labels.weight * (np.logaddexp(0.0, scores) - labels.label * scores)
+            loss = weight * (np.logaddexp(0.0, scores) - label * scores)
             total = np.bincount(row, weights=loss, minlength=len(at))
             return (at, scores), total + 0.5 * (at - mean) ** 2 @ self.penalty
 
         def step(evaluated: tuple[Float, Float]) -> Float:
             at, scores = evaluated
             odds = expit(scores)
-            gradient = labels.matrix(labels.weight * (labels.label - odds)) @ design
+            gradient = _matrix(labels, weight * (label - odds)) @ design
             gradient -= (at - mean) * self.penalty
             squares = (design[:, :, None] * design[:, None, :]).reshape(len(design), -1)
-            hessian = labels.matrix(labels.weight * odds * (1.0 - odds)) @ squares
+            hessian = _matrix(labels, weight * odds * (1.0 - odds)) @ squares
             hessian = hessian.reshape(len(at), size, size) + np.diag(self.penalty)
             return np.asarray(np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0])
 

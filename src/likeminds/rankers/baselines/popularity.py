@@ -16,7 +16,6 @@ a user's labels do not affect their own rows. The column is zero for unlabelled 
 import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -322,44 +321,19 @@ class PopularityWithFeatures(Ranker):
 
 def popularities(annotations: Annotations, item: Index, n_items: int) -> tuple[Float, Float]:
     """Return the popularity of each item, and that of each row's item among other users."""
-    totals = sums_by(item, _label_counts(annotations), n_items)
-    popularity = _Popularities(totals, features_of_items(annotations, item, n_items))
-    return popularity.of_items(), popularity.among_others(annotations, item)
-
-
-@dataclass(frozen=True)
-class _Popularities:
-    """Popularities of items: the sums of `_label_counts` by item, and features of items."""
-
-    totals: Float
-    features: Float
-
-    @cached_property
-    def _whole(self) -> tuple[Float, Float]:
-        return _log_odds(self.totals, self.totals[:, 0])
-
-    @cached_property
-    def _regression(self) -> tuple[Float, Float]:
-        return _regression(self.features, self._whole[1])
-
-    def of_items(self) -> Float:
-        """Return the popularity of each item, beyond its features."""
-        (whole, trust), (rows, fit) = self._whole, self._regression
-        return np.asarray(whole - trust * (rows @ (fit @ whole)))
-
-    def among_others(self, annotations: Annotations, item: Index) -> Float:
-        """Return the popularity of each row's item among the other users."""
-        totals, (whole, _), (rows, fit) = self.totals, self._whole, self._regression
-        n_items = len(totals)
-        pairs, of_row = np.unique(annotations.user_codes * n_items + item, return_inverse=True)
-        user, labelled = np.divmod(pairs, n_items)
-        others = totals[labelled] - sums_by(of_row, _label_counts(annotations), len(pairs))
-        without, theirs = _log_odds(others, totals[labelled, 0])
-        # Without a user, the popularities of the items they labelled differ, and so does the fit.
-        change = fit.T[labelled] * (without - whole[labelled])[:, None]
-        weights = fit @ whole + sums_by(user, change, annotations.n_users)
-        residual = without - theirs * np.einsum("nd,nd->n", rows[labelled], weights[user])
-        return np.asarray(residual[of_row])
+    counts = _label_counts(annotations)
+    totals = sums_by(item, counts, n_items)
+    whole, trust = _log_odds(totals, totals[:, 0])
+    rows, fit = _regression(features_of_items(annotations, item, n_items), trust)
+    pairs, of_row = np.unique(annotations.user_codes * n_items + item, return_inverse=True)
+    user, labelled = np.divmod(pairs, n_items)
+    others = totals[labelled] - sums_by(of_row, counts, len(pairs))
+    without, theirs = _log_odds(others, totals[labelled, 0])
+    # Without a user, the popularities of the items they labelled differ, and so does the fit.
+    change = fit.T[labelled] * (without - whole[labelled])[:, None]
+    weights = fit @ whole + sums_by(user, change, annotations.n_users)
+    residual = without - theirs * np.einsum("nd,nd->n", rows[labelled], weights[user])
+    return whole - trust * (rows @ (fit @ whole)), residual[of_row]
 
 
 def _label_counts(annotations: Annotations) -> Float:

@@ -1,7 +1,7 @@
 """Ridge and logistic regressions: one for all users, one per user, or shrunk to a consensus."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import product
 from numbers import Integral, Real
@@ -13,7 +13,7 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from likeminds._util.array_types import Float, FloatArray, Index
+from likeminds._util.array_types import Float, Index
 from likeminds._util.lazy_imports import LazyModule
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
@@ -206,14 +206,20 @@ class _LogisticRanker(Ranker):
         self.scale_ = statistics.feature_scale() if self.standardize else ones
         return statistics
 
-    def _standardize(self, annotations: Annotations) -> FloatArray:
-        # The intercept absorbs any shift, and the solver loses no digits near the origin.
-        rows = annotations.X
+    def _fit_each(self, parts: Iterable[Annotations]) -> tuple[Float, int]:
+        """Return the weights of a regression for each part, and how many stopped early."""
+        model = linear_model.LogisticRegression(C=self.C, tol=self.tol, max_iter=self.max_iter)
+        weights, stopped = [], 0
         assert self.scale_ is not None
-        return (rows - np.average(rows, axis=0, weights=annotations.weights)) / self.scale_
-
-    def _model(self) -> Any:
-        return linear_model.LogisticRegression(C=self.C, tol=self.tol, max_iter=self.max_iter)
+        with warnings.catch_warnings(), config_context(**_UNCHECKED):
+            warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
+            for rows in parts:
+                # The intercept absorbs any shift, and the solver loses no digits near the origin.
+                moved = rows.X - np.average(rows.X, axis=0, weights=rows.weights)
+                model.fit(moved / self.scale_, rows.labels, rows.weights)
+                weights.append(model.coef_[0] / self.scale_)
+                stopped += int(model.n_iter_[0] >= self.max_iter)
+        return np.array(weights), stopped
 
     def _warn_of_early_stops(self, stopped: int, of: int) -> None:
         if stopped:
@@ -281,17 +287,8 @@ class LogisticPerUser(_LogisticRanker):
         self.coef_[able] = weights
 
     def _fit_block(self, annotations: Annotations, users: Index) -> tuple[Float, int]:
-        """Return the weights of some users, and how many regressions stopped early."""
         order, offsets = annotations.user_index()
-        weights, stopped = np.empty((len(users), annotations.n_features)), 0
-        with warnings.catch_warnings(), config_context(**_UNCHECKED):
-            warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
-            for row, user in zip(weights, users, strict=True):
-                rows = annotations[order[offsets[user] : offsets[user + 1]]]
-                model = self._model().fit(self._standardize(rows), rows.labels, rows.weights)
-                row[:] = model.coef_[0] / self.scale_
-                stopped += int(model.n_iter_[0] >= self.max_iter)
-        return weights, stopped
+        return self._fit_each(annotations[order[offsets[u] : offsets[u + 1]]] for u in users)
 
 
 class PooledLogistic(_LogisticRanker):
@@ -327,12 +324,8 @@ class PooledLogistic(_LogisticRanker):
             raise ValueError(
                 "All labels are of one class: a ranker needs positive and negative ones."
             )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # reported below
-            model = self._model().fit(
-                self._standardize(annotations), annotations.labels, annotations.weights
-            )
-        self._warn_of_early_stops(int(model.n_iter_[0] >= self.max_iter), 1)
+        weights, stopped = self._fit_each([annotations])
+        self._warn_of_early_stops(stopped, 1)
         self.users_ = annotations.user_ids
-        self.consensus_ = model.coef_[0] / self.scale_
+        self.consensus_ = weights[0]
         self.coef_ = np.tile(self.consensus_, (annotations.n_users, 1))
