@@ -7,12 +7,11 @@ a trust region grows or shrinks. Random numbers are the same in every round.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from scipy import optimize
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.lazy_imports import LazyModule
 from likeminds._util.map_reduce import one_blas_thread
 from likeminds.choice_models.importance_sampling import (
     Coefficients,
@@ -26,8 +25,6 @@ from likeminds.mixed_model.laplace import WarmStarts
 from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.responses import Responses
 from likeminds.solvers.solver import Callback
-
-optimize: Any = LazyModule("scipy.optimize")
 
 # Rounds of draws at most; the gain, in units of log-likelihood, at which they end.
 _ROUNDS, _GAIN = 50, 0.02
@@ -287,7 +284,7 @@ def _climb(surface: LikelihoodSurface, radius: float) -> tuple[Float, float]:
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=np.column_stack([low, high]),
+        bounds=list(zip(low, high, strict=True)),
         options={"maxiter": _STEPS, "maxcor": _MEMORY, "ftol": 1e-9, "gtol": 1e-5},
     )
     return np.asarray(found.x), -float(found.fun) * n_users

@@ -42,12 +42,13 @@ class Specification:
     def read(
         cls,
         names: IdArray,
-        fixed: Iterable[str | int] = (),
+        fixed: Iterable[str | int] | None = None,
         signs: Mapping[str | int, int] | None = None,
         distributions: Mapping[str | int, str] | None = None,
         draws: int | str = "auto",
     ) -> "Specification":
         """Validate parameters that refer to features by names or positions."""
+        fixed = () if fixed is None else fixed
         which = np.array([find_feature(name, names, "fixed") for name in fixed], dtype=np.intp)
         sign_of = np.zeros(len(names))
         for name, sign in (signs or {}).items():
@@ -68,11 +69,6 @@ class Specification:
                 'fixed and signs are learned by simulation: draws cannot be 0; leave it at "auto".'
             )
         return cls(np.unique(which), sign_of * ~is_log, sign_of * is_log, n_draws, names)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether nothing is simulated."""
-        return self.n_draws == 0
 
     def refuse_unidentified(
         self, responses: Responses, likelihood: Likelihood, design: Design

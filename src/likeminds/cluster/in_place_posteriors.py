@@ -26,9 +26,8 @@ from likeminds.mixed_model.responses import ResponseBlock, Responses
 from likeminds.mixed_model.user_posteriors import PosteriorFinder, find_user_posteriors
 from likeminds.rankers.capabilities import arrays_of_users
 from likeminds.rankers.hierarchical import HierarchicalRanker
-from likeminds.rankers.probabilities import scored_share, scores_and_variances
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.training_data import ScoredLabels, SharedTable, sample_rows
+from likeminds.rankers.training_data import ScoredLabels, SharedTable, sample_rows, scored_share
 from likeminds.storage.folders import UserFolder, with_users_in, write_user_files
 from likeminds.storage.models import write_model
 from likeminds.storage.user_files import WrittenFile, user_files_of, write_users
@@ -261,8 +260,9 @@ def _posteriors_of_shard(
     mine._set_levels(points)
     scored, some = None, sample_rows(rows, stay.share, stay.places)
     if some is not None:
-        scores, variances, users = scores_and_variances(mine, some, None)
-        scored = SharedTable.without(some), scores, variances, stay.places[users]
+        own = ScoredLabels.of(mine, some)
+        users = stay.places[own.users]
+        scored = SharedTable.without(some), own.scores, own.variances, users
     arrays = arrays_of_users(mine)
     if stay.file is None:
         return (mine.users_, arrays), scored

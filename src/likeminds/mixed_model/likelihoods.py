@@ -11,9 +11,9 @@ from functools import reduce
 from typing import Protocol
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit, log_expit, logsumexp
 
-from likeminds._util.array_types import Float, Index
+from likeminds._util.array_types import Bool, Float, FloatArray, Index
 from likeminds._util.per_user_arrays import row_dots
 from likeminds.mixed_model.responses import PaddedRows
 
@@ -312,6 +312,27 @@ def label_probability(log_odds: Float, deviation: Float) -> Float:
     array([0.88, 0.72])
     """
     return np.asarray(expit(log_odds / damping(np.square(deviation))))
+
+
+def calibrate_variance(
+    labels: Bool, eta: Float, variance: Float, weights: FloatArray | None
+) -> float:
+    """Return the scale of the predictive variance that maximises the leave-one-out likelihood.
+
+    A label is left out by dividing the score's posterior by the label's likelihood, which is
+    approximated by a normal distribution of the score.
+    """
+    chance = expit(eta)
+    # The largest leverage of a label on its own score.
+    leverage = np.minimum(chance * (1.0 - chance) * variance, 0.9)
+    variance = variance / (1.0 - leverage)
+    eta = eta - variance * (labels - chance)
+    towards = np.where(labels, eta, -eta)
+    likely = [
+        np.average(log_expit(towards / damping(c * variance)), weights=weights)
+        for c in VARIANCE_SCALES
+    ]
+    return float(VARIANCE_SCALES[int(np.argmax(likely))])
 
 
 def mean_between(location: Float, low: Float, high: Float) -> Float:

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy import optimize
 
 from likeminds._util.array_types import Float
-from likeminds._util.lazy_imports import LazyModule
 from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
 from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
 from likeminds.mixed_model.laplace import Moments, WarmStarts
@@ -220,8 +220,6 @@ def _pseudo_variances(prior: GaussianPrior, objective: MarginalLikelihood) -> tu
         variances[:n_weights] = n_weights / max(float(precision[:n_weights].sum()), 1e-300)
     return -2.0 * float(np.linalg.slogdet(inverse)[1]), variances
 
-
-optimize: Any = LazyModule("scipy.optimize")
 
 # Tolerance and steps of the fit of all of Omega before its structure is chosen.
 ROUGH = 1e-4

@@ -10,13 +10,13 @@ by as much as spreads differ between users beyond chance.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from scipy import optimize
 from scipy.special import expit
 
 from likeminds._util.array_types import Float, FloatArray, Index
-from likeminds._util.lazy_imports import LazyModule
 from likeminds._util.per_user_arrays import damped_newton, row_dots
 from likeminds.data.grades import MOST_GRADES
 from likeminds.mixed_model.likelihoods import (
@@ -27,8 +27,6 @@ from likeminds.mixed_model.likelihoods import (
     mean_between,
 )
 from likeminds.mixed_model.responses import PaddedRows
-
-optimize: Any = LazyModule("scipy.optimize")
 
 # Nodes over which posteriors of scores are averaged.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)

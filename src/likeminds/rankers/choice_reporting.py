@@ -123,7 +123,7 @@ def summary(
         fit_statistics(problem, prior, likelihood.value, kind=kind, n_groups=n_groups),
         self.feature_names_,
         kind=kind,
-        is_maximum=not self._specification().is_plain,
+        is_maximum=self._simulation() is not None,
         unidentified=unidentified(problem.responses, problem.likelihood, coordinates),
         frames=frames_of(self),
     )

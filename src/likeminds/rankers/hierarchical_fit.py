@@ -15,6 +15,7 @@ from likeminds._util.console import both_callbacks
 from likeminds._util.map_reduce import one_blas_thread
 from likeminds.choice_models.importance_sampling import refuse_many_draws
 from likeminds.choice_models.simulated_likelihood import refine
+from likeminds.mixed_model.choice_probabilities import calibrate_choices
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.covariate_effects import (
     CovariateEffects,
@@ -28,7 +29,7 @@ from likeminds.mixed_model.item_effects.feature_regression import (
 )
 from likeminds.mixed_model.item_effects.fit_items import learn_crossed
 from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED, ItemEffects
-from likeminds.mixed_model.likelihoods import Likelihood
+from likeminds.mixed_model.likelihoods import Likelihood, calibrate_variance
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
 from likeminds.mixed_model.marginal_likelihood import NO_WEIGHTS
 from likeminds.mixed_model.model_selection import labels_for_full
@@ -40,7 +41,7 @@ from likeminds.mixed_model.user_posteriors import posterior_of
 from likeminds.mixed_model.wide_fit import learn_wide
 from likeminds.rankers.loss_selection import choose_grade_loss, users_weigh_features
 from likeminds.rankers.prior_ranker import PriorRanker
-from likeminds.rankers.probabilities import calibrate_variance_scale, learn_grading
+from likeminds.rankers.probabilities import learn_grading
 from likeminds.rankers.training_checks import choose_width
 from likeminds.rankers.training_data import TrainingData
 
@@ -48,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 # Rounds of refining the likelihood of grades and ties, and the tolerance of their fits.
 _ROUNDS, _ROUGH = 2, 1e-3
+# Rows of choice sets that calibration uses.
+_MOST_ROWS = 20_000
 
 
 @one_blas_thread()
@@ -56,17 +59,17 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
     # Validate: the loss, and labels of both classes.
     loss = _choose_loss(ranker, data, chosen)
     data.refuse_one_class(informs=loss.one_class_informs)
-    known, n_users = ranker._specification(), len(data.counts.user_ids)
-    refuse_many_draws(known.n_draws, n_users, data.table.n_features - len(known.fixed))
+    simulated = ranker._simulation()
+    if simulated is not None:
+        n_varying = data.table.n_features - len(simulated.fixed)
+        refuse_many_draws(simulated.n_draws, len(data.counts.user_ids), n_varying)
     ranker.loss_, ranker.positive_share_ = loss.name, data.counts.n_positive / data.counts.n_labels
     ranker.wide_, most = _choose_width(ranker, loss, data)
     _report_unshared(ranker, loss, data)
     # Design: coordinates of rows, for weights of users or for regressions of items alone.
+    is_scaled, intercept = ranker.standardize, loss.has_intercept
     design = data.coordinates(
-        standardize=ranker.standardize,
-        intercept=loss.has_intercept,
-        every=ranker.wide_,
-        most=most,
+        standardize=is_scaled, intercept=intercept, every=ranker.wide_, most=most
     )
     items_only = _describe_items_only(ranker, loss, data, design)
     weighed = design.without_weights() if items_only else design
@@ -83,21 +86,13 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
         learned = with_weights(learned, design.n_weights)
         effects = None if effects is None else effects.with_weights(design.n_weights)
         responses = _responses(ranker, loss, data, likelihood, design)
-    if not ranker._specification().is_plain:
+    shifts = _shifts(effects, data)
+    if simulated is not None:
+        maximise = partial(refine, simulated, learned, responses.collected(), design)
         with both_callbacks(ranker, ranker.callback) as callback:
-            learned = refine(
-                ranker._specification(),
-                learned,
-                responses.collected(),
-                design,
-                shifts=_shifts(effects, data),
-                max_iter=ranker.max_iter,
-                callback=callback,
-            )
+            learned = maximise(shifts=shifts, max_iter=ranker.max_iter, callback=callback)
     elif isinstance(likelihood, DavidsonLikelihood) and not learned.interrupted:
-        refined = refine_likelihood(
-            responses, learned, data.counts.n_labels, _shifts(effects, data)
-        )
+        refined = refine_likelihood(responses, learned, data.counts.n_labels, shifts)
         learned = replace(learned, model=replace(learned.model, likelihood=refined))
     ranker._interrupted = learned.interrupted
     _warn_if_unfinished(ranker, learned)
@@ -105,6 +100,8 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
     learned, responses, transform = finalise(ranker, learned, responses, data, design)
     effects = None if effects is None else effects.transformed(transform)
     ranker._set_prior(learned, design, effects)
+    if simulated is not None:
+        ranker.prior_ = simulated.constrain(ranker.prior_)
     # Posteriors of users, in this process or where their labels are.
     points = _posteriors(ranker, data, responses, learned)
     del responses, learned  # their memory is needed for the levels of many users
@@ -116,10 +113,9 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
 def finalise(
     ranker: PriorRanker, learned: PriorFit, responses: Responses, data: TrainingData, design: Design
 ) -> tuple[PriorFit, Responses, Float]:
-    """Regress effects and factors of labelled items on their features.
+    """Regress item effects and factors on features; return the matrix of new coordinates, too.
 
-    The matrix maps users' coordinates to those afterwards. Further optimisation of the objective
-    would undo this, since users' weights can take over what features explain.
+    Further optimisation would undo this: users' weights can take over what features explain.
     """
     ranker.final_steps_ = []
     if learned.items is None or not isinstance(responses, ItemEffects):
@@ -144,8 +140,17 @@ def _calibrate(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None
     if data.counts.grades is not None and loss.has_intercept:
         ranker.grading_ = learn_grading(ranker, data)
         ranker.final_steps_.append("calibrate_grades")
-    elif ranker.loss_ in {"logistic", "choice", "mixed"}:
-        ranker.variance_scale_ = calibrate_variance_scale(ranker, data)
+        return
+    if ranker.loss_ in {"choice", "mixed"}:
+        n_users = len(ranker.users_)
+        most = int(np.ceil(n_users * min(1.0, _MOST_ROWS / data.counts.n_labels)))
+        some = np.unique(np.linspace(0, n_users - 1, most).astype(np.intp))
+        ranker.variance_scale_ = calibrate_choices(ranker.newcomer, data.rows_of(some))
+    elif ranker.loss_ == "logistic":
+        scored = data.scored_by(ranker)
+        given = scored.annotations.labels, scored.scores, scored.variances
+        ranker.variance_scale_ = calibrate_variance(*given, scored.annotations.weights)
+    if ranker.variance_scale_ is not None:
         ranker.final_steps_.append("calibrate_variance")
 
 
@@ -154,8 +159,8 @@ def _posteriors(
 ) -> Float | None:
     """Compute posteriors of users; return their modes, unless they stay where the labels are."""
     ranker.users_ = data.counts.user_ids
-    ranker.prior_ = ranker._specification().constrain(ranker.prior_)
-    if data.fit_in_place(ranker, responses, learned):
+    if data.posteriors_in_place is not None:
+        data.scored = data.posteriors_in_place(ranker, responses, learned)
         return None
     points, ranker.information_ = posterior_of(
         responses,
@@ -219,9 +224,7 @@ def _describe_items_only(
 ) -> bool:
     """Tell whether item effects are regressed on features that users do not weigh.
 
-    That is so if labels are a quarter of those that are enough for all of Omega, or fewer, and
-    users' weights of leading components of features do not predict held-out labels better: see
-    `feature_regression`.
+    "auto": with at most a quarter of the labels that all of Omega takes, by held-out labels.
     """
     n_weights = design.n_weights
     is_possible = (
@@ -247,7 +250,7 @@ def _describe_items_only(
 
 
 def _has_items(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> bool:
-    if not ranker._specification().is_plain:
+    if ranker._simulation() is not None:
         if ranker.item_effects is True:
             raise ValueError(
                 "Items have effects of their own, or draws, fixed and signs are given: a "
@@ -267,12 +270,11 @@ def _report_unshared(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -
     """Log that item effects are off since no item repeats; warn if item_effects=True."""
     if ranker._is_trial or not ranker.item_effects or not loss.takes_items:
         return
-    if _has_items(ranker, loss, data) or data.is_shared:
-        return
-    if ranker.item_effects == "auto":
-        logger.info(NOT_SHARED)
-    else:
-        warnings.warn(NOT_SHARED, UserWarning, stacklevel=6)
+    if not (_has_items(ranker, loss, data) or data.is_shared):
+        if ranker.item_effects == "auto":
+            logger.info(NOT_SHARED)
+        else:
+            warnings.warn(NOT_SHARED, UserWarning, stacklevel=6)
 
 
 def _optimise(
@@ -321,7 +323,7 @@ def _choose_width(
     return choose_width(
         ranker.wide,
         data.n_directions,
-        each_feature=not ranker._specification().is_plain,
+        each_feature=ranker._simulation() is not None,
         matrices=ranker.covariance in {"full", "diagonal"}
         or data.table.user_features is not None
         or not loss.rows_are_items

@@ -102,11 +102,8 @@ class PriorRanker(Ranker):
         New users with covariates are scored by their prior mean, if the ranker was fitted with
         covariates. ``unknown`` applies to all others.
         """
-        if (
-            not isinstance(X, Annotations)
-            or X.user_features is None
-            or self.prior_.covariate_effects is None
-        ):
+        effects = self.prior_.covariate_effects
+        if not isinstance(X, Annotations) or X.user_features is None or effects is None:
             return super().decision_function(X, users, items)
         is_new = find_users(self, X.users) < 0
         shifts = self.prior_.shifts(X.user_features, X.user_ids)
@@ -332,11 +329,17 @@ class PriorRanker(Ranker):
 
     def _specification(self) -> Specification:
         """Return the constraints on weights, and the number of draws."""
-        fixed = () if self.fixed is None else self.fixed
-        signs, distributions = self.signs, self.distributions
         return Specification.read(
-            self.feature_names_, fixed, signs, distributions, draws=self.draws
+            self.feature_names_, self.fixed, self.signs, self.distributions, self.draws
         )
+
+    def _simulation(self) -> Specification | None:
+        """Return the specification if it asks for a simulated likelihood."""
+        is_free = self.fixed is None and not self.signs and not self.distributions
+        if is_free and self.draws in {"auto", 0}:
+            return None
+        found = self._specification()
+        return found if found.n_draws else None
 
     def _prior_loss(self) -> PriorLoss:
         return ALL_LOSSES[self.loss_] if isinstance(self.loss, str) else self.loss

@@ -5,24 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float, Index
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.choice_probabilities import calibrate_choices, chances_of_sets
+from likeminds.mixed_model.choice_probabilities import chances_of_sets
 from likeminds.mixed_model.item_posteriors import PredictionRows
-from likeminds.mixed_model.likelihoods import VARIANCE_SCALES, damping, label_probability
+from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import GradePredictions
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.rankers.training_data import ScoredLabels, TrainingData
+from likeminds.rankers.training_data import TrainingData
 from likeminds.rankers.validation import is_graded, rows_and_users
-
-if TYPE_CHECKING:
-    from likeminds.rankers.prior_ranker import PriorRanker
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
@@ -32,10 +27,6 @@ if TYPE_CHECKING:
 _with_log_odds = available_if(lambda ranker: ranker.loss != "auc")
 # Losses of choice sets.
 _OF_CHOICES = ("choice", "mixed")
-# The largest leverage of a label on its own score.
-_MOST_LEVERAGE = 0.9
-# Labels (or rows of choice sets), and numbers of their features, that calibration uses.
-_MOST_ROWS, _MOST_NUMBERS = 20_000, 8_000_000
 # Rounds of alternation between response styles of users and the scale of grades.
 _ROUNDS = 8
 
@@ -136,31 +127,6 @@ def predict(
     return np.asarray(self.classes_[(self.predict_proba(X, users, items)[:, 1] > 0.5).astype(int)])
 
 
-def calibrate_variance_scale(ranker: "PriorRanker", data: TrainingData) -> float:
-    """Return the scale of the predictive variance that maximises the leave-one-out likelihood.
-
-    A label is left out by dividing the score's posterior by the label's likelihood, which is
-    approximated by a normal distribution of the score.
-    """
-    if ranker.loss_ in _OF_CHOICES:
-        n_users = len(data.counts.user_ids)
-        most = int(np.ceil(n_users * min(1.0, _MOST_ROWS / data.counts.n_labels)))
-        users = np.unique(np.linspace(0, n_users - 1, most).astype(np.intp))
-        return calibrate_choices(ranker.newcomer, data.rows_of(users))
-    some = scored_sample(ranker, data)
-    annotations, eta, variance = some.annotations, some.scores, some.variances
-    chance = expit(eta)
-    leverage = np.minimum(chance * (1.0 - chance) * variance, _MOST_LEVERAGE)
-    variance = variance / (1.0 - leverage)
-    eta = eta - variance * (annotations.labels - chance)
-    towards = np.where(annotations.labels, eta, -eta)
-    likely = [
-        np.average(log_expit(towards / damping(c * variance)), weights=annotations.weights)
-        for c in VARIANCE_SCALES
-    ]
-    return float(VARIANCE_SCALES[int(np.argmax(likely))])
-
-
 def _of_labels(
     ranker: "PriorRanker",
     X: ArrayLike | Annotations,
@@ -250,7 +216,7 @@ def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
     """Fit the model of grades given the scores of a fitted ranker."""
     assert data.counts.grades is not None
     found = CumulativeLogit.given(data.counts.grades)
-    some = scored_sample(ranker, data)
+    some = data.scored_by(ranker)
     assert some.annotations.grades is not None
     codes = found.scale.codes(some.annotations.grades)
     for _ in range(_ROUNDS):
@@ -258,20 +224,6 @@ def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
         use, added = found.scale_use(some.users)
         found = found.refined(codes, use, some.scores + added, some.variances, free_slope=True)
     return found
-
-
-def scored_sample(ranker: "PriorRanker", data: TrainingData) -> ScoredLabels:
-    """Return a sample of labels with the scores of a fitted ranker."""
-    found = data.scored
-    if found is None:
-        annotations = data.sample_rows(scored_share(data.table.n_features, data.counts.n_labels))
-        found = ScoredLabels(annotations, *scores_and_variances(ranker, annotations, None))
-    return found
-
-
-def scored_share(n_features: int, n_labels: int) -> float:
-    """Return the share of labels that calibration uses."""
-    return min(_MOST_ROWS, _MOST_NUMBERS // max(n_features, 1)) / n_labels
 
 
 def scores_and_variances(

@@ -7,7 +7,7 @@ this process, or many on a cluster.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -47,8 +47,13 @@ from likeminds.mixed_model.responses import (
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_checks import warn_of_one_class
 
+if TYPE_CHECKING:
+    from likeminds.rankers.prior_ranker import PriorRanker
+
 # Kinds of choice sets, besides those of losses: sets of one row, and sets that are not choices.
 _SINGLE, _OTHER = "single", "other"
+# Labels, and numbers of their features, that calibration uses.
+_MOST_ROWS, _MOST_NUMBERS = 20_000, 8_000_000
 
 
 @dataclass(frozen=True)
@@ -105,11 +110,6 @@ class LabelCounts:
             GradeCounts.joined(grades, places) if grades else None,
             places,
         )
-
-    @property
-    def has_choice_sets(self) -> bool:
-        """Whether labels are in choice sets."""
-        return self.kinds != {LogisticLoss.name}
 
     @property
     def loss(self) -> str:
@@ -202,6 +202,15 @@ class ScoredLabels:
     variances: Float
     users: Index
 
+    @classmethod
+    def of(cls, ranker: "PriorRanker", annotations: Annotations) -> "ScoredLabels":
+        """Score labels of users in training."""
+        users = lookup(annotations.user_ids, ranker.users_, "users")[annotations.user_codes]
+        posterior, places = ranker._posterior_of(users)
+        items = annotations.items if annotations.has_items else None
+        rows = posterior.prediction_rows(annotations.X, items)
+        return cls(annotations, *posterior.linear_predictor(rows, places), users)
+
 
 @dataclass(frozen=True)
 class ResponseSettings:
@@ -213,10 +222,6 @@ class ResponseSettings:
     items: bool
 
 
-# Computes posteriors where the labels of users are: see `TrainingData.fit_in_place`.
-PosteriorsInPlace = Callable[[Ranker, Responses, PriorFit], ScoredLabels | None]
-
-
 @dataclass(eq=False)
 class TrainingData:
     """All labels in blocks of users, and scores of some whose posteriors stay where they are."""
@@ -225,7 +230,8 @@ class TrainingData:
     table: SharedTable
     counts: LabelCounts
     _: KW_ONLY
-    posteriors_in_place: PosteriorsInPlace | None = None  # where the labels of users are
+    # Computes posteriors that stay where the labels of users are.
+    posteriors_in_place: Callable[[Ranker, Responses, PriorFit], ScoredLabels | None] | None = None
     can_collect: bool = True  # whether all rows may be brought into this process
     scored: ScoredLabels | None = None
 
@@ -240,7 +246,7 @@ class TrainingData:
         """Whether items can have effects: two users labelled one, or choices have no features."""
         if not self.table.has_items:
             return False
-        if self.counts.has_choice_sets and not self.table.n_features:
+        if self.counts.kinds != {LogisticLoss.name} and not self.table.n_features:
             return True
         return bool((self.counts.labelled_by > 1).any())
 
@@ -258,15 +264,10 @@ class TrainingData:
         """Refuse labels of one class; warn of users with one class, unless that ``informs``."""
         counts = self.counts
         if not counts.class_weight.all():
+            found, needed = "All labels are of one class", "positive and negative labels"
             if counts.grades is not None and len(counts.grades.values) == 1:
-                raise ValueError(
-                    "All grades are the same, so there is nothing to rank by: a ranker needs at "
-                    "least two different ones."
-                )
-            raise ValueError(
-                "All labels are of one class, so there is nothing to rank by: a ranker "
-                "needs positive and negative labels."
-            )
+                found, needed = "All grades are the same", "at least two different ones"
+            raise ValueError(f"{found}, so there is nothing to rank by: a ranker needs {needed}.")
         if not informs:
             warn_of_one_class(counts.user_ids, counts.has_pairs)
 
@@ -276,13 +277,9 @@ class TrainingData:
         """Return the coordinates of the labelled items, ``most`` leading directions at most."""
         if every:
             self._refuse_to_collect()
+        table, weight = self.table.features, self.counts.row_weight
         return Design.of_table(
-            self.table.features,
-            self.counts.row_weight,
-            standardize=standardize,
-            intercept=intercept,
-            every=every,
-            most=most,
+            table, weight, standardize=standardize, intercept=intercept, every=every, most=most
         )
 
     def first_likelihood(self, loss: PriorLoss) -> Likelihood:
@@ -342,12 +339,12 @@ class TrainingData:
             return np.asarray(self.table.features[self.counts.labelled_by > 0])
         return features_of_items(self.all_rows())
 
-    def fit_in_place(self, ranker: Ranker, responses: Responses, learned: PriorFit) -> bool:
-        """Compute posteriors that stay where labels are, if configured; return whether they did."""
-        if self.posteriors_in_place is None:
-            return False
-        self.scored = self.posteriors_in_place(ranker, responses, learned)
-        return True
+    def scored_by(self, ranker: "PriorRanker") -> ScoredLabels:
+        """Return a sample of labels with the scores of a fitted ranker."""
+        if self.scored is None:
+            share = scored_share(self.table.n_features, self.counts.n_labels)
+            self.scored = ScoredLabels.of(ranker, self.sample_rows(share))
+        return self.scored
 
 
 def _positions(block: UserBlock[Annotations]) -> Index:
@@ -362,6 +359,11 @@ def _rows_of(block: UserBlock[Annotations], users: Index, own: None) -> Annotati
 def _sample_rows(block: UserBlock[Annotations], share: float, own: None) -> Annotations | None:  # noqa: ARG001
     some = sample_rows(block.data, share, _positions(block))
     return None if some is None else SharedTable.without(some)
+
+
+def scored_share(n_features: int, n_labels: int) -> float:
+    """Return the share of labels that calibration uses."""
+    return min(_MOST_ROWS, _MOST_NUMBERS // max(n_features, 1)) / n_labels
 
 
 def sample_rows(annotations: Annotations, share: float, positions: Index) -> Annotations | None:

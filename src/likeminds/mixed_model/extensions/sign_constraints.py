@@ -11,18 +11,15 @@ of s exp(l), where l has Laplace's approximation around its mode.
 
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
+from scipy import optimize
 
 from likeminds._util.array_types import Float
-from likeminds._util.lazy_imports import LazyModule
 from likeminds._util.per_user_arrays import damped_newton, row_dots, times, times_back
 from likeminds.mixed_model.gaussian_prior import ROUNDING, GaussianPrior
 from likeminds.mixed_model.likelihoods import SAFE_EXPONENT, Likelihood, LossDerivatives
 from likeminds.mixed_model.responses import PaddedRows, of_each_user
-
-optimize: Any = LazyModule("scipy.optimize")
 
 
 def bound_modes(

@@ -23,12 +23,11 @@ directions of Omega can be named after features.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from scipy import optimize
 
 from likeminds._util.array_types import Float, FloatArray, Index
-from likeminds._util.lazy_imports import LazyModule
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
@@ -36,8 +35,6 @@ from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
 from likeminds.mixed_model.laplace import WarmStarts
 from likeminds.mixed_model.marginal_likelihood import NO_WEIGHTS
 from likeminds.mixed_model.optimisers import PriorFit
-
-optimize: Any = LazyModule("scipy.optimize")
 
 # With more features than this there is no regression: each trial solves with a matrix of them.
 MOST_FEATURES = 512
