@@ -140,12 +140,12 @@ def columns_of(ranker: "Ranker") -> tuple[str, ...]:
     return (*names, *(f"learned_{n}" for n in range(1, n_factors + 1)))
 
 
-def weights_of_all(ranker: "Ranker") -> Float:
-    """Return the weights of all users for these columns: (n_users, p)."""
-    learned = ranker.item_posteriors()
+def user_weights(ranker: "Ranker", some: slice = slice(None)) -> Float:
+    """Return the weights of users for these columns; those of other users are not read."""
+    learned, weights = ranker.item_posteriors(), np.asarray(ranker.coef_[some])
     if learned is None or not learned.n_factors:
-        return np.asarray(ranker.coef_)
-    return np.hstack([ranker.coef_, ranker.factor_weights_])
+        return weights
+    return np.hstack([weights, ranker.factor_weights_[some]])
 
 
 def find_user(ranker: "Ranker", user: Hashable) -> int:

@@ -12,6 +12,7 @@ from likeminds._util.lazy_imports import pa
 from likeminds._util.per_user_arrays import symmetric_root
 from likeminds._util.result_tables import Frames, ResultTable
 from likeminds.data.column_roles import as_arrow
+from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.item_table import ItemTableView, frames_of
 from likeminds.rankers.validation import user_positions
@@ -58,13 +59,12 @@ class Leaderboard(ResultTable):
 
     def to_arrow(self) -> "pyarrow.Table":
         """Return a row per item."""
-        names = ("rank_low", "rank_high", "scores", "low", "high", "comparisons")
-        columns = {name.removesuffix("s") if name == "scores" else name: name for name in names}
-        ranks = {"rank": np.arange(1, len(self) + 1), "item": as_arrow(self.items.tolist())}
-        found = ranks | {new: getattr(self, name) for new, name in columns.items()}
-        if not (self.comparisons % 1).any():  # weights may be fractions
-            found["comparisons"] = self.comparisons.astype(np.int64)
-        return pa.table(found)
+        whole = not (self.comparisons % 1).any()  # weights may be fractions
+        counts = self.comparisons.astype(np.int64) if whole else self.comparisons
+        items = {"rank": np.arange(1, len(self) + 1), "item": as_arrow(self.items.tolist())}
+        ranks = {"rank_low": self.rank_low, "rank_high": self.rank_high}
+        scores = {"score": self.scores, "low": self.low, "high": self.high}
+        return pa.table(items | ranks | scores | {"comparisons": counts})
 
     def _headline(self) -> str:
         return f"Leaderboard of {len(self):,} items by {self.n_users:,} users"
@@ -151,9 +151,7 @@ def leaderboard(
     counts: Float = np.zeros(len(view))
     if labels is not None and labels.has_items:
         mine = np.isin(labels.user_codes, positions)
-        known = {item: n for n, item in enumerate(view.ids.tolist())}
-        places = np.array([known.get(item, -1) for item in labels.item_ids.tolist()])
-        codes = places[labels.item_codes[mine]]
+        codes = lookup(labels.item_ids, view.ids, "items")[labels.item_codes[mine]]
         weights = np.ones(len(codes)) if labels.weights is None else labels.weights[mine]
         np.add.at(counts, codes[codes >= 0], weights[codes >= 0])
     return Leaderboard(

@@ -21,7 +21,7 @@ from likeminds.mixed_model.item_posteriors import Answered
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import new_item_posteriors
 from likeminds.rankers.item_table import ItemsToRank, ItemTableView, frames_of, gives_grades
-from likeminds.rankers.ranking import Ranking, best_of, repeated
+from likeminds.rankers.ranking import Ranking, among_labels_of, best_of, repeated
 from likeminds.rankers.validation import (
     as_annotations,
     check_width,
@@ -147,14 +147,9 @@ class NewUsers(Posterior):
         return self.users[:1].tolist()[0]
 
     def _labelled_by(self, user: Hashable, ids: IdArray) -> Bool:
-        if (
-            self.annotations is None
-            or not self.annotations.has_items
-            or user not in self.annotations.user_ids.tolist()
-        ):
+        if self.annotations is None or not self.annotations.has_items:
             return np.zeros(len(ids), dtype=np.bool_)
-        labelled = encode(self.annotations.of_user(user).items, "items")[1]
-        return np.asarray(lookup(ids, labelled, "items") >= 0)
+        return among_labels_of(self.annotations, user, ids)
 
     def _rows_printed(self) -> list[dict[str, Any]]:
         """Return the best items of one user, or a row for each of several."""
@@ -163,18 +158,11 @@ class NewUsers(Posterior):
             return self.rank(k=_PRINTED).rows() if can_rank else []
         rows = []
         for user in self.users[:_MOST_PRINTED].tolist():
-            counts = {} if self.annotations is None else {"labels": self._n_labels(user)}
+            labels = self.annotations
+            counts = {} if labels is None else {"labels": len(labels.of_user(user))}
             best = {"best items": repr(self.rank(user, k=3)).partition(": ")[2]} if can_rank else {}
             rows.append({"user": user} | counts | best)
         return rows
-
-    def _n_labels(self, user: Hashable) -> int:
-        assert self.annotations is not None
-        return int(
-            (
-                self.annotations.user_codes == lookup([user], self.annotations.user_ids, "users")[0]
-            ).sum()
-        )
 
     def _table(self) -> Table:
         n_labels = 0 if self.annotations is None else len(self.annotations)
@@ -378,8 +366,5 @@ def _new_users(
         covariates = covariates.written_as(positions)
     shifts = fitted_prior.shifts(covariates, positions)
     points = fitted_prior.prior.shifted(shifts).means(np.arange(len(positions)))
-    return (
-        positions,
-        points,
-        fitted_prior.variance_reduction(shifts, len(positions)).astype(np.float32),
-    )
+    reduction = fitted_prior.variance_reduction(shifts, len(positions))
+    return positions, points, reduction.astype(np.float32)

@@ -6,7 +6,6 @@ these: the result is exact, at half the cost.
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,9 @@ from likeminds._util.lazy_imports import pa
 from likeminds._util.map_reduce import ThreadExecutor
 from likeminds._util.per_user_arrays import times
 from likeminds._util.result_tables import Frames, ResultTable
+from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import as_arrow
-from likeminds.data.identifiers import as_id_array, lookup
+from likeminds.data.identifiers import encode, lookup
 from likeminds.rankers.item_table import (
     ItemsToRank,
     ItemTableView,
@@ -28,6 +28,7 @@ from likeminds.rankers.item_table import (
     frames_of,
     gives_grades,
     user_at,
+    user_weights,
 )
 
 if TYPE_CHECKING:
@@ -194,9 +195,15 @@ def are_labelled_by(ranker: "Ranker", user: Hashable | None, ids: IdArray) -> Bo
         raise ValueError(
             "unseen=True needs a user, and a model that was saved with its training labels."
         )
-    there = annotations.of_user(user).items if user in annotations.user_ids.tolist() else ids[:0]
-    seen = as_id_array(list(dict.fromkeys(there.tolist())), "items")
-    return np.asarray(lookup(ids, seen, "items") >= 0)
+    return among_labels_of(annotations, user, ids)
+
+
+def among_labels_of(annotations: Annotations, user: Hashable, ids: IdArray) -> Bool:
+    """Tell which items a user labelled; none if the user has no labels."""
+    if user not in annotations.user_ids.tolist():
+        return np.zeros(len(ids), dtype=np.bool_)
+    labelled = encode(annotations.of_user(user).items, "items")[1]
+    return np.asarray(lookup(ids, labelled, "items") >= 0)
 
 
 def best_of(scores: Float, k: int) -> Index:
@@ -246,8 +253,13 @@ def rank_all(
     if not ranker._best_model.scores_by_weights:
         yield from (ranker.rank(person, items, k=k) for person in users)
         return
+
+    def weights_of(some: slice) -> Float:
+        weights = user_weights(ranker, some)
+        return np.column_stack([weights, np.ones(len(weights))])
+
     rows = np.column_stack([shown.rows, shown.effects])
-    found = _best_of_all(partial(_weights, ranker), len(users), rows, k)
+    found = _best_of_all(weights_of, len(users), rows, k)
     frames, names = frames_of(ranker), shown.names
     some = zip(users, found, strict=True)
     while block := list(islice(some, _GRADED_AT_ONCE)):
@@ -258,15 +270,6 @@ def rank_all(
             own = slice(n * len(places), (n + 1) * len(places))
             expected = None if grades is None else grades[own]
             yield Ranking(person, shown.ids[places], scores, frames, expected, names)
-
-
-def _weights(ranker: "Ranker", some: slice) -> Float:
-    """Return weights of some users; those of other users are not read."""
-    weights = ranker.coef_[some]
-    learned = ranker.item_posteriors()
-    if learned is not None and learned.n_factors:
-        weights = np.hstack([weights, ranker.factor_weights_[some]])
-    return np.column_stack([weights, np.ones(len(weights))])
 
 
 def best_items(weights: Float, rows: Float, k: int) -> Iterator[tuple[Index, Float]]:
@@ -320,7 +323,7 @@ class _ItemTable:
             places = np.stack([best_of(row, k) for row in exact])
             return places, np.take_along_axis(exact, places, axis=1)
         exact = times(self.rows[near], weights)
-        first = _first(exact, k)
+        first = np.argsort(-exact, axis=1, kind="stable")[:, :k]
         return np.take_along_axis(near, first, axis=1), np.take_along_axis(exact, first, axis=1)
 
 
@@ -358,8 +361,3 @@ def _above(values: NDArray[np.float32], bar: NDArray[np.float32], most: int) -> 
     if n > most:
         return None
     return np.argpartition(values, values.shape[1] - n, axis=1)[:, values.shape[1] - n :]
-
-
-def _first(values: Float, k: int) -> Index:
-    """Return the positions of the k largest of each row, in order."""
-    return np.argsort(-values, axis=1, kind="stable")[:, :k]

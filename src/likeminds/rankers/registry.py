@@ -7,23 +7,7 @@ from sklearn.utils._param_validation import HasMethods
 
 from likeminds._util.checks import did_you_mean, listing
 from likeminds.data.annotations import Annotations
-from likeminds.rankers.baselines import (
-    CMTL,
-    COMT,
-    JFL,
-    RAMU,
-    RMTFL,
-    RMTL,
-    ConsensusOnly,
-    Factorisation,
-    LassoMTL,
-    LogisticPerUser,
-    OnePerUser,
-    PooledLogistic,
-    Popularity,
-    PopularityWithFeatures,
-    RidgeToConsensus,
-)
+from likeminds.rankers import baselines
 from likeminds.rankers.baselines.multitask import PaperBaseline
 from likeminds.rankers.baselines.popularity import has_shared_items
 from likeminds.rankers.decomposed import DecomposedRanker
@@ -36,13 +20,13 @@ from likeminds.rankers.three_level_search import ThreeLevelRankerCV
 
 # The baselines of the paper, by its names and in its order.
 PAPER_BASELINES: dict[str, type[PaperBaseline]] = {
-    "RMTL": RMTL,
-    "rMTFL": RMTFL,
-    "LASSO": LassoMTL,
-    "JFL": JFL,
-    "CMTL": CMTL,
-    "COMT": COMT,
-    "RAMU": RAMU,
+    "RMTL": baselines.RMTL,
+    "rMTFL": baselines.RMTFL,
+    "LASSO": baselines.LassoMTL,
+    "JFL": baselines.JFL,
+    "CMTL": baselines.CMTL,
+    "COMT": baselines.COMT,
+    "RAMU": baselines.RAMU,
 }
 
 # Rankers that need no argument, in the order in which they are compared.
@@ -52,25 +36,25 @@ _READY: tuple[type[Any], ...] = (
     HierarchicalRanker,
     LatentClassRanker,
     *PAPER_BASELINES.values(),
-    RidgeToConsensus,
-    OnePerUser,
-    LogisticPerUser,
-    ConsensusOnly,
-    PooledLogistic,
-    Popularity,
-    PopularityWithFeatures,
-    Factorisation,
+    baselines.RidgeToConsensus,
+    baselines.OnePerUser,
+    baselines.LogisticPerUser,
+    baselines.ConsensusOnly,
+    baselines.PooledLogistic,
+    baselines.Popularity,
+    baselines.PopularityWithFeatures,
+    baselines.Factorisation,
 )
 # Every ranker there is, by name.
 RANKERS: dict[str, Any] = {kind.__name__: kind for kind in (*_READY, RankerCV, DecomposedRanker)}
 
 # Those with a sensible choice of every parameter: compared as they are.
-AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, LatentClassRanker, Popularity)
+AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, LatentClassRanker, baselines.Popularity)
 
 # Those whose searches take minutes where labels are many.
 _LONG_SEARCHES = {
     *("ThreeLevelRankerCV", "LatentClassRanker", "LogisticPerUser"),
-    *(kind.__name__ for kind in PAPER_BASELINES.values() if kind is not RMTL),
+    *(kind.__name__ for kind in PAPER_BASELINES.values() if kind is not baselines.RMTL),
 }
 
 # Short names.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.array_types import Float, IdArray
 from likeminds._util.checks import listing
 from likeminds._util.lazy_imports import pa
 from likeminds._util.result_tables import Frames, ResultTable
@@ -16,8 +16,7 @@ from likeminds.rankers.item_table import (
     ItemTableView,
     find_user,
     frames_of,
-    user_at,
-    weights_of_all,
+    user_weights,
 )
 
 if TYPE_CHECKING:
@@ -98,13 +97,11 @@ def similar_users(
     ranker = ranker._best_model
     place = find_user(ranker, user)
     shown = ItemTableView.of(ranker, items)
-    weights = np.column_stack([weights_of_all(ranker), np.ones(len(ranker.users_))])
+    weights = np.column_stack([user_weights(ranker), np.ones(len(ranker.users_))])
     moved = np.column_stack([shown.rows, shown.effects])
     moved -= moved.mean(axis=0)
-    found = _correlations(weights, moved.T @ moved / len(shown), place)
-    best = _others(found, place, k)
-    one = user_at(ranker, place)
-    return Similarity(one, ranker.users_[best], found[best], "users", frames_of(ranker))
+    likeness = _correlations(weights, moved.T @ moved / len(shown), place)
+    return _most_similar(ranker.users_, likeness, place, k, what="users", frames=frames_of(ranker))
 
 
 def similar_items(
@@ -140,13 +137,11 @@ def similar_items(
     ranker = ranker._best_model
     shown = ItemTableView.of(ranker, items)
     place = shown.place_of(item)
-    weights = weights_of_all(ranker)
+    weights = user_weights(ranker)
     weights = weights - weights.mean(axis=0)
     rows = shown.rows - shown.rows.mean(axis=0)
-    found = _correlations(rows, weights.T @ weights / len(weights), place)
-    best = _others(found, place, k)
-    one = shown.ids.tolist()[place]
-    return Similarity(one, shown.ids[best], found[best], "items", frames_of(ranker))
+    likeness = _correlations(rows, weights.T @ weights / len(weights), place)
+    return _most_similar(shown.ids, likeness, place, k, what="items", frames=frames_of(ranker))
 
 
 def _correlations(vectors: Float, metric: Float, place: int) -> Float:
@@ -159,9 +154,12 @@ def _correlations(vectors: Float, metric: Float, place: int) -> Float:
     return np.asarray(np.clip(found, -1.0, 1.0))
 
 
-def _others(likeness: Float, place: int, k: int | None) -> Index:
-    """Return the positions of the most similar, without that of the query."""
+def _most_similar(
+    ids: IdArray, likeness: Float, place: int, k: int | None, *, what: str, frames: Frames
+) -> Similarity:
+    """Return the k most similar, without the query itself."""
     if k is not None and k < 1:
         raise ValueError(f"k must be at least 1, but is {k}.")
     order = np.argsort(-likeness, kind="stable")
-    return np.asarray(order[order != place][:k])
+    best = order[order != place][:k]
+    return Similarity(ids[[place]].tolist()[0], ids[best], likeness[best], what, frames)
