@@ -78,142 +78,94 @@ class LatentClasses:
         """Take the responses of all users."""
         return cls(tuple(responses.map(data_of, None)), likelihood, n_users, alpha)
 
-    def evaluate(self, points: Float) -> "EvaluatedClasses":
+    def evaluate(self, parameters: ClassParameters) -> "EvaluatedClasses":
         """Return the losses of all users in each class, with their derivatives."""
-        found = [[self.likelihood.at(data.rows @ b, data) for b in points] for data in self.blocks]
-        return EvaluatedClasses(self, points, found)
-
-    def memberships(self, parameters: ClassParameters) -> Float:
-        """Return the posterior probabilities of classes, (n_users, K)."""
-        return self.evaluate(parameters.points).memberships(parameters.shares)
-
-    def log_likelihoods(self, parameters: ClassParameters) -> Float:
-        """Return the log-probability of each user's labels, (n_users,)."""
-        joint = self.evaluate(parameters.points).joint(parameters.shares)
-        return np.asarray(logsumexp(joint, axis=1))
-
-    def objective(self, evaluated: "EvaluatedClasses", shares: Float) -> float:
-        """Return the penalised log-likelihood."""
-        ridge = 0.5 * self.alpha * float((evaluated.points**2).sum())
-        prior = float(xlogy(self.alpha, shares).sum())
-        return float(logsumexp(evaluated.joint(shares), axis=1).sum()) - ridge + prior
+        found = [
+            [self.likelihood.at(data.rows @ b, data) for b in parameters.points]
+            for data in self.blocks
+        ]
+        return EvaluatedClasses(self, parameters, found)
 
     def fit(
         self, n_classes: int, n_starts: int, rng: np.random.Generator, tol: float, max_iter: int
     ) -> "LatentClassFit":
         """Fit classes from several random starts; continue the best one to the optimum."""
         size = self.blocks[0].rows.shape[2]
-        one = ClassParameters(np.ones(1), np.zeros((1, size)))
-        pooled = self._maximise(one)
+        pooled = self._maximise(ClassParameters(np.ones(1), np.zeros((1, size))))
         if n_classes == 1:
-            return LatentClassFit(self, pooled, (self._value(pooled),))
+            return LatentClassFit(pooled, (pooled.objective,))
         shares = np.full(n_classes, 1.0 / n_classes)
-        best: tuple[ClassParameters, list[float]] | None = None
+        found = []
         for _ in range(n_starts):
             # Starts differ by one, in log-odds, from the coefficients of a single class.
-            moved = rng.standard_normal((n_classes, size))
-            start = ClassParameters(shares, pooled.points + moved)
-            found = self.em(start, tol, min(_FIRST_STEPS, max_iter))
-            if best is None or found[1][-1] > best[1][-1]:
-                best = found
-        assert best is not None
-        parameters, trace = self.em(best[0], tol, max(max_iter - _FIRST_STEPS, 0))
-        parameters = self._maximise(parameters).by_share()
-        return LatentClassFit(self, parameters, (*best[1], *trace[1:], self._value(parameters)))
+            points = pooled.parameters.points + rng.standard_normal((n_classes, size))
+            start = ClassParameters(shares, points)
+            found.append(self._em(start, tol, min(_FIRST_STEPS, max_iter)))
+        best, first = max(found, key=lambda one: one[1][-1])
+        parameters, trace = self._em(best, tol, max(max_iter - _FIRST_STEPS, 0))
+        final = self.evaluate(self._maximise(parameters).parameters.by_share())
+        return LatentClassFit(final, (*first, *trace[1:], final.objective))
 
-    def em(
+    def _em(
         self, start: ClassParameters, tol: float, max_iter: int
     ) -> tuple[ClassParameters, list[float]]:
         """Take EM steps until the objective gains less than a share ``tol`` of itself."""
-        shares, evaluated = start.shares, self.evaluate(start.points)
-        trace = [self.objective(evaluated, shares)]
+        evaluated = self.evaluate(start)
+        trace = [evaluated.objective]
         for _ in range(max_iter):
-            member = evaluated.memberships(shares)
-            shares = member.sum(axis=0) + self.alpha
-            shares = shares / shares.sum()
-            evaluated = self._newton_step(evaluated, member)
-            trace.append(self.objective(evaluated, shares))
+            evaluated = self._em_step(evaluated)
+            trace.append(evaluated.objective)
             if trace[-1] - trace[-2] <= tol * (1.0 + abs(trace[-1])):
                 break
-        return ClassParameters(shares, evaluated.points), trace
+        return evaluated.parameters, trace
 
-    def _newton_step(self, evaluated: "EvaluatedClasses", member: Float) -> "EvaluatedClasses":
+    def _em_step(self, evaluated: "EvaluatedClasses") -> "EvaluatedClasses":
         """Return all classes after one damped Newton step, users weighted by membership."""
+        member = evaluated.memberships
+        shares = member.sum(axis=0) + self.alpha
+        shares = shares / shares.sum()
 
         def at(points: Float) -> tuple[EvaluatedClasses, Float]:
-            new = self.evaluate(points)
+            new = self.evaluate(ClassParameters(shares, points))
             ridge = 0.5 * self.alpha * (points**2).sum(axis=1)
             return new, (member * new.losses).sum(axis=0) + ridge
 
         def step(found: EvaluatedClasses) -> Float:
-            slope = np.einsum("nk,nkp->kp", member, found.scores) - self.alpha * found.points
+            slope = np.einsum("nk,nkp->kp", member, found.scores)
+            slope -= self.alpha * found.parameters.points
             return np.asarray(np.linalg.solve(found.curvature(member), slope[:, :, None])[:, :, 0])
 
-        return damped_newton(evaluated.points, at, step, n_steps=1)
+        return damped_newton(evaluated.parameters.points, at, step, n_steps=1)
 
-    def _maximise(self, parameters: ClassParameters) -> ClassParameters:
-        """Return the parameters after Newton's method on the objective itself."""
+    def _maximise(self, start: ClassParameters) -> "EvaluatedClasses":
+        """Return the classes after Newton's method on the objective itself."""
 
-        def at(flat: Float) -> tuple[ClassParameters, Float]:
-            new = parameters.at(flat[0])
-            return new, np.array([-self._value(new)])
+        def at(flat: Float) -> tuple[EvaluatedClasses, Float]:
+            new = self.evaluate(start.at(flat[0]))
+            return new, np.array([-new.objective])
 
-        def step(found: ClassParameters) -> Float:
-            score, information = self.derivatives(found)
+        def step(found: EvaluatedClasses) -> Float:
+            score, information = found.derivatives
             # Absolute eigenvalues make every step an ascent, also at a saddle point.
             values, vectors = np.linalg.eigh(information)
             lengths = np.maximum(np.abs(values), ROUNDING * np.abs(values).max())
             return np.asarray((vectors @ ((vectors.T @ score) / lengths))[None])
 
-        return damped_newton(parameters.flat()[None], at, step)
-
-    def _value(self, parameters: ClassParameters) -> float:
-        return self.objective(self.evaluate(parameters.points), parameters.shares)
-
-    def derivatives(self, parameters: ClassParameters) -> tuple[Float, Float]:
-        """Return the gradient of the objective by `flat` parameters, and minus its Hessian.
-
-        By Louis' identity: the information of labels and classes, less the variance of their
-        score given the labels.
-        """
-        shares, n_classes = parameters.shares, parameters.n_classes
-        evaluated = self.evaluate(parameters.points)
-        member, scores = evaluated.memberships(shares), evaluated.scores
-        weighted = member[:, :, None] * scores
-        size = parameters.points.size
-        flat = weighted.reshape(self.n_users, size)
-        free = slice(0, n_classes - 1)
-        slope = (weighted.sum(axis=0) - self.alpha * parameters.points).ravel()
-        by_odds = (member - shares).sum(axis=0) + self.alpha * (1.0 - n_classes * shares)
-        information = np.zeros((size + n_classes - 1, size + n_classes - 1))
-        blocks = evaluated.curvature(member) - np.einsum("nkp,nkq->kpq", weighted, scores)
-        crossed = -np.einsum("nkp,nl->kpl", weighted, member)
-        for k in range(n_classes):
-            part = slice(k * parameters.points.shape[1], (k + 1) * parameters.points.shape[1])
-            information[part, part] = blocks[k]
-            crossed[k, :, k] += weighted[:, k].sum(axis=0)
-        information[:size, :size] += flat.T @ flat
-        information[:size, size:] = -crossed.reshape(size, n_classes)[:, free]
-        information[size:, :size] = information[:size, size:].T
-        total = self.n_users + n_classes * self.alpha
-        odds = total * (np.diag(shares) - np.outer(shares, shares))
-        odds -= np.diag(member.sum(axis=0)) - member.T @ member
-        information[size:, size:] = odds[free, free]
-        return np.append(slope, by_odds[free]), information
+        return damped_newton(start.flat()[None], at, step)
 
 
 @dataclass(frozen=True)
 class EvaluatedClasses:
-    """Losses of users in each class, at some coefficients, with their derivatives."""
+    """Losses of users in each class, at some parameters, with their derivatives."""
 
     problem: LatentClasses
-    points: Float
+    parameters: ClassParameters
     found: list[list[LossDerivatives]]  # by block of users, then by class
 
     @cached_property
     def losses(self) -> Float:
         """The loss of each user's labels in each class, (n_users, K); zero without labels."""
-        losses = np.zeros((self.problem.n_users, len(self.points)))
+        losses = np.zeros((self.problem.n_users, len(self.parameters.points)))
         for data, classes in zip(self.problem.blocks, self.found, strict=True):
             losses[data.users] = np.column_stack([one.loss for one in classes])
         return losses
@@ -221,7 +173,7 @@ class EvaluatedClasses:
     @cached_property
     def scores(self) -> Float:
         """Minus the gradients of the losses by coefficients, (n_users, K, p)."""
-        scores = np.zeros((self.problem.n_users, *self.points.shape))
+        scores = np.zeros((self.problem.n_users, *self.parameters.points.shape))
         for data, classes in zip(self.problem.blocks, self.found, strict=True):
             for k, one in enumerate(classes):
                 scores[data.users, k] = (one.residuals[:, None, :] @ data.rows)[:, 0]
@@ -229,8 +181,10 @@ class EvaluatedClasses:
 
     def curvature(self, member: Float) -> Float:
         """Return the Hessians of losses weighted by membership, with the ridge, (K, p, p)."""
-        size = self.points.shape[1]
-        total = np.repeat(self.problem.alpha * np.eye(size)[None], len(self.points), axis=0)
+        size = self.parameters.points.shape[1]
+        total = np.repeat(
+            self.problem.alpha * np.eye(size)[None], len(self.parameters.points), axis=0
+        )
         for data, classes in zip(self.problem.blocks, self.found, strict=True):
             for k, one in enumerate(classes):
                 rows = one.curvature.times_root_back(data.rows)
@@ -239,40 +193,84 @@ class EvaluatedClasses:
                 total[k] += rows.T @ rows
         return total
 
-    def joint(self, shares: Float) -> Float:
-        """Return the logarithm of the probability of labels and class, (n_users, K)."""
-        return np.asarray(np.log(shares) - self.losses)
+    @cached_property
+    def joint(self) -> Float:
+        """The logarithm of the probability of labels and class, (n_users, K)."""
+        return np.asarray(np.log(self.parameters.shares) - self.losses)
 
-    def memberships(self, shares: Float) -> Float:
-        """Return the posterior probabilities of classes, (n_users, K)."""
-        joint = self.joint(shares)
-        return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True)))
+    @cached_property
+    def log_likelihoods(self) -> Float:
+        """The log-probability of each user's labels, (n_users,)."""
+        return np.asarray(logsumexp(self.joint, axis=1))
+
+    @cached_property
+    def memberships(self) -> Float:
+        """The posterior probabilities of classes, (n_users, K)."""
+        return np.asarray(np.exp(self.joint - self.log_likelihoods[:, None]))
+
+    @property
+    def objective(self) -> float:
+        """The penalised log-likelihood."""
+        alpha = self.problem.alpha
+        ridge = 0.5 * alpha * float((self.parameters.points**2).sum())
+        prior = float(xlogy(alpha, self.parameters.shares).sum())
+        return float(self.log_likelihoods.sum()) - ridge + prior
+
+    @cached_property
+    def derivatives(self) -> tuple[Float, Float]:
+        """The gradient of the objective by `ClassParameters.flat`, and minus its Hessian.
+
+        By Louis' identity: the information of labels and classes, less the variance of their
+        score given the labels.
+        """
+        shares, points = self.parameters.shares, self.parameters.points
+        n_classes, size = len(shares), points.size
+        n_users, alpha = self.problem.n_users, self.problem.alpha
+        member, scores = self.memberships, self.scores
+        weighted = member[:, :, None] * scores
+        flat = weighted.reshape(n_users, size)
+        free = slice(0, n_classes - 1)
+        slope = (weighted.sum(axis=0) - alpha * points).ravel()
+        by_odds = (member - shares).sum(axis=0) + alpha * (1.0 - n_classes * shares)
+        information = np.zeros((size + n_classes - 1, size + n_classes - 1))
+        blocks = self.curvature(member) - np.einsum("nkp,nkq->kpq", weighted, scores)
+        crossed = -np.einsum("nkp,nl->kpl", weighted, member)
+        for k in range(n_classes):
+            part = slice(k * points.shape[1], (k + 1) * points.shape[1])
+            information[part, part] = blocks[k]
+            crossed[k, :, k] += weighted[:, k].sum(axis=0)
+        information[:size, :size] += flat.T @ flat
+        information[:size, size:] = -crossed.reshape(size, n_classes)[:, free]
+        information[size:, :size] = information[:size, size:].T
+        total = n_users + n_classes * alpha
+        odds = total * (np.diag(shares) - np.outer(shares, shares))
+        odds -= np.diag(member.sum(axis=0)) - member.T @ member
+        information[size:, size:] = odds[free, free]
+        return np.append(slope, by_odds[free]), information
 
 
 @dataclass(frozen=True)
 class LatentClassFit:
     """Fitted classes, and the objective by step."""
 
-    problem: LatentClasses
-    parameters: ClassParameters
+    evaluated: EvaluatedClasses
     trace: tuple[float, ...]
 
-    @cached_property
-    def memberships(self) -> Float:
-        """The posterior probabilities of classes, (n_users, K)."""
-        return self.problem.memberships(self.parameters)
+    @property
+    def parameters(self) -> ClassParameters:
+        """The shares and coefficients of classes."""
+        return self.evaluated.parameters
 
-    @cached_property
+    @property
     def log_likelihood(self) -> float:
         """The log-likelihood, without penalties."""
-        return float(self.problem.log_likelihoods(self.parameters).sum())
+        return float(self.evaluated.log_likelihoods.sum())
 
-    @cached_property
+    @property
     def bic(self) -> float:
         """Schwarz's criterion, with the number of users as that of observations."""
-        return (
-            self.parameters.n_free * float(np.log(self.problem.n_users)) - 2.0 * self.log_likelihood
-        )
+        n_users = self.evaluated.problem.n_users
+        return self.parameters.n_free * float(np.log(n_users)) - 2.0 * self.log_likelihood
 
     @property
     def aic(self) -> float:
@@ -284,22 +282,19 @@ class LatentClassFit:
         """Relative entropy: 1 where every user's class is certain, 0 where none is known."""
         if self.parameters.n_classes == 1:
             return 1.0
-        uncertain = -float(xlogy(self.memberships, self.memberships).sum())
-        return 1.0 - uncertain / (self.problem.n_users * float(np.log(self.parameters.n_classes)))
-
-    @cached_property
-    def _derivatives(self) -> tuple[Float, Float]:
-        return self.problem.derivatives(self.parameters)
+        member = self.evaluated.memberships
+        uncertain = -float(xlogy(member, member).sum())
+        return 1.0 - uncertain / (len(member) * float(np.log(self.parameters.n_classes)))
 
     @cached_property
     def covariance(self) -> Float:
         """The covariance of `ClassParameters.flat`: the inverse of the information."""
-        return np.asarray(np.linalg.pinv(self._derivatives[1], hermitian=True))
+        return np.asarray(np.linalg.pinv(self.evaluated.derivatives[1], hermitian=True))
 
     @property
     def converged(self) -> bool:
         """Whether a Newton step would gain next to nothing."""
-        score, information = self._derivatives
+        score, information = self.evaluated.derivatives
         gain = 0.5 * float(score @ self.covariance @ score)
         return bool(gain <= EXACT and np.linalg.eigvalsh(information)[0] > 0.0)
 
@@ -336,12 +331,6 @@ class LatentClassFit:
         }
 
 
-def with_intercept(parameters: ClassParameters, intercept: Float) -> ClassParameters:
-    """Return classes with more coordinates, the same for all classes."""
-    more = np.repeat(intercept[None], parameters.n_classes, axis=0)
-    return replace(parameters, points=np.hstack([parameters.points, more]))
-
-
 def class_covariance(member: Float, points: Float) -> Float:
     """Return the covariance of class coefficients by membership, (n, p, p)."""
     mean = member @ points
@@ -362,23 +351,20 @@ class ClassNewcomers:
     loss: PriorLoss
     positive_share: float
 
-    def problem(self, annotations: Annotations) -> tuple[LatentClasses, ClassParameters]:
-        """Return the labels of new users, and classes in the coordinates of these labels."""
+    def evaluate(self, annotations: Annotations) -> EvaluatedClasses:
+        """Return the losses of new users in each class."""
         prepared, prior = self.loss.prepare_new_users(annotations, self.fitted_prior)
         responses, prior = self.loss.of_newcomers(prepared, prior, self.positive_share)
         # Choices do not identify an intercept: for single labels it is that of training labels.
         added = prior.prior.mean[self.fitted_prior.design.size :]
-        parameters = with_intercept(self.parameters, added)
-        return LatentClasses.of(responses, prior.likelihood, annotations.n_users, 0.0), parameters
-
-    def memberships(self, annotations: Annotations) -> Float:
-        """Return the probabilities of classes, (n_users, K)."""
-        problem, parameters = self.problem(annotations)
-        return problem.memberships(parameters)
+        more = np.repeat(added[None], self.parameters.n_classes, axis=0)
+        parameters = replace(self.parameters, points=np.hstack([self.parameters.points, more]))
+        problem = LatentClasses.of(responses, prior.likelihood, annotations.n_users, 0.0)
+        return problem.evaluate(parameters)
 
     def fold_in(self, annotations: Annotations) -> tuple[Float, NDArray[np.float32]]:
         """Return each user's mean coefficients and matrix K; see `Posterior`."""
-        member, points = self.memberships(annotations), self.parameters.points
+        member, points = self.evaluate(annotations).memberships, self.parameters.points
         shares = self.parameters.shares[None]
         reduction = class_covariance(shares, points) - class_covariance(member, points)
         roots = symmetric_root(reduction).transpose(0, 2, 1)

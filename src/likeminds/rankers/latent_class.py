@@ -207,7 +207,7 @@ class LatentClassRanker(Ranker):
         at_origin = points[:, n_weights : design.size].sum(axis=1)
         from_origin = self.class_coef_ @ design.origin if design.intercept else 0.0
         self.class_intercept_ = np.asarray(at_origin - from_origin)
-        self.membership_ = fitted.memberships
+        self.membership_ = fitted.evaluated.memberships
         self.coef_ = self.membership_ @ self.class_coef_
         self.intercept_ = self.membership_ @ self.class_intercept_
         self.consensus_ = self.class_shares_ @ self.class_coef_
@@ -277,7 +277,7 @@ class LatentClassRanker(Ranker):
         """
         check_is_fitted(self)
         annotations = as_annotations(self, X, y, users, sample_weight, reset=False)
-        return self._newcomers().memberships(annotations)
+        return self._newcomers().evaluate(annotations).memberships
 
     def log_likelihood(self, annotations: Annotations | None = None) -> float:
         """Return the log-likelihood of labels, with classes summed out.
@@ -290,10 +290,8 @@ class LatentClassRanker(Ranker):
         check_is_fitted(self)
         if annotations is None:
             return self.log_likelihood_
-        problem, parameters = self._newcomers().problem(
-            as_annotations(self, annotations, reset=False)
-        )
-        return float(problem.log_likelihoods(parameters).sum())
+        found = self._newcomers().evaluate(as_annotations(self, annotations, reset=False))
+        return float(found.log_likelihoods.sum())
 
     def summary(self) -> Table:
         """Return the coefficients of classes with standard errors, z, p and shares.
