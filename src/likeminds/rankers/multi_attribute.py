@@ -29,85 +29,72 @@ Callback = Callable[[str, int, int], None]
 ByAttribute = Annotations | Mapping[str, Annotations]
 
 
-class AttributeQueries:
-    """Rankings by several attributes at once."""
+def match(
+    self: "AttributeModel | AttributeNewcomers",
+    user: Hashable | None,
+    items: ArrayLike,
+    *,
+    like: Sequence[str] = (),
+    not_like: Sequence[str] = (),
+) -> Float:
+    """Score items by several attributes, such as comfortable and open, but not pointy.
 
-    attributes_: list[str]
+    Scores of different attributes are not comparable, but ranks are. An item's match is the
+    mean, over the attributes in ``like``, of the share of items that rank below it (ties count
+    half), and of those above it for ``not_like``.
 
-    def decision_function(
-        self,
-        X: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None = None,
-        attribute: str | None = None,
-    ) -> Float:
-        """Score each row for its user."""
-        raise NotImplementedError
+    Parameters
+    ----------
+    user : id or None
+        The user; None is the consensus, or the only new user.
+    items : array of shape (n_items, n_features)
+        The items, which are ranked against each other.
+    like, not_like : lists of attributes
+        Attributes that count for and against an item; by default ``like`` has all.
 
-    def match(
-        self,
-        user: Hashable | None,
-        items: ArrayLike,
-        *,
-        like: Sequence[str] = (),
-        not_like: Sequence[str] = (),
-    ) -> Float:
-        """Score items by several attributes, such as comfortable and open, but not pointy.
-
-        Scores of different attributes are not comparable, but ranks are. An item's match is the
-        mean, over the attributes in ``like``, of the share of items that rank below it (ties count
-        half), and of those above it for ``not_like``.
-
-        Parameters
-        ----------
-        user : id or None
-            The user; None is the consensus, or the only new user.
-        items : array of shape (n_items, n_features)
-            The items, which are ranked against each other.
-        like, not_like : lists of attributes
-            Attributes that count for and against an item; by default ``like`` has all.
-
-        Returns
-        -------
-        array of shape (n_items,)
-            From 0 to 1.
-        """
-        wanted, unwanted = _names(like, "like"), _names(not_like, "not_like")
-        if not wanted and not unwanted:
-            wanted = self.attributes_
-        both = sorted(set(wanted) & set(unwanted))
-        if both:
-            raise ValueError(f"The wish contradicts itself: {listing(both)} is liked and not.")
-        rows = as_matrix(items, "items")
-        users = None if user is None else as_id_array([user], "user").repeat(len(rows))
-        shares = [_share_below(self.decision_function(rows, users, name)) for name in wanted]
-        shares += [1.0 - _share_below(self.decision_function(rows, users, n)) for n in unwanted]
-        return np.asarray(np.mean(shares, axis=0))
-
-    def rank(
-        self,
-        user: Hashable | None,
-        items: ArrayLike,
-        *,
-        like: Sequence[str] = (),
-        not_like: Sequence[str] = (),
-        k: int | None = None,
-    ) -> Index:
-        """Return the positions of the items with the best `match`, the best first.
-
-        Parameters
-        ----------
-        user, items, like, not_like
-            As in `match`.
-        k : int, optional
-            The number of items; by default all.
-        """
-        if k is not None and k < 1:
-            raise ValueError(f"k must be at least 1, but is {k}.")
-        match = self.match(user, items, like=like, not_like=not_like)
-        return np.argsort(-match, kind="stable")[:k]
+    Returns
+    -------
+    array of shape (n_items,)
+        From 0 to 1.
+    """
+    wanted, unwanted = _names(like, "like"), _names(not_like, "not_like")
+    if not wanted and not unwanted:
+        wanted = self.attributes_
+    both = sorted(set(wanted) & set(unwanted))
+    if both:
+        raise ValueError(f"The wish contradicts itself: {listing(both)} is liked and not.")
+    rows = as_matrix(items, "items")
+    users = None if user is None else as_id_array([user], "user").repeat(len(rows))
+    shares = [_share_below(self.decision_function(rows, users, name)) for name in wanted]
+    shares += [1.0 - _share_below(self.decision_function(rows, users, n)) for n in unwanted]
+    return np.asarray(np.mean(shares, axis=0))
 
 
-class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: ignore[misc]
+def rank(
+    self: "AttributeModel | AttributeNewcomers",
+    user: Hashable | None,
+    items: ArrayLike,
+    *,
+    like: Sequence[str] = (),
+    not_like: Sequence[str] = (),
+    k: int | None = None,
+) -> Index:
+    """Return the positions of the items with the best `match`, the best first.
+
+    Parameters
+    ----------
+    user, items, like, not_like
+        As in `match`.
+    k : int, optional
+        The number of items; by default all.
+    """
+    if k is not None and k < 1:
+        raise ValueError(f"k must be at least 1, but is {k}.")
+    match = self.match(user, items, like=like, not_like=not_like)
+    return np.argsort(-match, kind="stable")[:k]
+
+
+class AttributeModel(ReadableModel, BaseEstimator):  # type: ignore[misc]
     """One ranker per attribute, over the same features; users may differ by attribute.
 
     Parameters
@@ -147,8 +134,11 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
 
     _stored_names = ReadableModel._stored_names | {"users_": "people_"}
 
+    attributes_: list[str]
     fingerprints_: dict[str, str]
     takes_updates = takes_newcomers = True
+    match = match
+    rank = rank
 
     def __init__(self, ranker: Ranker | None = None, *, n_jobs: int | None = None) -> None:
         self.ranker = ranker
@@ -224,23 +214,31 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
         -------
         array of shape (n_rows,), or (n_rows, n_attributes) without ``attribute``
         """
-        check_is_fitted(self)
-        owners = users if users is None or isinstance(users, np.ndarray) else list(users)
-        asked = X.user_ids if isinstance(X, Annotations) else owners
         names = self.rankers_ if attribute is None else [attribute]
-        rankers = [self._lenient(name, asked, item_ids_of(X, None, 0)) for name in names]
-        scores = [ranker.decision_function(X, owners) for ranker in rankers]
+        scores = self._of_each("decision_function", names, X, users)
         return np.column_stack(scores) if attribute is None else np.asarray(scores[0])
 
-    def _lenient(self, name: str, users: Iterable[Hashable] | None, items: IdArray | None) -> Any:
-        """Return a ranker with the consensus for users who labelled only other attributes."""
-        if users is not None:
-            distinct = encode(users, "users")[1]
+    def _of_each(
+        self,
+        method: str,
+        names: Iterable[str],
+        X: ArrayLike | Annotations,
+        users: Iterable[Hashable] | None,
+        items: IdArray | None = None,
+    ) -> list[Any]:
+        """Call a method of each ranker; users who labelled only others get the consensus."""
+        check_is_fitted(self)
+        owners = None if users is None else as_id_array(users, "users")
+        asked = X.user_ids if isinstance(X, Annotations) else owners
+        if asked is not None:
+            distinct = encode(asked, "users")[1]
             known = coerce_ids(distinct, self.users_, "users")
             refuse_unknown_users(distinct, lookup(known, self.users_, "users") < 0)
-        ranker = self._ranker_of(name)
-        ranker._best_model._refuse_new_items(items)
-        return with_consensus(ranker)
+        ids = item_ids_of(X, items, 0 if items is None else len(items))
+        rankers = [self._ranker_of(name) for name in names]
+        for ranker in rankers:
+            ranker._best_model._refuse_new_items(ids)
+        return [getattr(with_consensus(one), method)(X, owners, items) for one in rankers]
 
     def scores(self, X: ByAttribute) -> dict[str, float]:
         """Return, by attribute, the mean AUC over users."""
@@ -289,7 +287,7 @@ class AttributeModel(AttributeQueries, ReadableModel, BaseEstimator):  # type: i
 
 
 @dataclass(frozen=True, eq=False)
-class AttributeNewcomers(AttributeQueries):
+class AttributeNewcomers:
     """Posteriors of new users, by attribute.
 
     Attributes
@@ -302,9 +300,11 @@ class AttributeNewcomers(AttributeQueries):
 
     model: AttributeModel
     posterior: dict[str, Posterior]
+    match = match
+    rank = rank
 
     @property
-    def attributes_(self) -> list[str]:  # type: ignore[override]
+    def attributes_(self) -> list[str]:
         """The attributes of the model."""
         return self.model.attributes_
 

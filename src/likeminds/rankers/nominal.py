@@ -25,7 +25,6 @@ from likeminds.rankers.multi_attribute import (
     ByAttribute,
     Callback,
 )
-from likeminds.rankers.validation import item_ids_of
 
 # For more users than these, soft labels are predicted for a sample of so many.
 _MOST_USERS = 1_000
@@ -121,14 +120,8 @@ class NominalRanker(AttributeModel):
         ----------
         X : Annotations
             Labels that were read with ``nominal=``. A mapping from class to yes or no does, too.
-        y : None
-            Annotations carry their labels.
-        callback : callable, optional
-            Called as ``callback(class, done, total)`` whenever a class is done.
-
-        Returns
-        -------
-        self
+        y, callback
+            As in `AttributeModel.fit`.
         """
         if self.ranker is not None and not HasMethods("predict_proba").is_satisfied_by(self.ranker):
             raise TypeError(
@@ -180,13 +173,10 @@ class NominalRanker(AttributeModel):
             In the order of ``classes_``; rows sum to 1.
         """
         check_is_fitted(self)
-        rows = _one_row_per_label(X)
-        owners = None if users is None else as_id_array(users, "users")
         given = None if items is None else as_id_array(items, "items")
-        asked = rows.user_ids if isinstance(rows, Annotations) else owners
-        ids = item_ids_of(rows, given, 0 if given is None else len(given))
-        each = [self._lenient(name, asked, ids) for name in self.attributes_]
-        return _normalised([one.predict_proba(rows, owners, given)[:, 1] for one in each])
+        rows = _one_row_per_label(X)
+        each = self._of_each("predict_proba", self.attributes_, rows, users, given)
+        return _normalised([chances[:, 1] for chances in each])
 
     def predict(
         self,
@@ -194,13 +184,7 @@ class NominalRanker(AttributeModel):
         users: Iterable[Hashable] | None = None,
         items: Iterable[Hashable] | None = None,
     ) -> NDArray[Any]:
-        """Predict the class of each row: the most probable one, as in ``classes_``.
-
-        Parameters
-        ----------
-        X, users, items
-            As in `predict_proba`.
-        """
+        """Predict the class of each row: the one with the highest `predict_proba`."""
         return np.asarray(self.classes_[self.predict_proba(X, users, items).argmax(axis=1)])
 
     def score(self, X: ByAttribute, y: None = None) -> float:
