@@ -46,7 +46,7 @@ def test_all_parts_count_on_one_bar(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(
         command, "import_module", lambda _: SimpleNamespace(run=run, run_figure=run)
     )
-    monkeypatch.setattr(command, "_report", lambda *_: SimpleNamespace(write=lambda *_: []))
+    monkeypatch.setattr(command, "judge_claims", lambda _: [])
     console = Console(file=io.StringIO())
     command.reproduce("all", "quick", tmp_path, jobs=1, console=console)
     lines = capsys.readouterr().err.splitlines()

@@ -22,10 +22,10 @@ from likeminds.paper.experiments.fig3 import (
     TRUE_KAPPA,
     split_by_distance,
 )
-from likeminds.paper.experiments.report_page import Report, ReportPart, ReportPicture
+from likeminds.paper.experiments.report_page import ReportPart, markdown_table, write_report
 from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, Job, ResultStore
 from likeminds.paper.experiments.table2 import rows_by_user
-from likeminds.paper.experiments.table3 import DataSetTrials, _equal_baselines, results
+from likeminds.paper.experiments.table3 import DataSetTrials, results
 from likeminds.paper.experiments.trials import (
     INTERCEPT,
     OURS,
@@ -40,7 +40,6 @@ from likeminds.plots.figures import new_figure
 from likeminds.rankers.baselines import JFL, ConsensusOnly
 from likeminds.rankers.registry import PAPER_BASELINES
 from likeminds.rankers.search import RankerCV
-from likeminds.report.page import ReportTable
 
 pytestmark = pytest.mark.slow
 
@@ -117,26 +116,26 @@ class TestReport:
                 assert len(auc[f"{name}, {way}"]) == SCALES["tiny"].repeats
         assert set(auc) == set(facts["table3"]["Sketch shoes"]["attributes"]["open"]["auc"])
 
-    def test_an_intercept_is_what_baselines_lack(self, facts):
+    def test_an_intercept_is_what_baselines_lack(self, folder, facts):
+        share, auc, _ = facts["table1"]["inference"][0]
+        text = (folder / "report.md").read_text()
+        assert f"least squares without one reaches {100 * auc:.1f} at {share:.0%}, " in text
         raw, fair = (facts["table1"][way] for way in ("without_an_intercept", "with_an_intercept"))
         assert min(fair.values()) > max(raw.values()) + 0.02
 
-    def test_escapes_and_marks(self):
-        part = ReportPart(
-            "table1",
-            "a < b",
-            "found",
-            [
-                "in `code`",
-                ReportTable(["x"], [["**1|2**"]], "c"),
-                ReportPicture("p", new_figure(1, 1, shown=False), "what"),
-            ],
+    def test_escapes_and_marks(self, tmp_path):
+        blocks = ["in `code`", markdown_table(["x"], [["**1|2**"]]), "c", "![what](p.png)"]
+        figures = {"p": new_figure(1, 1, shown=False)}
+        part = ReportPart("table1", "a < b", "found", blocks, {}, figures)
+        markdown, html = (
+            path.read_text() for path in write_report(tmp_path, "r", "t", "lead", [part])
         )
-        report = Report("t", "lead", None, [part], {"table1": "do"}, ReportTable(["", ""], [], ""))
-        assert '<h2 id="table1">a &lt; b</h2>' in report.to_html()
-        assert "<td><strong>1|2</strong></td>" in report.to_html()
-        assert "<code>code</code>" in report.to_html()
-        assert "| **1\\|2** |" in report.to_markdown()
+        assert '<h2 id="table1">a &lt; b</h2>' in html
+        assert "<td><strong>1|2</strong></td>" in html
+        assert "<code>code</code>" in html
+        assert '<p class="note">c</p>' in html
+        assert "<figcaption>what</figcaption>" in html
+        assert "| **1\\|2** |" in markdown
 
 
 class TestKept:
@@ -433,13 +432,12 @@ class TestData:
             list(read_data(tmp_path / name))
 
 
-def test_a_threshold_that_caps_nothing_is_explained():
+def test_a_threshold_that_caps_nothing_is_counted():
     names = [f"{name}, {way}" for name in ("RMTL", "RAMU") for way in (RAW, INTERCEPT)]
     same = Trials(dict.fromkeys(names, np.array([0.8, 0.7])), {}, {})
     other = Trials(same.by_repeat | {names[-1]: np.array([0.8, 0.71])}, {}, {})
-    (said,) = _equal_baselines(DataSetTrials(None, {"open": same, "pointy": other}))
-    assert said.startswith("RAMU is RMTL on 1 of 2 attributes")
-    assert _equal_baselines(DataSetTrials(None, {"pointy": other})) == []
+    assert DataSetTrials(None, {"open": same, "pointy": other}).n_equal() == 1
+    assert DataSetTrials(None, {"pointy": other}).n_equal() == 0
 
 
 class TestCommand:

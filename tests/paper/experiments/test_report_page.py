@@ -1,5 +1,7 @@
 """Examples of `likeminds.paper.experiments.report_page`."""
 
+import numpy as np
+
 from likeminds.paper.experiments.report_page import _inline, interval, plus_minus, points
 
 
@@ -15,11 +17,12 @@ def test_points():
 
 
 def test_interval():
-    assert (interval(0.01, -0.01, 0.03), interval(0.01, float("nan"), float("nan"))) == (
+    assert (interval([0.01, -0.01, 0.03]), interval([0.01, float("nan"), float("nan")])) == (
         "+1.0 [-1.0, +3.0]",
         "+1.0",
     )
 
 
 def test_plus_minus():
-    assert (plus_minus(0.99654, 0.0004), plus_minus(0.5, float("nan"))) == ("99.65 ± 0.04", "50.00")
+    assert plus_minus(np.array([0.997, 0.996])) == "99.65 ± 0.07"
+    assert plus_minus(np.array([0.5])) == "50.00"

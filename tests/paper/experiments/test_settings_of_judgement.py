@@ -10,6 +10,7 @@ from likeminds.paper.experiments import ablation, claims, data_sets, table1
 from likeminds.paper.experiments.command import _with_tuning
 from likeminds.paper.experiments.fig3 import BEST, CHOSEN, TRUE_KAPPA, score_structure
 from likeminds.paper.experiments.path_search import PathCV, at_edge, beyond_edges
+from likeminds.paper.experiments.report_page import make_part
 from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, ResultStore
 from likeminds.paper.experiments.table2 import rows_by_user
 from likeminds.paper.experiments.trials import (
@@ -18,7 +19,7 @@ from likeminds.paper.experiments.trials import (
     ComparedRanker,
     Trials,
     paper_search,
-    penalties_table,
+    penalty_rows,
 )
 from likeminds.rankers.baselines import ConsensusOnly
 
@@ -68,7 +69,7 @@ class TestPaths:
         chosen = {"parameters": {"alpha_group": 3.0, "n_groups": 8}}
         chosen |= {"at_edge": ["n_groups"], "extended": ["alpha_group"]}
         trials = Trials({}, {OURS: chosen, "COMT": chosen, "other": {}}, {})
-        assert penalties_table({"open": trials}).rows == [
+        assert penalty_rows({"open": trials}) == [
             [OURS, "λ2 3 (extended), κ 8 (edge)"],
             ["COMT", "alpha_group 3 (extended), n_groups 8 (edge)"],
         ]
@@ -151,7 +152,7 @@ class TestPersonalLevel:
         assert (len(train) + len(test), train.n_users) == (5 * 600, 5)
         assert train.labels.sum() + test.labels.sum() == 5 * 12
 
-    def test_crowds_are_judged_one_by_one(self):
+    def test_crowds_are_judged_one_by_one(self, tmp_path):
         gains = {ablation.SCHOOLS: [[0.0, 0.0, 0.0]], ablation.LONERS: [[0.005, 0.003, 0.007]]}
         facts = {"labels": [20], "steps": {ablation.PERSONAL_STEP: [[0.0, 0.0, 0.0]]}}
         facts["personal"] = {
@@ -159,8 +160,10 @@ class TestPersonalLevel:
         }
         found = claims.judge_claims({"ablation": facts})
         assert [verdict.verdict for verdict in found] == ["does not hold", "holds"]
-        said = ablation._personal_sentence(facts)
-        assert "Schools and loners: +0.50 [+0.30, +0.70] (20 labels)" in said
+        facts["steps"][ablation.GROUP_STEP] = [[0.01, 0.0, 0.02]]
+        setting = ExperimentSetting(SCALES["tiny"], ResultStore(tmp_path))
+        part = make_part("ablation", setting, facts | {"auc": {}}, rows=[])
+        assert "Schools and loners: +0.50 [+0.30, +0.70] (20 labels)" in part.found
 
     @pytest.mark.seconds
     def test_structure_is_judged_at_the_true_kappa_and_at_the_best_lambda3(self):
@@ -178,7 +181,6 @@ def test_least_squares_without_an_intercept_fall_behind():
     rows = table1.least_squares(size=[10, 500, 20, 10], seed=0)
     assert [share for share, _, _ in rows] == [0.6, 0.65, 0.75, 0.85]
     assert all(fair > raw + 0.05 for _, raw, fair in rows)
-    assert f"{100 * rows[0][1]:.1f} at 60%" in table1._support(rows)
     drawn = make_simulation(10, 500, 20, 10, random_state=0).annotations
     person = rows_by_user(drawn)[0]
     with_ones = np.column_stack([person.rows, np.ones(len(person.rows))])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import ParameterGrid
@@ -21,12 +21,10 @@ from likeminds.paper.experiments.report_page import (
     Facts,
     Panel,
     ReportPart,
-    ReportPicture,
     bold_if,
     draw_panels,
-    interval,
+    make_part,
     percent,
-    points,
 )
 from likeminds.paper.experiments.setting import ExperimentSetting, Job
 from likeminds.paper.experiments.trials import ComparedRanker
@@ -36,7 +34,9 @@ from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import usual_alpha_group
 from likeminds.rankers.three_level_search import ThreeLevelRankerCV
-from likeminds.report.page import ReportTable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Step(NamedTuple):
@@ -89,19 +89,13 @@ def run(setting: ExperimentSetting) -> ReportPart:
         crowd: {"labels": list(labels), "gains": _gains(scores[ALL] - scores[GROUP])}
         for crowd, (labels, scores) in personal.items()
     }
-    return ReportPart(
-        key="ablation",
-        title="Where each level pays",
-        found=_sentence(facts),
-        pieces=[
-            _picture(facts),
-            _table(facts),
-            _steps_table(facts),
-            _personal_table(facts),
-            _how(setting),
-        ],
-        facts=facts,
-    )
+    best = [max(column) for column in zip(*facts["auc"].values(), strict=True)]
+    rows = [
+        [model, *(bold_if(percent(m, 1), m == top) for m, top in zip(means, best, strict=True))]
+        for model, means in facts["auc"].items()
+    ]
+    figures = {"ablation": _picture(facts)}
+    return make_part("ablation", setting, facts, figures, rows=rows, n_tuning=_N_TUNING)
 
 
 def _scores(
@@ -265,33 +259,7 @@ def _gains(differences: Float) -> list[list[float]]:
     return [list(over_users(row)[:3]) for row in differences]
 
 
-def _sentence(facts: Facts) -> str:
-    gains = ", ".join(points(mean) for mean, _, _ in facts["steps"][GROUP_STEP])
-    labels = ", ".join(f"{n:,}" for n in facts["labels"])
-    return (
-        f"With {labels} labels per person, the group level adds {gains} points of AUC to the "
-        f"consensus. {_personal_sentence(facts)}"
-    )
-
-
-def _personal_sentence(facts: Facts) -> str:
-    """Return what the personal level adds to consensus and group, by crowd."""
-    parts = []
-    for crowd, found in facts["personal"].items():
-        each = zip(found["gains"], found["labels"], strict=True)
-        gains = ", ".join(f"{_hundredths(gain)} ({n:,} labels)" for gain, n in each)
-        parts.append(f"{crowd}: {gains}")
-    return (
-        f"The gain of the personal level, added to both, depends on the crowd. {'. '.join(parts)}."
-    )
-
-
-def _hundredths(gain: Sequence[float]) -> str:
-    mean, low, high = (f"{100 * value:+.2f}" for value in gain)
-    return f"{mean} [{low}, {high}]"
-
-
-def _picture(facts: Facts) -> ReportPicture:
+def _picture(facts: Facts) -> "Figure":
     labels, auc = facts["labels"], facts["auc"]
     few, many = (max(auc, key=lambda model: auc[model][place]) for place in (0, -1))
     title = f"Best with {labels[0]} labels per person: {few}; with {labels[-1]}: {many}"
@@ -306,58 +274,4 @@ def _picture(facts: Facts) -> ReportPicture:
         ticks=labels,
         spread={model: 100 * np.array(values) for model, values in facts["deviation"].items()},
     )
-    caption = (
-        "AUC by labels per person with more and more levels; bands are one standard deviation "
-        "over draws."
-    )
-    return draw_panels("ablation", caption, [panel], (8, 5))
-
-
-def _table(facts: Facts) -> ReportTable:
-    best = [max(column) for column in zip(*facts["auc"].values(), strict=True)]
-    rows = [
-        [model, *(bold_if(percent(m, 1), m == top) for m, top in zip(means, best, strict=True))]
-        for model, means in facts["auc"].items()
-    ]
-    columns = ["model", *(f"{n} labels" for n in facts["labels"])]
-    return ReportTable(columns, rows, "Mean AUC in per cent; the best of each column is bold.")
-
-
-def _steps_table(facts: Facts) -> ReportTable:
-    rows = [
-        [name, *(interval(*each) for each in judged)] for name, judged in facts["steps"].items()
-    ]
-    columns = ["what is added", *(f"{n} labels" for n in facts["labels"])]
-    return ReportTable(columns, rows, "Points of AUC, with 95 % intervals over draws (paired).")
-
-
-def _personal_table(facts: Facts) -> ReportTable:
-    rows = [
-        [crowd, f"{n:,}", _hundredths(gain)]
-        for crowd, found in facts["personal"].items()
-        for n, gain in zip(found["labels"], found["gains"], strict=True)
-    ]
-    columns = ["crowd", "labels per person", "gain in points [95 % over draws]"]
-    caption = "The personal level, added to consensus and group, on three kinds of crowds."
-    return ReportTable(columns, rows, caption)
-
-
-def _how(setting: ExperimentSetting) -> str:
-    size, simulation = setting.scale.ablation, setting.scale.simulation
-    tuned = (
-        f"Penalties are those that are best on {_N_TUNING} other draws, for each number of "
-        "labels: they show what a level can add, not what a search in few labels makes of it"
-        if setting.scale.n_folds
-        else "Penalties are the defaults"
-    )
-    return (
-        f"`make_schools`: {size.n_users} people in {size.n_schools} schools that contradict on a "
-        f"quarter of {size.n_features} features, each with a small part of their own, 5 % of "
-        f"the labels wrong. {size.repeats} draws (seeds {setting.seed} to "
-        f"{setting.seed + size.repeats - 1}); {_TEST_LABELS[SCHOOLS]} further labels of each "
-        f"person are held out. With loners, {size.n_loners} of the people belong to no school, and "
-        "their own part is as long as a school's. The paper's simulation has "
-        f"{simulation.n_users} people and {simulation.n_features} features, 2 % of the labels "
-        f"positive and {_TEST_LABELS[SIMULATION]} further labels held out. {tuned}. Paths of "
-        "penalties are extended where an edge wins. The learned prior has nothing to tune."
-    )
+    return draw_panels([panel], (8, 5))

@@ -20,7 +20,7 @@ from likeminds._util.checks import listing
 from likeminds._util.console import SafeConsole, in_words, report_progress
 from likeminds._version import __version__
 from likeminds.paper.experiments.claims import judge_claims, lead
-from likeminds.paper.experiments.report_page import Report, ReportPart
+from likeminds.paper.experiments.report_page import ReportPart, markdown_table, write_report
 from likeminds.paper.experiments.setting import (
     PARTS,
     SCALES,
@@ -30,7 +30,6 @@ from likeminds.paper.experiments.setting import (
     ResultStore,
 )
 from likeminds.paper.experiments.timing import blas_threads, n_cores
-from likeminds.report.page import ReportTable
 
 EVERYTHING = "all"
 # The parts that are not made by ``run`` of the module of their name.
@@ -119,7 +118,18 @@ def reproduce(
     name = "report" if what == EVERYTHING else what
     made = fingerprint(setting)
     write_whole(folder / f"{name}.json", json.dumps(facts | {"made": made}, indent=1).encode())
-    return _report(what, parts, remaining.seconds, setting, made).write(folder, name)
+    verdicts = judge_claims(facts)
+    if verdicts:
+        rows = [(v.claim, v.paper, v.measured, f"**{v.verdict}**", f"`{v.part}`") for v in verdicts]
+        table = markdown_table(["claim", "the paper", "measured", "verdict", "evidence"], rows)
+        note = "Each verdict is computed from the results in this report."
+        parts.insert(0, ReportPart("", "What holds, what does not", "", [table, note]))
+    machine = _machine_table(what, remaining, setting, made)
+    parts.append(ReportPart("", "How it was made", "", [machine]))
+    title = f"The paper, rebuilt (scale: {setting.scale.name})"
+    return write_report(
+        folder, name, title, f"{setting.scale.difference} {lead(parts, verdicts)}", parts
+    )
 
 
 def _chosen(what: str, scale: str, jobs: int | None) -> list[str]:
@@ -218,29 +228,6 @@ def _expected(chosen: Sequence[str], scale: ExperimentScale) -> str:
     return f"{listing(list(chosen))} at scale {scale.name}{forecast if total else ''}."
 
 
-def _report(
-    what: str,
-    parts: Sequence[ReportPart],
-    seconds: Mapping[str, float],
-    setting: ExperimentSetting,
-    made: Mapping[str, str],
-) -> Report:
-    verdicts = judge_claims({part.key: part.facts for part in parts})
-    table = ReportTable(
-        ["claim", "the paper", "measured", "verdict", "evidence"],
-        [[v.claim, v.paper, v.measured, f"**{v.verdict}**", f"`{v.part}`"] for v in verdicts],
-        "Each verdict is computed from the results in this report.",
-    )
-    return Report(
-        title=f"The paper, rebuilt (scale: {setting.scale.name})",
-        lead=f"{setting.scale.difference} {lead(parts, verdicts)}",
-        verdicts=table if verdicts else None,
-        parts=parts,
-        commands={part.key: setting.command(part.key) for part in parts},
-        made_on=_describe_machine(what, seconds, setting, made),
-    )
-
-
 def fingerprint(setting: ExperimentSetting) -> dict[str, str]:
     """Return what results depend on: commit, date, versions, scale and seed."""
     return {
@@ -274,18 +261,18 @@ def _commit() -> str:
         return "unknown"
 
 
-def _describe_machine(
-    what: str, seconds: Mapping[str, float], setting: ExperimentSetting, made: Mapping[str, str]
-) -> ReportTable:
-    times = ", ".join(f"{key} {taken:.0f}" for key, taken in seconds.items())
+def _machine_table(
+    what: str, remaining: _RemainingTime, setting: ExperimentSetting, made: Mapping[str, str]
+) -> str:
+    times = ", ".join(f"{key} {taken:.0f}" for key, taken in remaining.seconds.items())
     machine = (
         f"{platform.system()} {platform.machine()}, {n_cores()} cores, {blas_threads()} BLAS "
         f"threads, {setting.store.n_jobs} fits at a time"
     )
     rows = [
-        ["command", f"`{setting.command(what)}`"],
-        *([name, value] for name, value in made.items()),
-        ["machine", machine],
-        ["seconds of this run", f"{times} (results of an earlier run took none)"],
+        ("command", f"`{setting.command(what)}`"),
+        *made.items(),
+        ("machine", machine),
+        ("seconds of this run", f"{times} (results of an earlier run took none)"),
     ]
-    return ReportTable(["", ""], rows, "")
+    return markdown_table(["", ""], rows)

@@ -33,6 +33,27 @@ class DataSet:
     paper: Mapping[str, Mapping[str, float]]  # the paper's figures, by algorithm and attribute
     stands_in_for: str = ""  # a data set of the paper
 
+    @property
+    def sizes(self) -> list[str]:
+        """The sizes of the attributes in words, each once."""
+        each = (
+            f"{part.n_users} people, {len(part):,} labels, {part.n_items:,} items"
+            for part in self.attributes.values()
+        )
+        return list(dict.fromkeys(each))
+
+    @property
+    def paper_attributes(self) -> list[str]:
+        """The attributes that the paper has."""
+        return [name for name in self.attributes if name in self.paper["Ours"]]
+
+    def paper_rows(self) -> list[list[str]]:
+        """Return the paper's figures by algorithm."""
+        return [
+            [name, *(f"{figures[attribute]:.2f}" for attribute in self.paper_attributes)]
+            for name, figures in self.paper.items()
+        ]
+
 
 def data_sets(setting: ExperimentSetting) -> list[DataSet]:
     """Return all data sets of a run; errors in them are raised before anything is fitted."""

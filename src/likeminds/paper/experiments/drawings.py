@@ -10,7 +10,7 @@ from likeminds._util.array_types import Bool, Float, Index
 from likeminds.datasets import Simulation, SketchShoes, make_sketch_shoes
 from likeminds.metrics.by_user import auc_by_user
 from likeminds.paper.experiments.fig3 import has_personal
-from likeminds.paper.experiments.report_page import ReportPart, ReportPicture
+from likeminds.paper.experiments.report_page import ReportPart, make_part
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trials import simulation_parameters
 from likeminds.paper.laplacian import explicit_laplacian
@@ -19,6 +19,7 @@ from likeminds.rankers.three_level import ThreeLevelRanker
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # The penalty is lowered until this share of the users has a personal part.
 _PERSONAL = tuple(float(alpha) for alpha in np.geomspace(3.0, 0.003, 25))
@@ -41,18 +42,8 @@ def run(setting: ExperimentSetting) -> ReportPart:
         "n_edges": int(graph.right.size),
         "auc": float(graph.right.mean()),
     }
-    return ReportPart(
-        key="drawings",
-        title="Figures 1 and 2: the decomposition, and the graph of the AUC",
-        found=(
-            f"A person's weights are the consensus, plus what their school adds, plus, for "
-            f"{facts['n_personal']} of {len(ranker.coef_)} people here, something of their own. A "
-            "person's AUC is the share of pairs of a positive and a negative picture that are in "
-            f"the right order: {facts['auc']:.2f} in the drawing."
-        ),
-        pieces=[_decomposition(ranker), _auc_graph(graph)],
-        facts=facts,
-    )
+    figures = {"fig1": _decomposition(ranker), "fig2": _auc_graph(graph)}
+    return make_part("drawings", setting, facts, figures, share=_SHARE_PERSONAL)
 
 
 def _n_personal(ranker: ThreeLevelRanker) -> int:
@@ -69,7 +60,7 @@ def _fit_drawn(drawn: Simulation, parameters: dict[str, Any]) -> ThreeLevelRanke
     return ranker
 
 
-def _decomposition(ranker: ThreeLevelRanker) -> ReportPicture:
+def _decomposition(ranker: ThreeLevelRanker) -> "Figure":
     parts = {
         "W\nall weights": ranker.coef_,
         "= θ + mean of G\nconsensus: all the same": np.broadcast_to(
@@ -94,15 +85,7 @@ def _decomposition(ranker: ThreeLevelRanker) -> ReportPicture:
     sides[0].set_ylabel("feature")
     figure.suptitle("Levels, centred: what all share, what a school adds, what is a person's own")
     figure.colorbar(image, ax=sides, shrink=0.85, label="weight")
-    return ReportPicture(
-        "fig1",
-        figure,
-        "Figure 1, from a fit to the simulation: weights are the sum of three levels. The levels "
-        "shown are the centred ones, `consensus_`, `group_` and `personal_`. The mean of G over "
-        "people is moved from the group level to the consensus, which does not change W. The "
-        f"penalty on the personal level is {ranker.alpha_personal:.2g}, the largest tried at which "
-        f"{_SHARE_PERSONAL:.0%} of the people have a personal part.",
-    )
+    return figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +139,7 @@ def _spread(rows: Index, scores: Float, number: int) -> Index:
     return np.asarray(ordered[places.astype(int)])
 
 
-def _auc_graph(graph: _Graph) -> ReportPicture:
+def _auc_graph(graph: _Graph) -> "Figure":
     figure = new_figure(12, 6, shown=False)
     edges, matrix = figure.subplots(1, 2, width_ratios=[3, 2])
     _draw_edges(edges, graph)
@@ -165,15 +148,7 @@ def _auc_graph(graph: _Graph) -> ReportPicture:
         f"{graph.right.sum()} of {graph.right.size} pairs are in the right order: "
         f"AUC {graph.right.mean():.2f}"
     )
-    return ReportPicture(
-        "fig2",
-        figure,
-        "Figure 2, from a fit to sketch shoes: some pictures that one person labelled, with the "
-        "scores of the person's ranking. An edge joins each positive with each negative picture. "
-        "Right, the affinity matrix of this graph, if the person had labelled these pictures only: "
-        "one over the number of edges between unlike labels, else 0. The loss sums over edges. "
-        "The Laplacian makes that as cheap as a sum over pictures.",
-    )
+    return figure
 
 
 def _draw_edges(axes: "Axes", graph: _Graph) -> None:

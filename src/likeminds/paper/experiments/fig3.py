@@ -4,7 +4,7 @@ Not in the paper: when groups and personal columns are recovered, and with which
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -13,15 +13,14 @@ from sklearn.metrics import adjusted_rand_score
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds.comparing.runs import fit_to_the_end
 from likeminds.datasets import Simulation, make_simulation
-from likeminds.datasets.recovery import CoClusterRecovery, cocluster_recovery, deviations
+from likeminds.datasets.recovery import cocluster_recovery, deviations
 from likeminds.losses.statistics import Statistics
-from likeminds.paper.experiments.path_search import PENALTIES
 from likeminds.paper.experiments.report_page import (
     Facts,
     Panel,
     ReportPart,
-    ReportPicture,
     draw_panels,
+    make_part,
 )
 from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, Job
 from likeminds.paper.experiments.trials import (
@@ -38,7 +37,9 @@ from likeminds.plots.figures import new_figure
 from likeminds.rankers.baselines import OnePerUser
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.report.page import ReportTable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PER_USER = "One model per person"
 RANKERS = (OURS, LEARNED, PER_USER)
@@ -68,17 +69,18 @@ def run(setting: ExperimentSetting) -> ReportPart:
         "recovery": recover(setting),
         "structure": recover_structure(setting, parameters),
     }
-    return ReportPart(
-        key="fig3",
-        title="Figure 3: is the structure found again?",
-        found=_sentence(facts),
-        pieces=[
-            _heat_maps(found),
-            _structure_table(facts["structure"]),
-            _recovery_picture(facts["recovery"]),
-            _how(setting),
-        ],
-        facts=facts,
+    most = setting.scale.simulation.n_users * max(setting.scale.recovery_labels)
+    return make_part(
+        "fig3",
+        setting,
+        facts,
+        {
+            # The weights as in the paper, then without their mean.
+            "fig3": cocluster_recovery_picture(found, figure=new_figure(9.5, 6.8, shown=False)),
+            "recovery": _recovery_picture(facts["recovery"]),
+        },
+        describe_flagged=describe_flagged,
+        loss_of_learned_prior=loss_of_learned_prior(most),
     )
 
 
@@ -207,26 +209,6 @@ def _best(
     return max(path, key=lambda each: float(each["personal"]))
 
 
-def _structure_table(found: Facts) -> ReportTable:
-    """Return recovery by choice of parameters."""
-    rows = []
-    for choice, each in found.items():
-        used = each["parameters"]
-        penalties = [used.get(name) for name in ("n_groups", *PENALTIES)]
-        cells = ["default" if value is None else f"{value:.3g}" for value in penalties]
-        right = f"{each['flagged']}, {each['right']} of the {each['true']} true"
-        rows.append([choice, *cells, right, f"{each['personal']:.2f}", f"{each['groups']:.2f}"])
-    indices = ["index of personal parts", "index of groups"]
-    return ReportTable(
-        ["parameters", "κ", "λ1", "λ2", "λ3", "people flagged", *indices],
-        rows,
-        "The data of Table 1: people with P ≠ 0, and adjusted Rand indices, at the cross-validated "
-        "parameters, at the true number of groups, and at that with the values of λ2 and λ3 "
-        "that find the people with a personal part best. The last needs the truth. It is repeated "
-        f"on the simulation at the paper's size ({SCALES['paper'].simulation}).",
-    )
-
-
 def _compare(
     drawn: Simulation, statistics: Statistics, parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -244,21 +226,6 @@ def _compare(
     }
 
 
-def _sentence(facts: Facts) -> str:
-    recovery, structure = facts["recovery"][OURS], facts["structure"]
-    (few, *_, many), (first, *_, last) = recovery["labels"], recovery["groups"]
-    per_user = facts["recovery"][PER_USER]["groups"][-1]
-    flagged = "; ".join(f"{choice}: {describe_flagged(each)}" for choice, each in structure.items())
-    return (
-        f"On the data of Table 1, true and learned weights have a cosine of {facts['cosine']:.2f} "
-        f"on average. The schools are found with an adjusted Rand index of {facts['groups']:.2f}, "
-        f"the features of each school with {facts['features']:.2f}. The index of the schools is "
-        f"{first:.2f} with {few} labels per person and {last:.2f} with {many:,} (one "
-        f"model per person, clustered: {per_user:.2f}). Whom the personal level flags "
-        f"depends on the penalties. {flagged[0].upper()}{flagged[1:]}."
-    )
-
-
 def describe_flagged(found: Facts) -> str:
     """Return how many people have a personal part in a fit, and how many of them truly."""
     return (
@@ -267,18 +234,7 @@ def describe_flagged(found: Facts) -> str:
     )
 
 
-def _heat_maps(found: CoClusterRecovery) -> ReportPicture:
-    """Show the weights as in the paper, then without their mean."""
-    return ReportPicture(
-        "fig3",
-        cocluster_recovery_picture(found, figure=new_figure(9.5, 6.8, shown=False)),
-        "True and learned weights, each person's scaled to unit length. In each row, both have the "
-        "same colour scale. Below, the mean over people is removed: schools (blocks) and personal "
-        "parts (columns) are left.",
-    )
-
-
-def _recovery_picture(facts: Facts) -> ReportPicture:
+def _recovery_picture(facts: Facts) -> "Figure":
     titles = {
         "groups": "a) Which school people belong to",
         "personal": "b) Who has a personal part",
@@ -294,22 +250,4 @@ def _recovery_picture(facts: Facts) -> ReportPicture:
         )
         for kind, title in titles.items()
     ]
-    caption = (
-        "Recovery of the groups and of the people with a personal part, by labels per person. "
-        "Penalties are cross-validated."
-    )
-    return draw_panels("recovery", caption, panels, (10, 4.2), share_y=True)
-
-
-def _how(setting: ExperimentSetting) -> str:
-    scale = setting.scale
-    most = scale.simulation.n_users * max(scale.recovery_labels)
-    return (
-        "Heat maps: the data of Table 1, all rows, with the penalties found there. Recovery: "
-        f"{scale.simulation.n_users} people, {scale.simulation.n_features} features, 2 % of the "
-        f"labels positive (at least 4), {scale.recovery_repeats} draws for each number of labels, "
-        "penalties tuned on each draw. Schools are k-means clusters of the directions of all "
-        "weights, in the true number. A personal part is P ≠ 0 for the three levels; for the "
-        "others, people are divided in two by their distance from the leading directions."
-        f"{loss_of_learned_prior(most)}"
-    )
+    return draw_panels(panels, (10, 4.2), share_y=True)

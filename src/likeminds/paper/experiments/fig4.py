@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from time import process_time
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,15 +17,14 @@ from likeminds.paper.experiments.report_page import (
     Facts,
     Panel,
     ReportPart,
-    ReportPicture,
     draw_panels,
+    make_part,
 )
 from likeminds.paper.experiments.setting import ExperimentSetting, Job
 from likeminds.paper.experiments.timing import timed
 from likeminds.paper.experiments.trials import simulation_parameters
 from likeminds.paper.theory import convergence_certificate, generalization_bound
 from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.report.page import ReportTable
 from likeminds.solvers import (
     AUTHORS_PROGRAM,
     AcceleratedSolver,
@@ -34,6 +33,9 @@ from likeminds.solvers import (
     Solver,
     StepHistory,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PAPER, AUTHORS = "the paper's, as printed", "the authors' program"
 ACCELERATED, FAST = "accelerated, ours", "Newton, ours (the default)"
@@ -64,13 +66,8 @@ def run(setting: ExperimentSetting) -> ReportPart:
     found = setting.store.one(Job("fig4", follow, arguments))
     solvers = found.pop("solvers")
     facts = found | _summary(solvers)
-    return ReportPart(
-        key="fig4",
-        title="Figure 4: convergence",
-        found=_sentence(facts),
-        pieces=[_picture(solvers, facts), _table(facts), _how(setting, parameters)],
-        facts=facts,
-    )
+    figures = {"fig4": _picture(solvers, facts)}
+    return make_part("fig4", setting, facts, figures, parameters=parameters, near=f"{_NEAR:g}")
 
 
 def follow(
@@ -166,27 +163,7 @@ def _summary(solvers: Facts) -> dict[str, Any]:
     }
 
 
-def _sentence(facts: Facts) -> str:
-    gap, taken, increases = facts["gap"], facts["n_iterations"], facts["increases"]
-    falls = "falls" if facts["objective_falls"] else "does not fall"
-    return (
-        f"The objective of the algorithm as printed {falls} at every one of {taken[PAPER]:,} "
-        f"iterations, and its steps get shorter in {facts['steps_fall']:.0%} of them. It then is "
-        f"{100 * gap[PAPER]:.2g} % above the lowest objective known. The authors' program has "
-        f"momentum: it is within {_NEAR:g} of the lowest after {_count(facts, AUTHORS)} "
-        f"iterations, the printed algorithm after {_count(facts, PAPER)}. The program's objective "
-        f"increases in {increases[AUTHORS]:,} of {taken[AUTHORS]:,} iterations. Theorem 2 is about "
-        f"the algorithm as printed. Newton's method, our default, starts from a point of its own "
-        f"and ends after {taken[FAST]} steps, {100 * gap[FAST]:.2g} % above the lowest."
-    )
-
-
-def _count(facts: Facts, name: str) -> str:
-    near = facts["steps_to_near"][name]
-    return f"more than {facts['n_iterations'][name]:,}" if near is None else f"{near:,}"
-
-
-def _picture(solvers: Mapping[str, Any], facts: Facts) -> ReportPicture:
+def _picture(solvers: Mapping[str, Any], facts: Facts) -> "Figure":
     objectives, lengths = {}, {}
     for name, solver in solvers.items():
         excess = np.maximum(np.array(solver["objective"]) / facts["lowest"] - 1, _FLOOR)
@@ -208,43 +185,4 @@ def _picture(solvers: Mapping[str, Any], facts: Facts) -> ReportPicture:
         "length of the step in (θ, G, P)",
         log="xy",
     )
-    caption = (
-        "Objective (left; the start is drawn at 0.7) and length of the steps (right) by iteration, "
-        "both log scales. Newton's method does not start from zero, as the others do. The "
-        f"objective of the authors' program increases {facts['increases'][AUTHORS]:,} times."
-    )
-    return draw_panels("fig4", caption, [left, right], (10, 4.3))
-
-
-def _table(facts: Facts) -> ReportTable:
-    rows = [
-        [
-            name,
-            f"{facts['n_iterations'][name]:,}",
-            f"{facts['increases'][name]:,}",
-            f"{facts['gap'][name]:.2e}",
-            _count(facts, name),
-            "-" if seconds is None else f"{seconds:.3g}",
-        ]
-        for name, seconds in facts["seconds_to_near"].items()
-    ]
-    stop = facts["authors_stop"]
-    stops = "does not stop it" if stop is None else f"stops it after {stop:,} iterations"
-    columns = ["solver", "iterations", "increases of the objective", "above the lowest"]
-    return ReportTable(
-        [*columns, f"iterations to {_NEAR:g} above", f"seconds to {_NEAR:g} above"],
-        rows,
-        "All four minimise the same objective, with the statistics in hand. Processor seconds are "
-        "a share of those of all iterations. The authors' own criterion, a relative change of "
-        f"{_NEAR:g}, {stops}.",
-    )
-
-
-def _how(setting: ExperimentSetting, parameters: Mapping[str, Any]) -> str:
-    shown = ", ".join(f"{name} = {value:.3g}" for name, value in parameters.items())
-    return (
-        f"The simulation of Table 1 ({setting.scale.simulation}), all rows, with the penalties "
-        f"chosen there: {shown or 'the defaults'}. Newton's method "
-        "starts from the best of its own starts, so its first objective is lower; the others "
-        "start from zero."
-    )
+    return draw_panels([left, right], (10, 4.3))

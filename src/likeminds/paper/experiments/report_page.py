@@ -1,125 +1,132 @@
-"""The report as Markdown with files of pictures, and as one HTML file."""
+"""The report: a template of Markdown for each part, written as Markdown and as one HTML file."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from likeminds._util.array_types import Float
 from likeminds._util.atomic_files import write_whole
+from likeminds.paper.experiments import published
+from likeminds.paper.experiments.setting import SCALES, ExperimentSetting
 from likeminds.plots.figures import COLOURS, as_png, as_svg, draw_line, new_figure, set_title
 from likeminds.report.page import Block, PagePicture, Paragraph, ReportTable, Section, inlined, page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
-@dataclass(frozen=True)
-class ReportPicture:
-    """A figure, written to ``name.png`` and ``name.svg``, and its caption and alternative text."""
-
-    name: str
-    figure: "Figure"
-    caption: str
-
-    @cached_property
-    def png(self) -> bytes:
-        """The content of the PNG file."""
-        return as_png(self.figure)
-
-
-Piece: TypeAlias = str | ReportTable | ReportPicture
 # Plain numbers and texts, for the claims and for programs.
 Facts: TypeAlias = Mapping[str, Any]
+_PICTURE = re.compile(r"!\[(.+)\]\((.+)\.png\)")
 
 
 @dataclass(frozen=True)
 class ReportPart:
-    """One table or figure of the paper."""
+    """One section of the report: blocks are paragraphs, tables and pictures in Markdown."""
 
     key: str  # what ``likeminds reproduce`` calls it
     title: str
     found: str  # the result, in a sentence or two
-    pieces: Sequence[Piece]
+    blocks: Sequence[str]
     facts: Facts = field(default_factory=dict)
+    figures: Mapping[str, "Figure"] = field(default_factory=dict)  # by the name of their file
 
 
-@dataclass(frozen=True)
-class Report:
-    """A summary, the verdicts on the paper's claims, the parts, and how they were made."""
-
-    title: str
-    lead: str
-    verdicts: ReportTable | None
-    parts: Sequence[ReportPart]
-    commands: Mapping[str, str]  # that make each part again
-    made_on: ReportTable  # versions, machine, seeds, times
-
-    def write(self, folder: Path, name: str) -> list[Path]:
-        """Write ``name.md``, its pictures as PNG and SVG, and ``name.html``; return the pages."""
-        for piece in (piece for part in self.parts for piece in part.pieces):
-            if isinstance(piece, ReportPicture):
-                write_whole(folder / f"{piece.name}.png", piece.png)
-                write_whole(folder / f"{piece.name}.svg", as_svg(piece.figure))
-        pages = {folder / f"{name}.md": self.to_markdown(), folder / f"{name}.html": self.to_html()}
-        for path, content in pages.items():
-            write_whole(path, content.encode())
-        return list(pages)
-
-    def to_markdown(self) -> str:
-        """Return the report in Markdown; pictures are separate files."""
-        lines = [f"# {self.title}", self.lead]
-        if self.verdicts is not None:
-            lines += ["## What holds, what does not", *_markdown(self.verdicts)]
-        for part in self.parts:
-            lines += [f"## {part.title}", f"**{part.found}**"]
-            lines += [line for piece in part.pieces for line in _markdown(piece)]
-            lines.append(f"Made by `{self.commands[part.key]}`.")
-        lines += ["## How it was made", *_markdown(self.made_on)]
-        return "\n\n".join(lines) + "\n"
-
-    def to_html(self) -> str:
-        """Return the report as one HTML page that needs no other file."""
-        sections = [
-            Section(
-                part.title,
-                [
-                    Paragraph(_inline(part.found), strong=True),
-                    *(block for piece in part.pieces for block in _html(piece)),
-                    Paragraph(_inline(f"Made by `{self.commands[part.key]}`"), "note"),
-                ],
-                anchor=part.key,
-            )
-            for part in self.parts
-        ]
-        if self.verdicts is not None:
-            sections.insert(0, Section("What holds, what does not", _html(self.verdicts)))
-        sections.append(Section("How it was made", _html(self.made_on)))
-        return page(self.title, [Paragraph(_inline(self.lead), "lead")], sections)
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("likeminds.paper.experiments"),
+        autoescape=False,  # Markdown; `write_report` escapes the HTML
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    own = (percent, points, interval, mean)
+    environment.filters |= {function.__name__: function for function in own} | {"number": format}
+    environment.globals |= {"table": markdown_table, "published": published, "SCALES": SCALES}
+    return environment
 
 
-def _markdown(piece: Piece) -> list[str]:
-    if isinstance(piece, ReportPicture):
-        return [f"![{piece.caption}]({piece.name}.png)", piece.caption]
-    if isinstance(piece, str):
-        return [piece]
-    rows = [piece.columns, ["---"] * len(piece.columns), *piece.rows]
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return ["\n".join(lines), *([piece.caption] if piece.caption else [])]
+def make_part(
+    key: str,
+    setting: ExperimentSetting,
+    facts: Facts,
+    figures: Mapping[str, "Figure"] | None = None,
+    **context: Any,
+) -> ReportPart:
+    """Fill in the template of a part, which sets ``title`` and ``found``, from facts and more."""
+    values = {"f": facts, "scale": setting.scale, "seed": setting.seed, **context}
+    filled: Any = _environment().get_template(f"{key}.md").make_module(values)
+    (found,) = _blocks(filled.found)
+    blocks = [*_blocks(str(filled)), f"Made by `{setting.command(key)}`."]
+    return ReportPart(key, filled.title, found, blocks, facts, figures or {})
 
 
-def _html(piece: Piece) -> list[Block]:
-    if isinstance(piece, ReportPicture):
-        return [PagePicture(inlined(piece.png), piece.caption, _inline(piece.caption))]
-    if isinstance(piece, str):
-        return [_inline(piece)]
-    rows = [[_inline(cell) for cell in row] for row in piece.rows]
-    caption = [Paragraph(_inline(piece.caption), "note")] if piece.caption else []
-    return [ReportTable([_inline(title) for title in piece.columns], rows), *caption]
+def _blocks(text: str) -> list[str]:
+    """Return paragraphs, each in a line, and tables."""
+    each = re.split(r"\n\s*\n", text.strip())
+    return [block if block.startswith("|") else " ".join(block.split()) for block in each]
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table in Markdown."""
+    cells = [columns, ["---"] * len(columns), *rows]
+    lines = (" | ".join(str(cell).replace("|", "\\|") for cell in row) for row in cells)
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def write_report(
+    folder: Path, name: str, title: str, lead: str, parts: Sequence[ReportPart]
+) -> list[Path]:
+    """Write ``name.md``, its pictures as PNG and SVG, and ``name.html``; return the pages."""
+    pictures = {}
+    for picture, figure in (pair for part in parts for pair in part.figures.items()):
+        pictures[picture] = as_png(figure)
+        write_whole(folder / f"{picture}.png", pictures[picture])
+        write_whole(folder / f"{picture}.svg", as_svg(figure))
+    html = page(title, [Paragraph(_inline(lead), "lead")], [_section(p, pictures) for p in parts])
+    pages = {folder / f"{name}.md": _markdown(title, lead, parts), folder / f"{name}.html": html}
+    for path, content in pages.items():
+        write_whole(path, content.encode())
+    return list(pages)
+
+
+def _markdown(title: str, lead: str, parts: Sequence[ReportPart]) -> str:
+    lines = [f"# {title}", lead]
+    for part in parts:
+        lines += [f"## {part.title}", *([f"**{part.found}**"] if part.found else [])]
+        for block in part.blocks:
+            picture = _PICTURE.fullmatch(block)
+            lines += [block, *([picture[1]] if picture else [])]
+    return "\n\n".join(lines) + "\n"
+
+
+def _section(part: ReportPart, pictures: Mapping[str, bytes]) -> Section:
+    blocks: list[Block] = [Paragraph(_inline(part.found), strong=True)] if part.found else []
+    for block in part.blocks:
+        if picture := _PICTURE.fullmatch(block):
+            png = inlined(pictures[picture[2]])
+            blocks.append(PagePicture(png, picture[1], _inline(picture[1])))
+        elif block.startswith("|"):
+            header, _, *rows = (_cells(line) for line in block.splitlines())
+            blocks.append(ReportTable(header, rows))
+        else:
+            caption = bool(blocks) and isinstance(blocks[-1], ReportTable)
+            note = caption or block.startswith("Made by")
+            blocks.append(Paragraph(_inline(block), "note") if note else _inline(block))
+    return Section(part.title, blocks, anchor=part.key or None)
+
+
+def _cells(line: str) -> list[Markup]:
+    cells = re.split(r"(?<!\\)\|", line)[1:-1]
+    return [_inline(cell.strip().replace("\\|", "|")) for cell in cells]
 
 
 def _inline(words: str) -> Markup:
@@ -133,19 +140,21 @@ def percent(value: float, digits: int = 2) -> str:
     return f"{100 * value:.{digits}f}"
 
 
-def points(difference: float) -> str:
+def points(difference: float, digits: int = 1) -> str:
     """Return a difference of shares in points, with its sign."""
-    return f"{round(100 * difference, 1) + 0.0:+.1f}"  # never -0.0
+    return f"{round(100 * difference, digits) + 0.0:+.{digits}f}"  # never -0.0
 
 
-def interval(mean: float, low: float, high: float) -> str:
+def interval(difference: Sequence[float], digits: int = 1) -> str:
     """Return a difference of shares and its interval, if it is known, in points."""
-    return points(mean) + ("" if np.isnan(low) else f" [{points(low)}, {points(high)}]")
+    mean, low, high = (points(value, digits) for value in difference)
+    return mean if np.isnan(difference[1]) else f"{mean} [{low}, {high}]"
 
 
-def plus_minus(mean: float, deviation: float) -> str:
-    """Return a mean and its standard deviation, if it is known, in per cent."""
-    return percent(mean) + ("" if np.isnan(deviation) else f" ± {percent(deviation)}")
+def plus_minus(values: Float) -> str:
+    """Return mean and standard deviation, if there are several values, in per cent."""
+    deviation = f" ± {percent(float(values.std(ddof=1)))}" if len(values) > 1 else ""
+    return percent(float(values.mean())) + deviation
 
 
 def bold_if(text: str, condition: bool) -> str:
@@ -167,13 +176,8 @@ class Panel:
 
 
 def draw_panels(
-    name: str,
-    caption: str,
-    panels: Sequence[Panel],
-    size: tuple[float, float],
-    *,
-    share_y: bool = False,
-) -> ReportPicture:
+    panels: Sequence[Panel], size: tuple[float, float], *, share_y: bool = False
+) -> "Figure":
     """Draw panels of lines side by side, with one legend below."""
     figure = new_figure(*size, shown=False)
     grid = figure.subplots(1, len(panels), sharey=share_y, squeeze=False)[0]
@@ -191,4 +195,4 @@ def draw_panels(
         set_title(axes, panel.title, grid="both").set(xlabel=panel.x, ylabel=panel.y)
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    return ReportPicture(name, figure, caption)
+    return figure

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from time import process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,18 +16,20 @@ from likeminds.data.annotations import Annotations
 from likeminds.datasets import make_simulation
 from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics
-from likeminds.paper.experiments.published import ROOM, SECONDS_ORIGINAL, SECONDS_OURS, SHARES
+from likeminds.paper.experiments.published import SHARES
 from likeminds.paper.experiments.report_page import (
     Facts,
     Panel,
     ReportPart,
-    ReportPicture,
     draw_panels,
+    make_part,
 )
 from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, Job
 from likeminds.paper.experiments.timing import in_turns, seconds
-from likeminds.report.page import ReportTable
 from likeminds.solvers import AUTHORS_PROGRAM, PaperSolver
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # How the loss is evaluated.
 EVALUATIONS = {
@@ -107,13 +109,7 @@ def run(setting: ExperimentSetting) -> ReportPart:
         for share in SHARES
     ]
     facts = _facts(measured) | {"paper_size": scale.pairs == SCALES["paper"].pairs}
-    return ReportPart(
-        key="table2",
-        title="Table 2: what the efficient evaluation saves",
-        found=_sentence(facts),
-        pieces=[_table(measured), _picture(facts), _how(setting)],
-        facts=facts,
-    )
+    return make_part("table2", setting, facts, {"table2": _picture(facts)}, n_iter=N_ITER)
 
 
 def measure_share(sizes: Sequence[int], share: int, rounds: int, seed: int) -> dict[str, Any]:
@@ -200,49 +196,7 @@ def _facts(measured: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _sentence(facts: Facts) -> str:
-    few, many = facts["speed_up"][0], facts["speed_up"][-1]
-    return (
-        f"Proposition 1 makes {N_ITER} iterations of the printed algorithm {few:.0f} times faster "
-        f"at {SHARES[0]} % of the data and {many:.0f} times at {SHARES[-1]} % (paper: 6 to 22 "
-        "times, at 20 to 80 %). Statistics make them "
-        f"{facts['speed_up_statistics'][0]:,.0f} and {facts['speed_up_statistics'][-1]:,.0f} times "
-        "faster. The paper does not mention them, but its authors' program has them: "
-        f"{N_ITER} iterations of it are {facts['speed_up_authors'][0]:,.0f} and "
-        f"{facts['speed_up_authors'][-1]:,.0f} times faster than with pairs."
-    )
-
-
-def _table(measured: Sequence[dict[str, Any]]) -> ReportTable:
-    rows = []
-    quoted = zip(SHARES, measured, SECONDS_ORIGINAL, SECONDS_OURS, strict=True)
-    for share, m, original, ours in quoted:
-        times, size = m["iterations"], m["bytes"]
-        rows.append(
-            [
-                f"{share} %",
-                "-" if original is None else f"{original:.2f}",
-                f"{ours:.2f}",
-                "-" if original is None else f"{original / ours:.1f}",
-                *(f"{times[each]:.3g}" for each in PROGRAMS),
-                f"{times['pairs'] / times['rows']:.1f}",
-                f"{times['pairs'] / times['statistics']:,.0f}",
-                f"{size / 2**30:.2f}" + ("" if size <= ROOM else " (over 24)"),
-            ]
-        )
-    columns = ["data", "paper: original, s", "paper: theirs, s", "paper: ratio"]
-    columns += ["pairs, s", "Proposition 1, s", "statistics, s", "authors' program, s"]
-    columns += ["pairs / Proposition 1", "pairs / statistics", "pairs at once, GiB"]
-    return ReportTable(
-        columns,
-        rows,
-        f"Processor seconds of {N_ITER} iterations of the algorithm as printed, and in one column "
-        "of the authors' program, which has statistics. The paper's are from another "
-        "machine and another number of iterations: only how they grow is comparable.",
-    )
-
-
-def _picture(facts: Facts) -> ReportPicture:
+def _picture(facts: Facts) -> "Figure":
     times = facts["iterations"]
     grown = {each: taken[-1] / taken[0] for each, taken in times.items()}
     panel = Panel(
@@ -254,14 +208,4 @@ def _picture(facts: Facts) -> ReportPicture:
         log="y",
         ticks=SHARES,
     )
-    return draw_panels("table2", "Running time by share of the data, log scale.", [panel], (8.5, 4))
-
-
-def _how(setting: ExperimentSetting) -> str:
-    return (
-        f"The simulation with {setting.scale.pairs}. Pairs are made one person at a time, outside "
-        "of the clock, because those of all people need not fit into memory. Their iterations are "
-        "computed, as seconds of a gradient times the gradients that the same iterations took: "
-        "that favours the pairs. Everything else is measured, medians of rounds in turns. All "
-        "times are processor seconds with one BLAS thread, so other load does not count."
-    )
+    return draw_panels([panel], (8.5, 4))

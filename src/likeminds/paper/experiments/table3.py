@@ -4,18 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds.paper.experiments.data_sets import DataSet, data_sets
 from likeminds.paper.experiments.report_page import (
-    Facts,
-    Piece,
     ReportPart,
-    ReportPicture,
     bold_if,
+    make_part,
     percent,
     plus_minus,
     points,
@@ -30,29 +28,22 @@ from likeminds.paper.experiments.trials import (
     SHRUNK,
     SIMPLE_BASELINES,
     Trials,
-    deviation,
-    penalties_table,
+    penalty_rows,
     run_trials,
     variant_name,
 )
 from likeminds.plots import boxplot
 from likeminds.plots.figures import new_figure
 from likeminds.rankers.registry import PAPER_BASELINES
-from likeminds.report.page import ReportTable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _VARIANTS = (RAW, INTERCEPT)
+# The rankers with both.
+_BOTH_WAYS = (*PAPER_BASELINES, LEAST_SQUARES)
 # The paper does not mention that components are standardised.
 STANDARDISED, PLAIN = "features standardised", "components as they are"
-_STAND_INS = {
-    "Shoes": "**Sketch shoes stand in for Shoes**, which we may not bundle: drawn pictures, "
-    "simulated people, features from the pixels alone (GIST and colours). The paper's figures are "
-    "those of the original data, so only the order of the algorithms can be compared. ",
-    "SUN": "**Random attributes of the drawn shoes take the place of SUN**, which we may not "
-    "bundle. They share the names of its attributes and the number of labels, so nothing follows "
-    "from them about SUN. The consensus and three schools weigh the traits of the drawings at "
-    "random, and 15 % of the labels are wrong. The pictures are not scenes, and the features are "
-    "not those of a network. `--sun FOLDER` reads the original. ",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +109,53 @@ class DataSetTrials:
             if name in trials.means
         }
 
+    def rows(self) -> list[list[str]]:
+        """Return AUC by ranker and attribute; the best figure of each attribute is bold."""
+        others = [name for name in (OURS, SHRUNK, LEARNED, *SIMPLE_BASELINES) if name in self.names]
+        named = {name: [variant_name(name, v) for v in _VARIANTS] for name in _BOTH_WAYS}
+        named |= {f"{name} (Ours)" if name == OURS else name: [name] for name in others}
+        best = {key: percent(max(t.means.values()), 1) for key, t in self.trials.items()}
+        rows = []
+        for shown, names in named.items():
+            row = [shown]
+            for attribute, trials in self.trials.items():
+                cells = [percent(trials.means[name], 1) for name in names]
+                row.append(" / ".join(bold_if(cell, cell == best[attribute]) for cell in cells))
+            rows.append([*row, " / ".join(plus_minus(self.by_repeat(name)) for name in names)])
+        return rows
+
+    def plain_rows(self) -> list[list[str]]:
+        """Return the paper's rankers on components as they are, next to standardised ones."""
+        rows = []
+        for name in [*(variant_name(name, v) for name in _BOTH_WAYS for v in _VARIANTS), OURS]:
+            both = [
+                [trials.means[name] for trials in part.values()]
+                for part in (self.plain, self.trials)
+            ]
+            columns = [*zip(*both, strict=True), tuple(map(mean, both))]
+            rows.append([name, *(" / ".join(percent(v, 1) for v in pair) for pair in columns)])
+        return rows
+
+    def n_equal(self) -> int:
+        """Return on how many attributes RAMU equals RMTL, which looks like a mistake."""
+
+        def both_ways(trials: Trials, name: str) -> list[list[float]]:
+            return [trials.by_repeat[variant_name(name, v)].tolist() for v in _VARIANTS]
+
+        return sum(both_ways(t, "RMTL") == both_ways(t, "RAMU") for t in self.trials.values())
+
+    def penalties(self) -> dict[str, list[list[str]]]:
+        """Return the penalties of the first repeat, by scaling."""
+        ways = {STANDARDISED: self.trials, PLAIN: self.plain}
+        return {way: penalty_rows(trials) for way, trials in ways.items() if trials}
+
+    def best_baselines(self) -> list[str]:
+        """Return the best of the paper's baselines, without and with an intercept."""
+        return [
+            max((variant_name(name, v) for name in PAPER_BASELINES), key=self.mean)
+            for v in _VARIANTS
+        ]
+
 
 def _leads(by_attribute: Mapping[str, Trials], variant: str) -> dict[str, Any]:
     """Return, by attribute, the best baseline and the lead of the paper's method over it."""
@@ -153,157 +191,15 @@ def run(setting: ExperimentSetting) -> ReportPart:
     """Compare all rankers on every attribute."""
     found = results(setting)
     facts = {each.data.name: each.facts() for each in found}
-    pieces: list[Piece] = []
-    for each in found:
-        pieces += [_description(each.data), _table(each), *_equal_baselines(each)]
-        if each.plain:
-            pieces.append(_plain_table(each))
-        if setting.scale.n_folds:
-            ways = {STANDARDISED: each.trials, PLAIN: each.plain}
-            pieces += [penalties_table(t, f"With {way}: ") for way, t in ways.items() if t]
-        if each.data.paper:
-            pieces.append(_paper_table(each.data))
-    pieces.append(_how(setting))
-    return ReportPart(
-        key="table3",
-        title="Table 3: AUC by attribute",
-        found=" ".join(_sentence(name, each) for name, each in facts.items()),
-        pieces=pieces,
-        facts=facts,
-    )
-
-
-def _sentence(name: str, facts: Facts) -> str:
-    instead = facts["stands_in_for"]
-    first, *others = (
-        (way, [lead[1:] for lead in leads.values()]) for way, leads in facts["lead"].items()
-    )
-    further = "; ".join(f"{way}: {mean_points(leads)}" for way, leads in others)
-    compared = {"the consensus alone": "consensus", "the learned prior": "learned"}
-    apart = " and ".join(
-        f"{mean_points(facts[f'lead_over_{key}'].values())} from {ranker}"
-        for ranker, key in compared.items()
-        if facts[f"lead_over_{key}"]
-    )
-    return (
-        f"{name}{f' (not {instead})' if instead else ''}: the paper's method reaches "
-        f"{percent(facts['means'][OURS], 1)} with {STANDARDISED}. Its distance from the best of "
-        f"the seven baselines, in points (mean of all attributes): {first[0]}: "
-        f"{mean_points(first[1])}; {further}. It is {apart}."
-    )
+    return make_part("table3", setting, facts, crowds=found, mean_points=mean_points)
 
 
 def mean_points(leads: Iterable[Sequence[float]]) -> str:
     """Return the mean of leads in points, and how many have an interval above or below 0."""
-    each = list(leads)
+    each = [lead[-3:] for lead in leads]
     above, below = sum(low > 0 for _, low, _ in each), sum(high < 0 for *_, high in each)
     sure = f" (surely ahead on {above}, behind on {below} of {len(each)})"
     return points(mean(lead[0] for lead in each)) + sure
-
-
-def _description(data: DataSet) -> str:
-    sizes = [
-        f"{each.n_users} people, {len(each):,} labels, {each.n_items:,} items"
-        for each in data.attributes.values()
-    ]
-    first, *others = dict.fromkeys(sizes)
-    features = next(iter(data.attributes.values())).n_features
-    reduced = (
-        f"components keep {data.share:.0%} of the variance of {features} features and are found "
-        "in the training items of each split"
-        if data.share is not None
-        else f"{features} features"
-    )
-    mark = _STAND_INS.get(data.stands_in_for, "")
-    about = f"{first}{', or so,' if others else ''} for each attribute"
-    return f"{mark}{data.name}: {about}; {reduced}."
-
-
-def _table(each: DataSetTrials) -> ReportTable:
-    """Return AUC by ranker and attribute; the best figure of each attribute is bold."""
-    others = [name for name in (OURS, SHRUNK, LEARNED, *SIMPLE_BASELINES) if name in each.names]
-    named = {
-        name: [variant_name(name, v) for v in _VARIANTS]
-        for name in [*PAPER_BASELINES, LEAST_SQUARES]
-    }
-    named |= {f"{name} (Ours)" if name == OURS else name: [name] for name in others}
-    best = {key: percent(max(t.means.values()), 1) for key, t in each.trials.items()}
-    rows = []
-    for shown, names in named.items():
-        row = [shown]
-        for attribute, trials in each.trials.items():
-            cells = [percent(trials.means[name], 1) for name in names]
-            row.append(" / ".join(bold_if(cell, cell == best[attribute]) for cell in cells))
-        means = [plus_minus(each.mean(name), deviation(each.by_repeat(name))) for name in names]
-        rows.append([*row, " / ".join(means)])
-    return ReportTable(
-        ["algorithm", *each.trials, "mean of all"],
-        rows,
-        f"{each.data.name}, {STANDARDISED}: AUC in per cent, mean over people and repeats; two "
-        "figures are without / with an intercept, the last column has the standard deviation over "
-        "repeats. Bold: the best of a column.",
-    )
-
-
-def _plain_table(each: DataSetTrials) -> ReportTable:
-    """Return the paper's rankers on components as they are, next to standardised ones."""
-    names = [variant_name(n, v) for n in [*PAPER_BASELINES, LEAST_SQUARES] for v in _VARIANTS]
-    rows = []
-    for name in [*names, OURS]:
-        cells = [
-            f"{percent(each.plain[attribute].means[name], 1)} / {percent(trials.means[name], 1)}"
-            for attribute, trials in each.trials.items()
-        ]
-        means = [mean(t.means[name] for t in part.values()) for part in (each.plain, each.trials)]
-        rows.append([name, *cells, " / ".join(percent(value, 1) for value in means)])
-    return ReportTable(
-        ["algorithm", *each.trials, "mean of all"],
-        rows,
-        f"{each.data.name}: components as they are (the first have the largest variance) / each "
-        "standardised, which the paper does not mention. AUC in per cent.",
-    )
-
-
-def _equal_baselines(each: DataSetTrials) -> list[str]:
-    """Explain where RAMU equals RMTL, which looks like a mistake."""
-    same = [
-        attribute
-        for attribute, trials in each.trials.items()
-        if all(
-            np.array_equal(
-                trials.by_repeat[variant_name("RMTL", v)], trials.by_repeat[variant_name("RAMU", v)]
-            )
-            for v in _VARIANTS
-        )
-    ]
-    if not same:
-        return []
-    return [
-        f"RAMU is RMTL on {len(same)} of {len(each.trials)} attributes: the search found best a "
-        "threshold that no singular value reaches, so nothing is capped."
-    ]
-
-
-def _paper_table(data: DataSet) -> ReportTable:
-    attributes = [name for name in data.attributes if name in next(iter(data.paper.values()))]
-    rows = [
-        [name, *(f"{figures[attribute]:.2f}" for attribute in attributes)]
-        for name, figures in data.paper.items()
-    ]
-    name = data.stands_in_for
-    original = f" on the original {name}. The tables above are on other data" if name else ""
-    return ReportTable(["algorithm", *attributes], rows, f"The paper's figures{original}.")
-
-
-def _how(setting: ExperimentSetting) -> str:
-    scale = setting.scale
-    return (
-        f"15 % of everyone's labels are held out, {scale.repeats} times (seeds {setting.seed} to "
-        f"{setting.seed + scale.repeats - 1}). {scale.search} People with fewer than 8 labels "
-        "of either kind are left out of Shoes, SUN and sketch shoes, as in the paper. "
-        '"Surely" means: the 95 % interval of the lead over the repeats, widened for their '
-        "overlap, lies above 0."
-    )
 
 
 def run_figure(setting: ExperimentSetting) -> ReportPart:
@@ -313,28 +209,11 @@ def run_figure(setting: ExperimentSetting) -> ReportPart:
         each.data.name: {name: each.by_repeat(name).tolist() for name in each.names}
         for each in found
     }
-    return ReportPart(
-        key="fig5",
-        title="Figure 5: mean over all attributes, by repeat",
-        found=" ".join(map(_figure_sentence, found)),
-        pieces=[_picture(each) for each in found],
-        facts=facts,
-    )
+    figures = {f"fig5-{each.data.name.lower().replace(' ', '-')}": _picture(each) for each in found}
+    return make_part("fig5", setting, facts, figures, crowds=dict(zip(figures, found, strict=True)))
 
 
-def _figure_sentence(each: DataSetTrials) -> str:
-    best = [
-        max((variant_name(name, v) for name in PAPER_BASELINES), key=each.mean) for v in _VARIANTS
-    ]
-    reached = " and ".join(f"{name} {percent(each.mean(name), 1)}" for name in best)
-    return (
-        f"{each.data.name}, {STANDARDISED}: the paper's method has a mean of "
-        f"{percent(each.mean(OURS), 1)}. The best baselines are {reached}. Consensus only has "
-        f"{percent(each.mean('Consensus only'), 1)}."
-    )
-
-
-def _picture(each: DataSetTrials) -> ReportPicture:
+def _picture(each: DataSetTrials) -> "Figure":
     figure = new_figure(11, 4.6, shown=False)
     sides = figure.subplots(1, 2, sharex=True)
     rows = {
@@ -347,12 +226,6 @@ def _picture(each: DataSetTrials) -> ReportPicture:
     for axes, (title, names) in zip(sides, rows.items(), strict=True):
         values = {name.split(", ")[0]: each.by_repeat(name) for name in [*names, OURS]}
         boxplot(values, label="AUC, mean over people and attributes", title=title, ax=axes)
-    name = each.data.name
     instead = f", not {each.data.stands_in_for}" if each.data.stands_in_for else ""
-    figure.suptitle(f"{name}{instead}: the paper's method is “{OURS}” on both sides")
-    return ReportPicture(
-        f"fig5-{name.lower().replace(' ', '-')}",
-        figure,
-        f"{name}, {STANDARDISED}: mean AUC over all attributes, a point for each repeat. The "
-        "highest median is on top, in another colour.",
-    )
+    figure.suptitle(f"{each.data.name}{instead}: the paper's method is “{OURS}” on both sides")
+    return figure

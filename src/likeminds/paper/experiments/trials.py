@@ -27,7 +27,6 @@ from likeminds.rankers.registry import PAPER_BASELINES, NamedRankers
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import usual_alpha_group
 from likeminds.rankers.three_level_search import ThreeLevelRankerCV
-from likeminds.report.page import ReportTable
 
 # The paper holds out 15 %.
 TEST_SIZE = 0.15
@@ -238,11 +237,6 @@ class Trials:
         }
 
 
-def deviation(values: Float) -> float:
-    """Return the standard deviation over repeats, NaN for one."""
-    return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-
-
 def run_trials(
     annotations: Annotations,
     setting: ExperimentSetting,
@@ -308,33 +302,25 @@ _SYMBOLS = {
 }
 
 
-def penalties_table(by_attribute: Mapping[str, Trials], caption: str = "") -> ReportTable:
+def penalty_rows(by_attribute: Mapping[str, Trials]) -> list[list[str]]:
     """Return the penalties of the first repeat, by ranker and attribute, with edges marked."""
-    rows = []
-    for name, first in next(iter(by_attribute.values())).chosen.items():
-        if "at_edge" not in first:
-            continue
-        row = [name]
+
+    def cell(name: str, chosen: Mapping[str, Any]) -> str:
         symbols = _SYMBOLS if name.startswith(OURS) else {}
-        for trials in by_attribute.values():
-            chosen = trials.chosen[name]
-            row.append(
-                ", ".join(
-                    f"{symbols.get(key, key)} {value:.3g}"
-                    + " (edge)" * (key in chosen["at_edge"])
-                    + " (extended)" * (key in chosen["extended"])
-                    for key, value in chosen["parameters"].items()
-                    if isinstance(value, int | float)
-                )
-            )
-        rows.append(row)
-    return ReportTable(
-        ["penalties of", *by_attribute],
-        rows,
-        f"{caption}Chosen in the first repeat. Edge: the least or largest value that was tried. "
-        "Extended: an edge of the path won at first, and values beyond it were tried. This is done "
-        "for the paper's model only, so an edge may hold a baseline back.",
-    )
+        return ", ".join(
+            f"{symbols.get(key, key)} {value:.3g}"
+            + " (edge)" * (key in chosen["at_edge"])
+            + " (extended)" * (key in chosen["extended"])
+            for key, value in chosen["parameters"].items()
+            if isinstance(value, int | float)
+        )
+
+    first, *_ = by_attribute.values()
+    return [
+        [name, *(cell(name, trials.chosen[name]) for trials in by_attribute.values())]
+        for name, chosen in first.chosen.items()
+        if "at_edge" in chosen
+    ]
 
 
 def simulation_parameters(setting: ExperimentSetting, annotations: Annotations) -> dict[str, Any]:
