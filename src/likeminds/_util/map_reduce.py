@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -146,14 +146,12 @@ class ThreadExecutor(Executor[B]):
         *,
         start: R | None = None,
     ) -> tuple[R, Own]:
-        """Return the sum of what blocks answer, and what they carry: see `Executor`."""
+        """Return the sum (``start`` without blocks), and what blocks carry: see `Executor`."""
         total, carried = start, []
         for part, carry in self.map(work, state, own):
             total = part if total is None else _add(total, part)
             carried.append(carry)
-        if total is None:
-            raise ValueError("There are no blocks of users.")
-        return total, carried
+        return cast(R, total), carried
 
     def map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
         """Yield what each block answers: see `Executor`."""

@@ -13,7 +13,7 @@ from likeminds._util.console import both_callbacks
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.candidates import Candidate, FromStatistics, Split, linear_scores
 from likeminds.solvers import FastSolver
-from likeminds.solvers.eigendecomposition import Eigendecomposition
+from likeminds.solvers.newton_three_level import Eigendecomposition
 
 if TYPE_CHECKING:
     from likeminds.rankers.three_level import ThreeLevelRanker

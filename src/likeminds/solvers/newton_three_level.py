@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
+from typing import ClassVar
 
 import numpy as np
 
-from likeminds._util.array_types import Float
-from likeminds._util.map_reduce import SumTuple, one_blas_thread
+from likeminds._util.array_types import Bool, Float, Index
+from likeminds._util.map_reduce import Executor, SumTuple, ThreadExecutor, one_blas_thread
 from likeminds.components import (
     Component,
     Consensus,
@@ -25,8 +26,13 @@ from likeminds.components import (
     top_directions,
     total_weights,
 )
-from likeminds.losses.quadratic import QuadraticLoss, UserWeights
-from likeminds.solvers.eigendecomposition import Eigendecomposition
+from likeminds.losses.quadratic import (
+    LossBlock,
+    QuadraticLoss,
+    UserWeights,
+    spectra_of_factors,
+    spectra_of_matrices,
+)
 from likeminds.solvers.solver import (
     Callback,
     History,
@@ -46,13 +52,84 @@ from likeminds.solvers.trust_region import (
     leading,
     minimise,
 )
-from likeminds.solvers.variable_projection import CachedBlock, Penalty, deviate
+from likeminds.solvers.variable_projection import CachedBlock, Penalty, StreamedBlock, deviate
 
 _TINY = 1e-300
 # Lengths of the proximal-gradient path, and the size (users x features) of small problems.
 _SHORT_PATH, _LONG_PATH, _SMALL = 10, 300, 1000
 # Starts race until their residual is this much, or for so many steps.
 _RACE_TOL, _RACE_STEPS = 1e-2, 10
+# For fewer bytes of eigenvectors, starting threads takes longer than the work.
+_MIN_BYTES_FOR_THREADS = 1 << 22
+
+
+@dataclass(frozen=True)
+class EigenvectorSample:
+    """The users with few labels whose eigenvectors are cached."""
+
+    per_user: ClassVar[tuple[str, ...]] = ("chosen",)
+
+    chosen: Bool  # shape (n_users,)
+    multiplicity: float  # how many users each of them represents
+
+
+@dataclass(frozen=True)
+class Eigendecomposition:
+    """All users, or a sample of them, with their eigenvectors: the input of the fast solver."""
+
+    loss: QuadraticLoss
+    users: Executor[CachedBlock]  # users with eigenvectors
+    n_cached: int  # and their number
+    rest: Executor[StreamedBlock] | None  # users without
+
+    @classmethod
+    def of(cls, loss: QuadraticLoss, memory: int) -> "Eigendecomposition":
+        """Decompose as many of the users with few labels as fit into ``memory`` bytes."""
+        found, n_rows, n_dense = zip(*loss.blocks.map(_few, None), strict=True)
+        few, (n_users, n_features) = np.sort(np.concatenate(found)), loss.shape
+        need = 8 * n_features * (sum(n_rows) + len(few))
+        n_drawn = len(few) if need <= memory else max(1, int(len(few) * memory / need))
+        chosen = np.zeros(n_users, dtype=bool)
+        chosen[few[np.random.default_rng(0).permutation(len(few))[:n_drawn]]] = True
+        sample = EigenvectorSample(chosen, len(few) / max(1, n_drawn))
+        users, rest = loss.blocks.derive(_cached_blocks, sample), None
+        if n_drawn < len(few):
+            rest = loss.blocks.derive(_streamed_blocks, sample)
+        return cls(loss, users, sum(n_dense) + n_drawn, rest)
+
+    def problems(
+        self, penalty: Penalty, unit: float = 1.0, accuracy: float = 1e-12
+    ) -> tuple[ReducedProblem, ReducedProblem | None]:
+        """Return the problem of all users, and that of the sample, if any."""
+        cached = ReducedProblem(
+            self.users, penalty, self.n_cached, *self.loss.shape, unit, accuracy
+        )
+        return (cached, None) if self.rest is None else (replace(cached, rest=self.rest), cached)
+
+
+def _few(block: LossBlock, *_unused: None) -> tuple[Index, int, int]:
+    """Return the users without matrices, the number of their rows, and that of other users."""
+    rows = block.factors.rows
+    return block.positions(rows.users), len(rows.index), len(block.dense_users)
+
+
+def _cached_blocks(block: LossBlock, sample: EigenvectorSample) -> ThreadExecutor[CachedBlock]:
+    """Decompose users with many labels, and the sample of the others."""
+    rows = block.factors.rows
+    drawn = rows.of(sample.chosen[block.positions(rows.users)])
+    dense = spectra_of_matrices(block)
+    few = spectra_of_factors(replace(block, factors=replace(block.factors, rows=drawn)))
+    many = sum(part.basis.nbytes for part in dense + few) >= _MIN_BYTES_FOR_THREADS
+    blocks = [CachedBlock(part) for part in dense]
+    blocks += [CachedBlock(part, sample.multiplicity) for part in few]
+    return ThreadExecutor(blocks, many_threads=many)
+
+
+def _streamed_blocks(block: LossBlock, sample: EigenvectorSample) -> ThreadExecutor[StreamedBlock]:
+    rows = block.factors.rows
+    left = rows.of(~sample.chosen[block.positions(rows.users)])
+    factors = replace(block.factors, rows=replace(left, users=block.positions(left.users)))
+    return ThreadExecutor([StreamedBlock(factors, chosen) for chosen in left.plan()])
 
 
 @dataclass(frozen=True)
@@ -182,7 +259,7 @@ def _point_at(problem: ReducedProblem, parts: Parts) -> Iterate:
     theta, G, _ = parts
     B = top_directions(G, problem.penalty.n_groups)
     executors = problem.executors((None, None))
-    rows = [users.map_reduce(_take_rows, UserWeights(G))[1] for users, _ in executors]
+    rows = [users.map_reduce(_take_rows, UserWeights(G), start=0)[1] for users, _ in executors]
     return evaluate(problem, theta, B, B, (rows[0], rows[-1]))
 
 
@@ -201,7 +278,7 @@ def _ridge_consensus(problem: ReducedProblem) -> Float:
 
 
 def _ridge_system(block: CachedBlock, penalty: Penalty, previous: None) -> tuple[SumTuple, None]:  # noqa: ARG001
-    part, weight = block.spectrum, block.weight
+    part, weight = block.spectrum, block.multiplicity
     share = 2.0 * penalty.weak / (part.curvature + 2.0 * penalty.weak)
     matrix = weight * part.weighted_sum(share * part.curvature)
     return SumTuple(matrix, weight * part.back(share * part.slope).sum(axis=0)), None
@@ -273,7 +350,7 @@ def _curvature_bounds(
     """Return the maximum and the sum of the largest curvatures of a block's users."""
     curvature = block.spectrum.curvature
     largest = (2.0 * penalty.weak * curvature / (curvature + 2.0 * penalty.weak)).max(axis=1)
-    return float(largest.max()), block.weight * float(largest.sum())
+    return float(largest.max()), block.multiplicity * float(largest.sum())
 
 
 def _gradient_step(
@@ -286,7 +363,7 @@ def _gradient_step(
         H = previous @ at.transform @ at.B.T
     deviations = deviate(part.curvature, part.slope, part.into(at.theta + H), at.penalty)
     gradient = part.back(deviations.gradient)
-    return block.weight * gradient.sum(axis=0), H - at.length * gradient
+    return block.multiplicity * gradient.sum(axis=0), H - at.length * gradient
 
 
 def _block_rows(block: CachedBlock, state: None, previous: Float) -> Float:  # noqa: ARG001

@@ -59,7 +59,7 @@ class ReducedProblem:
 
     def at(self, theta: Float, B: Float, transform: Float | None = None) -> FitPoint:
         """Return the state of a pass over users."""
-        return FitPoint(self.penalty, self.accuracy, theta, B, transform)
+        return FitPoint(self.penalty, self.accuracy, theta, B, transform, self.rest is None)
 
     def executors(self, previous: tuple[Own, Own]) -> "list[tuple[Executor[Block], Own]]":
         """Return the executors in memory and not, each with the fits of the previous pass."""

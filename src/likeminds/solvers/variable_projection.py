@@ -140,6 +140,7 @@ class FitPoint:
     B: Float
     # Coordinates start at those of the previous fit times this; without it, at zero.
     transform: Float | None = None
+    sampled: bool = False  # whether users in memory represent the loss of others, too
 
     def start(self, n_users: int, previous: "CachedFit | Float | None") -> Float:
         """Return the starting coordinates."""
@@ -172,8 +173,7 @@ class CachedBlock:
     """A block of users in memory; in a sample, each represents several users."""
 
     spectrum: CurvatureSpectrum
-    multiplicity: float = 1.0  # users whose curvature each represents
-    weight: float = 1.0  # users whose loss each represents: 1 if the others' loss is computed
+    multiplicity: float = 1.0
 
     @property
     def users(self) -> Index:
@@ -184,11 +184,9 @@ class CachedBlock:
         self, at: FitPoint, previous: CachedFit | Float | None
     ) -> tuple[SumTuple, CachedFit]:
         """Return the block's contribution to objective, gradient and C'C, and its fit."""
-        fit = self.fit(at, previous)
-        value = self.weight * (
-            fit.deviations.value.sum() + at.penalty.strong * np.vdot(fit.C, fit.C)
-        )
-        gradient = self.weight * (with_one(fit.C).T @ self.spectrum.back(fit.deviations.gradient))
+        fit, weight = self.fit(at, previous), self.multiplicity if at.sampled else 1.0
+        value = weight * (fit.deviations.value.sum() + at.penalty.strong * np.vdot(fit.C, fit.C))
+        gradient = weight * (with_one(fit.C).T @ self.spectrum.back(fit.deviations.gradient))
         return SumTuple(float(value), gradient, fit.C.T @ fit.C), fit
 
     def fit(self, at: FitPoint, previous: CachedFit | Float | None) -> CachedFit:
