@@ -46,7 +46,7 @@ def _noted(read, name):
 
 class Thing(ReadableModel):
     def __init__(self, readers):
-        self._unread = PendingReaders(readers)
+        self._unread = PendingReaders(readers, threading.RLock())
 
 
 def test_every_attribute_is_read_once(impatient):

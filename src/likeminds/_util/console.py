@@ -27,10 +27,6 @@ from likeminds._util.text_format import visible
 
 # Called with what is done, a description, and the share of the work, if that is not done / total.
 Tell = Callable[..., None]
-# Called with the number of a step, the objective and the residual; True stops the fit.
-StepCallback = Callable[[int, float, float], bool | None]
-
-
 # Lines about progress in a pipe are so far apart.
 _SECONDS_BETWEEN_LINES = 10
 
@@ -173,30 +169,3 @@ def report_progress(
             sys.stderr.flush()
 
         yield tell
-
-
-@contextmanager
-def both_callbacks(estimator: Any, plain: StepCallback | None) -> Iterator[StepCallback | None]:
-    """Yield one function that calls the plain callback, ``verbose``'s and scikit-learn's own."""
-    shown = estimator.verbose and not estimator._is_trial
-    watched = bool(getattr(estimator, "_skl_callbacks", None))
-    if not (shown or watched):
-        yield plain
-        return
-    context = estimator._init_callback_context(max_subtasks=None) if watched else None
-    if context is not None:
-        context.call_on_fit_task_begin(estimator=estimator)
-    with report_progress(shown, f"{type(estimator).__name__}, step") as tell:
-
-        def callback(number: int, objective: float, residual: float) -> bool:
-            tell(number, f"objective {objective:.6g}")
-            stop = False
-            if context is not None:
-                step = context.subcontext(task_name=f"step {number}")
-                step.call_on_fit_task_begin(estimator=estimator)
-                stop = bool(step.call_on_fit_task_end(estimator=estimator))
-            return stop or bool(plain and plain(number, objective, residual))
-
-        yield callback
-    if context is not None:
-        context.call_on_fit_task_end(estimator=estimator)

@@ -1,12 +1,12 @@
 """The interface of models: one ranker, or one for each of several attributes."""
 
 import inspect
-import threading
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from threading import RLock
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,13 +49,11 @@ MOST_AT_ONCE = 20_000
 _OF_ALL = ("annotations_", "statistics_", "cached_schools_", "fingerprint_", "solution_")
 
 
-class PendingReaders:
-    """Readers of the attributes that are still in a file, by name, and the lock around them."""
+class PendingReaders(NamedTuple):
+    """What makes or reads the attributes that nothing has used yet, and the lock around it."""
 
-    def __init__(self, readers: dict[str, Callable[[], Any]]) -> None:
-        self.readers = readers
-        # Reentrant: reading one attribute may read another.
-        self.lock = threading.RLock()
+    readers: dict[str, Callable[[], Any]]
+    lock: RLock  # reentrant: reading one attribute may read another
 
 
 class ReadableModel:
@@ -298,7 +296,8 @@ def subset_users(ranker: "Ranker", places: slice | Index, *, labels: bool = Fals
     some.__dict__ = {name: value for name, value in vars(ranker).items() if name != "_positions"}
     unread = vars(ranker).get("_unread")
     if unread is not None:  # what one of the two reads, the other has still to read
-        some._unread = PendingReaders({k: v for k, v in unread.readers.items() if k not in _OF_ALL})
+        readers = {k: v for k, v in unread.readers.items() if k not in _OF_ALL}
+        some._unread = PendingReaders(readers, RLock())
     for name in _OF_ALL:
         some.__dict__.pop(name, None)
     for name, rows in arrays_of_users(ranker).items():

@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likeminds._util.array_types import Float
 from likeminds._util.checks import refuse_not_finite
-from likeminds._util.console import both_callbacks
 from likeminds._util.map_reduce import one_blas_thread
 from likeminds.choice_models.importance_sampling import refuse_many_draws
 from likeminds.choice_models.simulated_likelihood import refine
@@ -42,6 +41,7 @@ from likeminds.mixed_model.wide_fit import learn_wide
 from likeminds.rankers.loss_selection import choose_grade_loss, users_weigh_features
 from likeminds.rankers.prior_ranker import PriorRanker
 from likeminds.rankers.probabilities import learn_grading
+from likeminds.rankers.ranker import both_callbacks
 from likeminds.rankers.training_checks import choose_width
 from likeminds.rankers.training_data import TrainingData
 

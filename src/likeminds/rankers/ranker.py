@@ -1,6 +1,7 @@
 """The base of all rankers: fit, update, score and rank, as scikit-learn's estimators do."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -36,6 +37,7 @@ from likeminds.rankers.validation import (
     rows_and_users,
     split_user_column,
 )
+from likeminds.solvers.solver import Callback
 
 if TYPE_CHECKING:
     from likeminds.rankers.training_data import TrainingData
@@ -47,15 +49,40 @@ except ImportError:  # before scikit-learn 1.9 there are none: the plain functio
 
 CallbackSupport: Any = object if _sklearn is None else _sklearn.CallbackSupportMixin
 Method = TypeVar("Method", bound=Callable[..., Any])
-
+# Callbacks of scikit-learn end with the decorated method, however it ends.
+with_callbacks: Callable[[Method], Method] = getattr(
+    _sklearn, "with_callbacks", lambda method: method
+)
 # Scores are computed in pieces of this many rows: weights are not copied for all rows.
 _ROWS_AT_ONCE = 1 << 15
 
 
-def with_callbacks(method: Method) -> Method:
-    """Let scikit-learn's callbacks end with the method, however it ends."""
-    managed: Method = method if _sklearn is None else _sklearn.with_callbacks(method)
-    return managed
+@contextmanager
+def both_callbacks(ranker: "Ranker", plain: Callback | None) -> Iterator[Callback | None]:
+    """Yield one function that calls the plain callback, ``verbose``'s and scikit-learn's own."""
+    shown = ranker.verbose and not ranker._is_trial
+    watched = bool(vars(ranker).get("_skl_callbacks"))
+    if not (shown or watched):
+        yield plain
+        return
+    context = None
+    if watched:
+        context = ranker._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=ranker)
+    with report_progress(shown, f"{type(ranker).__name__}, step") as tell:
+
+        def callback(number: int, objective: float, residual: float) -> bool:
+            tell(number, f"objective {objective:.6g}")
+            stop = False
+            if context is not None:
+                step = context.subcontext(task_name=f"step {number}")
+                step.call_on_fit_task_begin(estimator=ranker)
+                stop = bool(step.call_on_fit_task_end(estimator=ranker))
+            return stop or bool(plain and plain(number, objective, residual))
+
+        yield callback
+    if context is not None:
+        context.call_on_fit_task_end(estimator=ranker)
 
 
 class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[misc]
@@ -65,12 +92,9 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     """
 
     _tuning: ClassVar[type[FromRows[Any]]] = FromRows
-    # Whether fits report their steps; other fits are reported as one step.
-    _has_steps: ClassVar[bool] = False
-    # Whether items may be without features.
+    _has_steps: ClassVar[bool] = False  # else `fit` is reported as one step
     _needs_no_features: ClassVar[bool] = False
-    # Whether only the scores of a fit are used: it reports nothing.
-    _is_trial: bool = False
+    _is_trial: bool = False  # only its scores are used: it reports nothing
 
     # The default candidates of a search, the strongest penalties first; () tunes nothing.
     _grid: ClassVar[Sequence[Candidate] | None] = None
@@ -135,11 +159,9 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
             One row per label. With `Annotations`, leave out all other arguments; with an
             `AnnotationFolder` or `cluster.Shards`, labels need not fit in memory.
         y : array of shape (n_rows,)
-            The labels: two values, of which the larger one is positive. With ``users``, more than
-            two numbers are grades.
+            Two values, the larger one positive. With ``users``, more than two numbers are grades.
         users : array of shape (n_rows,), optional
-            The user of each label, as hashable ids. Without it, all rows belong to one user
-            (unless ``user_column`` names a column of X).
+            The user of each label; without it and ``user_column``, all rows belong to one user.
         sample_weight : array of shape (n_rows,), optional
             The weight of each label.
 
@@ -148,14 +170,15 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         self
         """
         self._validate_params()
-        shown = self.verbose and not self._has_steps
-        with report_progress(shown, f"{type(self).__name__}, step") as tell:
+        name, shown = type(self).__name__, self.verbose and not self._has_steps
+        with report_progress(True, f"{name}, step") if shown else nullcontext() as tell:
             if isinstance(X, LabelSource):
                 refuse_extras(y=y, users=users, sample_weight=sample_weight)
                 X.fit_ranker(self)
             else:
                 self._fit_annotations(as_annotations(self, X, y, users, sample_weight))
-            tell(1, "solved")
+            if tell is not None:
+                tell(1, "solved")
         return self
 
     def decision_function(
@@ -166,19 +189,17 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     ) -> Float:
         """Score each row for its user; higher scores rank higher.
 
-        Scores order the items of one user. Their zero is arbitrary, and scores of two users are not
-        comparable. Without ids, rows are scored as items without labels.
+        Scores order the items of one user: those of two users are not comparable. Without ids,
+        rows are scored as items without labels.
 
         Parameters
         ----------
         X : array of shape (n_rows, n_features), data frame, or Annotations
             The items.
         users : array of shape (n_rows,), optional
-            The user of each row. Without it (and without ``user_column``), the only user in
-            training, or the consensus if there were several.
+            The user of each row; by default the only user in training, or else the consensus.
         items : array of shape (n_rows,), optional
-            The id of each row's item, for rankers with item effects. Rankers without features
-            refuse items not seen in training, unless ``unknown="consensus"``.
+            The id of each row's item, for rankers with item effects.
 
         Returns
         -------
@@ -196,7 +217,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         return ids
 
     def _refuse_new_items(self, ids: IdArray | None) -> None:
-        """Refuse items not seen in training that have no features, if ``unknown="error"``."""
+        """Refuse items that have no score, if ``unknown="error"``."""
         scorable = self.scorable_ids()
         if self.unknown == "error" and scorable is not None:
             refuse_new_items(ids, scorable)
@@ -214,8 +235,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
         def score(some: slice) -> Float:
-            weights = self._weights_of(users[some])
-            return np.asarray(np.einsum("nd,nd->n", rows[some], weights))
+            return np.asarray(np.einsum("nd,nd->n", rows[some], self._weights_of(users[some])))
 
         return of_rows(score, len(rows), _ROWS_AT_ONCE) + self.item_scores(items, users)
 
@@ -224,7 +244,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         in_training = users >= 0
         if in_training.all():
             return self.coef_[users]
-        # Not np.tile: without features it returns the consensus itself, read-only from a file.
+        # Not np.tile: without features it returns the consensus itself, read-only.
         weights = np.repeat(self.consensus_[np.newaxis], len(users), axis=0)
         if in_training.any():
             weights[in_training] = self.coef_[users[in_training]]
@@ -248,10 +268,9 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     def consensus_scores(self, annotations: Annotations) -> Float:
         """Return scores of the consensus, with item effects."""
-        items = item_ids_of(annotations, None, len(annotations))
-        return np.asarray(
-            self._best_model._scores(annotations.X, np.full(len(annotations), -1), items)
-        )
+        n_rows = len(annotations)
+        items, nobody = item_ids_of(annotations, None, n_rows), np.full(n_rows, -1)
+        return np.asarray(self._best_model._scores(annotations.X, nobody, items))
 
     def item_posteriors(self) -> ItemPosteriors | None:
         """Return the posteriors of item effects; None without item effects."""
@@ -269,9 +288,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return the mean over users of the AUC of their rows; for grades, of the concordance.
-
-        Users with labels of one class have no AUC and are left out of the mean.
+        """Return the mean over users (with both classes) of the AUC; for grades, the concordance.
 
         Parameters
         ----------
@@ -303,10 +320,9 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add labels, of known or new users, to the training data.
+        """Add labels, of known or new users, to the training data; the first call is a `fit`.
 
-        The result is that of fitting all labels at once. Rankers that learn from statistics read no
-        row twice, and the solver starts from the last solution. The first call is a `fit`.
+        The result is that of fitting all labels at once.
 
         Parameters
         ----------
@@ -348,23 +364,16 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         raise NotImplementedError
 
     def _learn_from(self, data: "TrainingData") -> None:  # noqa: ARG002
-        """Fit to labels in blocks of users, wherever these are."""
         raise TypeError(
             f"{type(self).__name__} cannot be fitted on a cluster: HierarchicalRanker can, "
             "and rankers that need statistics alone, tuned or not."
         )
-
-    @property
-    def has_default_grid(self) -> bool:
-        """Whether a search has default candidates."""
-        return self._grid is not None or type(self)._default_grid is not Ranker._default_grid
 
     def _default_grid(self, statistics: Statistics) -> list[Candidate] | None:  # noqa: ARG002
         """Return the default candidates of a search, if any."""
         return None if self._grid is None else list(self._grid)
 
     def _fit_folder(self, folder: AnnotationFolder) -> None:
-        """Fit to labels on disk: grouped by user, by default."""
         self._fit_annotations(as_annotations(self, folder.annotations()))
 
     def __getstate__(self) -> Any:

@@ -181,7 +181,9 @@ def _ready(given: object, search: dict[str, Any]) -> Any:
             f"param_grid), not {given!r}"
             + (f": it has no {listing(missing)}." if missing else "; make one of this class.")
         )
-    has_grid = isinstance(estimator, Ranker) and estimator.has_default_grid
+    has_grid = isinstance(estimator, Ranker) and (
+        estimator._grid is not None or type(estimator)._default_grid is not Ranker._default_grid
+    )
     if grid is not None or (has_grid and not isinstance(estimator, AS_THEY_ARE)):
         return RankerCV(estimator, grid, **search)
     return estimator

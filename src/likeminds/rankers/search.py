@@ -358,9 +358,9 @@ class RankerCV(Ranker):
     def _adopt(self, best: Ranker) -> None:
         """Copy the fitted attributes of the best ranker."""
         self.best_estimator_ = best
-        for name, value in vars(best).items():
-            if name.endswith("_") and name not in _OF_THE_INPUT:
-                setattr(self, name, value)
+        for name in best._fitted_names():
+            if name not in _OF_THE_INPUT:
+                setattr(self, name, getattr(best, name))
 
 
 def _refuse_too_few(n_labels: int, n_filled: int, n_folds: int) -> None:

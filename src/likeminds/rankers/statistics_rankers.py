@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
-from likeminds._util.console import both_callbacks
 from likeminds._util.map_reduce import Executor, SumTuple, UserBlock, in_order
 from likeminds.components import Component
 from likeminds.data.annotations import Annotations
@@ -22,7 +21,7 @@ from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
 from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
 from likeminds.losses.statistics import AbstractStatistics, Form, Statistics
 from likeminds.rankers.candidates import FromStatistics
-from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.ranker import Ranker, both_callbacks
 from likeminds.rankers.training_checks import refuse_too_wide, warn_of_one_class
 from likeminds.rankers.validation import record_training
 from likeminds.solvers import FastSolver, Solution, Solver
@@ -69,6 +68,7 @@ class StatisticsRanker(Ranker):
     }
 
     def _fit_more(self, more: Annotations) -> None:
+        self._read_all()
         assert self.statistics_ is not None
         self._fit_statistics(self.statistics_.update(more))
 
@@ -204,9 +204,9 @@ class StatisticsRanker(Ranker):
 
     def _last_parts(self, user_ids: IdArray) -> Parts | None:
         """Return the last solution for a warm start or an update (zero for new users)."""
-        names = self._fitted_names()
-        continued = self.warm_start or "statistics_" in names
-        if not continued or "users_" not in names or self.coef_.shape[1] != len(self.scale_):
+        there = vars(self)
+        continued = self.warm_start or "statistics_" in there
+        if not continued or "users_" not in there or self.coef_.shape[1] != len(self.scale_):
             return None
         where = lookup(user_ids, self.users_, "users")
         known = (where >= 0)[:, None]

@@ -1,9 +1,10 @@
 """The paper's ranker: consensus + group + personal, fitted to the squared AUC loss."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from numbers import Integral, Real
+from threading import RLock
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +36,7 @@ from likeminds.mixed_model.responses import InMemoryResponses, PaddedRows
 from likeminds.mixed_model.user_posteriors import posterior_of
 from likeminds.rankers import newcomers
 from likeminds.rankers.candidates import Candidate
+from likeminds.rankers.capabilities import PendingReaders
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.three_level_path import ThreeLevels, default_grid
 from likeminds.solvers import SOLVERS, Solver
@@ -239,31 +241,26 @@ class ThreeLevelRanker(StatisticsRanker):
     def _default_grid(self, statistics: Statistics) -> list[Candidate]:
         return default_grid(self._usual_alpha(statistics))
 
-    @one_blas_thread()
     def _finalise(self, loss: QuadraticLoss, summary: AbstractStatistics, parts: Parts) -> None:
-        """Estimate the prior of new users' weights, and the precision of labels."""
+        """Estimate the precision of labels; the prior of new users follows when it is used."""
         self.final_steps_ = ["centre_group"]  # by `_set_parts`: theta takes the mean of G
         assert self.n_groups_ is not None
-        deviation = (parts[1] + parts[2])[summary.has_pairs]
-        deviation -= deviation.mean(axis=0)
-        B = top_directions(parts[1], self.n_groups_)
-        C = deviation @ B
-        n_users, n_features = deviation.shape
-        covariance = C.T @ C / n_users
-        residual = float(np.vdot(deviation, deviation) - np.vdot(C, C)) / n_users
-        residual = max(residual, 0.0) / max(n_features - self.n_groups_, 1)
-        residual = max(residual, _LEAST * float(np.trace(covariance)) / n_features, 1e-12)
-        variance, axes = np.linalg.eigh(covariance)
-        loadings = B @ (axes * np.sqrt(np.maximum(variance, 0.0) / residual))
-        deviations = np.full(n_features, np.sqrt(residual))
-        self.prior_ = FittedPrior(
-            Design(summary.origin, self.scale_, None, intercept=False),
-            GaussianPrior(self.consensus_ * self.scale_, loadings, deviations),
-            GaussianLikelihood(self._precision(loss, summary.class_weight, parts)),
+        precision = self._precision(loss, summary.class_weight, parts)
+        units = summary.origin, self.scale_
+        prior = cache(
+            partial(_newcomer_prior, parts, summary.has_pairs, self.n_groups_, units, precision)
         )
-        # Deviations of a typical length are never penalised linearly.
         threshold = 0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12)
-        self.huber_threshold_ = max(threshold, float(np.sqrt(residual * n_features)))
+        # Deviations of a typical length are never penalised linearly.
+        readers: dict[str, Callable[[], Any]] = {
+            "prior_": prior,
+            "huber_threshold_": lambda: max(
+                threshold, float(np.linalg.norm(prior().prior.residual))
+            ),
+        }
+        for name in readers:
+            self.__dict__.pop(name, None)
+        self._unread = PendingReaders(readers, RLock())
 
     def _precision(self, loss: QuadraticLoss, class_weight: Float, parts: Parts) -> float:
         """Return one over the mean square of the residuals of evenly spaced users."""
@@ -281,6 +278,32 @@ class ThreeLevelRanker(StatisticsRanker):
     def _fitted_parts(self) -> list[Float]:
         assert self.raw_personal_ is not None
         return [self.raw_consensus_, self.raw_group_, self.raw_personal_]
+
+
+@one_blas_thread()
+def _newcomer_prior(
+    parts: Parts, has_pairs: Bool, n_groups: int, units: tuple[Float, Float], precision: float
+) -> FittedPrior:
+    """Estimate the prior of new users' weights, given the levels of users with pairs."""
+    theta, G, P = parts
+    deviation = (G + P)[has_pairs]
+    deviation -= deviation.mean(axis=0)
+    B = top_directions(G, n_groups)
+    C = deviation @ B
+    n_users, n_features = deviation.shape
+    covariance = C.T @ C / n_users
+    residual = float(np.vdot(deviation, deviation) - np.vdot(C, C)) / n_users
+    residual = max(residual, 0.0) / max(n_features - n_groups, 1)
+    residual = max(residual, _LEAST * float(np.trace(covariance)) / n_features, 1e-12)
+    variance, axes = np.linalg.eigh(covariance)
+    loadings = B @ (axes * np.sqrt(np.maximum(variance, 0.0) / residual))
+    return FittedPrior(
+        Design(*units, None, intercept=False),
+        GaussianPrior(
+            theta + G[has_pairs].mean(axis=0), loadings, np.full(n_features, np.sqrt(residual))
+        ),
+        GaussianLikelihood(precision),
+    )
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from likeminds._util.array_types import Float, Index
-from likeminds._util.console import both_callbacks
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.candidates import Candidate, FromStatistics, Split, linear_scores
+from likeminds.rankers.ranker import both_callbacks
 from likeminds.solvers import FastSolver
 from likeminds.solvers.newton_three_level import Eigendecomposition
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
 from itertools import islice
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -223,7 +224,7 @@ def model_from(node: dict[str, Any], file: ArrayFile) -> Ranker | AttributeModel
         else:
             refuse_not_finite({key: part}, file, nested=False)
             setattr(model, key, part)
-    model._unread = PendingReaders(stored)
+    model._unread = PendingReaders(stored, RLock())
     return model
 
 

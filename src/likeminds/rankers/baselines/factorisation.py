@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import randomized_svd
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
-from likeminds._util.console import both_callbacks
 from likeminds._util.per_user_arrays import damped_newton
 from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
@@ -23,7 +22,7 @@ from likeminds.rankers.baselines.popularity import (
     labelled_items,
     places_of_items,
 )
-from likeminds.rankers.ranker import Ranker
+from likeminds.rankers.ranker import Ranker, both_callbacks
 from likeminds.solvers.solver import Callback
 
 # Numbers of factors, with the penalties on these and on biases that a search tries.
