@@ -21,7 +21,6 @@ from likeminds import (
     write_report,
 )
 from likeminds.rankers.baselines import JFL
-from likeminds.report.page import Details, Paragraph, ReportTable, Section, page
 
 pytestmark = pytest.mark.seconds
 
@@ -238,15 +237,12 @@ def test_without_matplotlib_nothing_is_begun(tmp_path, ranker):
         write_report(ranker, tmp_path / "page.html")
 
 
-def test_blocks_of_a_page_are_escaped():
-    table = ReportTable(["a", "b"], [["<", "1"], ["", "-2.5 (1 to 3)"]], caption="&")
-    section = Section('"', [table, Details("<", ["<i>"])], anchor="x")
-    content = page("t", [Paragraph("<b>", "lead")], [section])
-    assert '<td class="number">-2.5 (1 to 3)</td>' in content
+def test_names_of_attributes_are_escaped(tmp_path, ranker):
+    content = write_report({'"': ranker, "<": ranker}, tmp_path / "page.html").read_text()
     assert "<td>&lt;</td>" in content
-    assert "<caption>&amp;</caption>" in content
-    assert '<a href="#x">&#34;</a>' in content
-    assert '<p class="lead">&lt;b&gt;</p>' in content
+    assert '<td class="number">50</td>' in content
+    assert "<h1>What people make of &#34;, &lt;</h1>" in content
+    assert '<a href="#part-1">&#34;</a>' in content
     Outline(content)
 
 

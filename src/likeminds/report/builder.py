@@ -1,46 +1,22 @@
 """Put a report together and write it, whole or not at all."""
 
 from collections.abc import Hashable, Mapping
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from likeminds import plots
 from likeminds._util.atomic_files import place_for, write_whole
 from likeminds._util.checks import listing
-from likeminds._util.text_format import counted, signed
+from likeminds._util.result_tables import render
+from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.plots.figures import require_matplotlib
 from likeminds.plots.thumbnails import Images
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
 from likeminds.rankers.ranker import Ranker
+from likeminds.report import facts as sentences
 from likeminds.report import sections
-from likeminds.report.facts import ReportFacts, finding, interval, numbers, summary
-from likeminds.report.leaderboard_section import leaderboard_section
-from likeminds.report.page import (
-    PHONE_WIDTH,
-    Block,
-    Numbers,
-    PagePicture,
-    Paragraph,
-    ReportTable,
-    Section,
-    page,
-    picture,
-)
-
-_SECTIONS = (
-    leaderboard_section,
-    sections.schools_section,
-    sections.agreed_section,
-    sections.divisive_section,
-    sections.standing_section,
-    sections.accuracy_section,
-    sections.people_section,
-    sections.fit_section,
-)
-_FOOTER = "Written by likeminds. Everything on this page is in this one file."
+from likeminds.report.facts import ReportFacts
 
 
 def write_report(
@@ -115,12 +91,20 @@ def write_report(
         )
         for attribute, ranker in rankers.items()
     }
-    if len(facts) > 1:
-        content = _page_of_many(facts, title)
-    else:
+    kicker, heading = None, title or f"What people make of {listing(list(facts))}"
+    if len(facts) == 1:
         ((attribute, only),) = facts.items()
-        about = title or (None if attribute == NAMELESS else str(attribute))
-        content = page(finding(only), _first(only), _parts(only), kicker=about, footer=_FOOTER)
+        kicker = title or (None if attribute == NAMELESS else str(attribute))
+        heading = sentences.finding(only)
+    content = render(
+        "report.html",
+        title=heading,
+        kicker=kicker,
+        parts=facts,
+        say=sentences,
+        make=sections,
+        counted=counted,
+    )
     write_whole(target, content.encode())
     return target
 
@@ -154,83 +138,3 @@ def _about(
             "annotations.of_attribute(...)."
         )
     return annotations.of_attribute(annotations.attribute_ids[0])
-
-
-def _first(facts: ReportFacts) -> list[Block]:
-    return [
-        Paragraph(summary(facts), "lead"),
-        Numbers(numbers(facts)),
-        *_first_picture(facts),
-    ]
-
-
-def _first_picture(facts: ReportFacts) -> list[PagePicture]:
-    """Return the picture to see first: the map of users, or the shares of items."""
-    found = facts.schools
-    if found is None or not (found.axes or found.soft_labels):
-        return []
-    if found.axes:
-        draw = partial(plots.people_map, found, items=facts.items, images=facts.images)
-        alt = "Map of people by school of thought"
-        caption = "Each dot is a person; people near each other rank the items alike."
-        if facts.are_pictures_telling(found.axes[0].strength):
-            most = facts.verb.most(many=True)
-            caption += f" Pictures: what people at this end {most}, unlike others."
-        if found.loner.any():
-            caption += " Rings: on their own."
-    else:
-        draw = partial(plots.item_shares, found)
-        caption = "Each dot is an item; its line holds the true share with a probability of 90 %."
-        alt = "Share of people that say yes to each item, in order"
-    return [picture(draw(), alt, caption, narrow=draw(width=PHONE_WIDTH))]
-
-
-def _page_of_many(facts: Mapping[Hashable, ReportFacts], title: str | None) -> str:
-    rows = [_overview_row(attribute, found) for attribute, found in facts.items()]
-    header = ["attribute", "users", "schools", "AUC, own", "AUC, consensus", "to check"]
-    parts = [
-        Section(
-            str(attribute),
-            [Paragraph(finding(found), strong=True), *_first(found), *_parts(found)],
-            anchor=f"part-{n}",
-        )
-        for n, (attribute, found) in enumerate(facts.items(), start=1)
-    ]
-    first: list[Block] = [Paragraph(_of_all(facts), "lead"), ReportTable.filled(header, rows)]
-    name = title or f"What people make of {listing(list(facts))}"
-    return page(name, first, parts, footer=_FOOTER)
-
-
-def _of_all(facts: Mapping[Hashable, ReportFacts]) -> str:
-    counts = {str(name): len(f.schools) for name, f in facts.items() if f.schools is not None}
-    divided = [name for name, n_schools in counts.items() if n_schools]
-    united = [name for name, n_schools in counts.items() if not n_schools]
-    what = f"The model is about {counted(len(facts), 'attribute')}."
-    if divided:
-        what += f" People are divided into schools of thought on {listing(divided)}."
-    if united:
-        what += f" They form no separate schools on {listing(united)}."
-    gains = {
-        str(name): found[2].mean for name, f in facts.items() if (found := f.accuracy()) is not None
-    }
-    if gains:
-        most = max(gains, key=lambda name: gains[name])
-        what += f" Knowing who it is helps most on {most}: {signed(gains[most])} in AUC."
-    return what
-
-
-def _overview_row(attribute: Hashable, facts: ReportFacts) -> list[str]:
-    accuracy = facts.accuracy()
-    counts = None if facts.diagnostics is None else facts.diagnostics.counts
-    return [
-        str(attribute),
-        f"{facts.n_users:,}",
-        "" if facts.schools is None else str(len(facts.schools) or "none"),
-        "" if accuracy is None else interval(accuracy[0]),
-        "" if accuracy is None else interval(accuracy[1]),
-        "" if counts is None else str(sum(counts[v] for v in ("reversed", "constant", "random"))),
-    ]
-
-
-def _parts(facts: ReportFacts) -> list[Section]:
-    return [section for make in _SECTIONS if (section := make(facts)) is not None]

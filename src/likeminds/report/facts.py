@@ -9,7 +9,7 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds._util.checks import listing
-from likeminds._util.text_format import Verb, counted
+from likeminds._util.text_format import Verb, counted, signed
 from likeminds.data.annotations import Annotations
 from likeminds.diagnostics import Diagnostics, diagnose
 from likeminds.metrics.by_user import MetricByUser
@@ -140,6 +140,25 @@ def finding(facts: ReportFacts) -> str:
         return f"{users} differ gradually on {what}, without separate camps"
     ranked = f"{users} rank alike on {what}, as far as these labels show"
     return f"{ranked}, but differ in threshold" if _severity(facts) else ranked
+
+
+def of_all(facts: Mapping[Hashable, ReportFacts]) -> str:
+    """Return the first paragraph of a report about several attributes."""
+    counts = {str(name): len(f.schools) for name, f in facts.items() if f.schools is not None}
+    divided = [name for name, n_schools in counts.items() if n_schools]
+    united = [name for name, n_schools in counts.items() if not n_schools]
+    what = f"The model is about {counted(len(facts), 'attribute')}."
+    if divided:
+        what += f" People are divided into schools of thought on {listing(divided)}."
+    if united:
+        what += f" They form no separate schools on {listing(united)}."
+    gains = {
+        str(name): found[2].mean for name, f in facts.items() if (found := f.accuracy()) is not None
+    }
+    if gains:
+        most = max(gains, key=lambda name: gains[name])
+        what += f" Knowing who it is helps most on {most}: {signed(gains[most])} in AUC."
+    return what
 
 
 def numbers(facts: ReportFacts) -> dict[str, str]:

@@ -1,11 +1,10 @@
-"""Blocks of a page, as data; ``_util/templates`` turns them into one self-contained HTML file."""
+"""Tables and pictures of a page, as data; ``_util/templates`` turns them into HTML."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, cast
 
-from likeminds._util.result_tables import render
 from likeminds.plots.figures import as_png, darken, require_matplotlib
 
 if TYPE_CHECKING:
@@ -19,28 +18,9 @@ _PHONE, PHONE_WIDTH = "(max-width: 40rem)", 3.5
 
 
 @dataclass(frozen=True)
-class Paragraph:
-    """A paragraph with a style ("lead" or "note"), or in bold; a plain one is a str."""
-
-    kind: ClassVar = "paragraph"
-    words: str
-    style: str | None = None
-    strong: bool = False
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """Large numbers, each with a few words below it."""
-
-    kind: ClassVar = "numbers"
-    values: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class ReportTable:
     """A table; columns whose cells all start with a digit are aligned to the right."""
 
-    kind: ClassVar = "table"
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str | None = None
@@ -66,72 +46,12 @@ class ReportTable:
 class PagePicture:
     """A picture inside the page; `others` has further versions and their media queries."""
 
-    kind: ClassVar = "picture"
     content: str
     alt: str
     caption: str | None = None
     width: int | None = None
     others: Sequence[tuple[str, str]] = ()
     fits: bool = False
-
-
-@dataclass(frozen=True)
-class StripItem:
-    """An item in a strip: words, and possibly a picture and a value."""
-
-    words: str
-    content: str | None
-    value: str
-
-
-@dataclass(frozen=True)
-class Strip:
-    """Items side by side."""
-
-    kind: ClassVar = "strip"
-    items: Sequence[StripItem]
-    pictured: bool
-
-
-@dataclass(frozen=True)
-class Card:
-    """A box with a coloured edge and a heading."""
-
-    colour: str
-    title: str
-    blocks: Sequence["Block"]
-
-
-@dataclass(frozen=True)
-class Cards:
-    """Cards side by side."""
-
-    kind: ClassVar = "cards"
-    cards: Sequence[Card]
-
-
-@dataclass(frozen=True)
-class Details:
-    """Blocks that are folded away at first."""
-
-    kind: ClassVar = "details"
-    summary: str
-    blocks: Sequence["Block"]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading and its blocks; with an anchor, the page's contents link to it."""
-
-    kind: ClassVar = "section"
-    title: str
-    blocks: Sequence["Block"]
-    anchor: str | None = None
-
-
-Block: TypeAlias = (
-    str | Paragraph | Numbers | ReportTable | PagePicture | Strip | Cards | Details | Section
-)
 
 
 def inlined(png: bytes) -> str:
@@ -160,23 +80,3 @@ def _versions(drawn: "Figure | Axes", media: str = "") -> list[tuple[str, str]]:
     dark = inlined(as_png(darken(figure), dots))
     require_matplotlib().close(figure)
     return [light, (dark, f"{screen} and (prefers-color-scheme: dark)")]
-
-
-def page(
-    title: str,
-    first: Sequence[Block],
-    sections: Sequence[Section],
-    *,
-    kicker: str | None = None,
-    footer: str | None = None,
-) -> str:
-    """Return a whole page: ``kicker``, title, ``first``, links to sections with anchors."""
-    return render(
-        "page.html",
-        title=title,
-        first=first,
-        sections=sections,
-        contents=[section for section in sections if section.anchor],
-        kicker=kicker,
-        footer=footer,
-    )

@@ -14,10 +14,11 @@ from markupsafe import Markup, escape
 
 from likeminds._util.array_types import Float
 from likeminds._util.atomic_files import write_whole
+from likeminds._util.result_tables import render
 from likeminds.paper.experiments import published
 from likeminds.paper.experiments.setting import SCALES, ExperimentSetting
 from likeminds.plots.figures import COLOURS, as_png, as_svg, draw_line, new_figure, set_title
-from likeminds.report.page import Block, PagePicture, Paragraph, ReportTable, Section, inlined, page
+from likeminds.report.page import PagePicture, ReportTable, inlined
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +92,20 @@ def write_report(
         pictures[picture] = as_png(figure)
         write_whole(folder / f"{picture}.png", pictures[picture])
         write_whole(folder / f"{picture}.svg", as_svg(figure))
-    html = page(title, [Paragraph(_inline(lead), "lead")], [_section(p, pictures) for p in parts])
+
+    def pictured(block: str) -> PagePicture:
+        caption, picture = re.findall(_PICTURE, block)[0]
+        return PagePicture(inlined(pictures[picture]), caption, _inline(caption))
+
+    html = render(
+        "paper.html",
+        title=title,
+        lead=lead,
+        parts=parts,
+        inline=_inline,
+        tabled=_tabled,
+        pictured=pictured,
+    )
     pages = {folder / f"{name}.md": _markdown(title, lead, parts), folder / f"{name}.html": html}
     for path, content in pages.items():
         write_whole(path, content.encode())
@@ -108,20 +122,9 @@ def _markdown(title: str, lead: str, parts: Sequence[ReportPart]) -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def _section(part: ReportPart, pictures: Mapping[str, bytes]) -> Section:
-    blocks: list[Block] = [Paragraph(_inline(part.found), strong=True)] if part.found else []
-    for block in part.blocks:
-        if picture := _PICTURE.fullmatch(block):
-            png = inlined(pictures[picture[2]])
-            blocks.append(PagePicture(png, picture[1], _inline(picture[1])))
-        elif block.startswith("|"):
-            header, _, *rows = (_cells(line) for line in block.splitlines())
-            blocks.append(ReportTable(header, rows))
-        else:
-            caption = bool(blocks) and isinstance(blocks[-1], ReportTable)
-            note = caption or block.startswith("Made by")
-            blocks.append(Paragraph(_inline(block), "note") if note else _inline(block))
-    return Section(part.title, blocks, anchor=part.key or None)
+def _tabled(block: str) -> ReportTable:
+    header, _, *rows = (_cells(line) for line in block.splitlines())
+    return ReportTable(header, rows)
 
 
 def _cells(line: str) -> list[Markup]:
