@@ -36,8 +36,8 @@ from likeminds.mixed_model.losses import ChoiceLoss
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.statistics_rankers import StatisticsRanker
+from likeminds.rankers.training_checks import record_training
 from likeminds.rankers.training_data import LabelCounts, SharedTable, TrainingData
-from likeminds.rankers.validation import record_training
 from likeminds.storage.folders import UserFolder
 from likeminds.storage.models import folder_of_users
 from likeminds.storage.user_files import user_files_of

@@ -30,7 +30,7 @@ from likeminds.losses.statistics import Statistics
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.statistics_rankers import StatisticsRanker, statistics_of
-from likeminds.rankers.validation import record_training
+from likeminds.rankers.training_checks import record_training
 from likeminds.storage.safetensors import tag, untag
 
 R = TypeVar("R", bound=StatisticsRanker)

@@ -27,9 +27,9 @@ from likeminds.mixed_model.latent_classes import (
 from likeminds.mixed_model.losses import PRIOR_LOSSES
 from likeminds.rankers import newcomers
 from likeminds.rankers.ranker import Ranker
-from likeminds.rankers.training_checks import refuse_too_wide
+from likeminds.rankers.training_checks import as_annotations, refuse_too_wide
 from likeminds.rankers.training_data import TrainingData
-from likeminds.rankers.validation import as_annotations, rows_and_users
+from likeminds.rankers.validation import rows_and_users
 
 # The fewest users of a class, where BIC chooses the number of classes.
 _USERS_PER_CLASS = 5

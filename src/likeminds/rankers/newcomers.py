@@ -22,14 +22,8 @@ from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import new_item_posteriors
 from likeminds.rankers.item_table import ItemsToRank, ItemTableView, frames_of, gives_grades
 from likeminds.rankers.ranking import Ranking, among_labels_of, best_of, repeated
-from likeminds.rankers.validation import (
-    as_annotations,
-    check_width,
-    is_graded,
-    joint_reading,
-    refuse_extras,
-    user_positions,
-)
+from likeminds.rankers.training_checks import as_annotations, refuse_extras
+from likeminds.rankers.validation import check_width, is_graded, joint_reading, user_positions
 
 Prior = TypeVar("Prior", bound="PriorRanker")
 

@@ -25,15 +25,17 @@ from likeminds.rankers import ranking, score_decomposition, similarity
 from likeminds.rankers.candidates import Candidate, FromRows
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
 from likeminds.rankers.item_table import summary_html
-from likeminds.rankers.validation import (
+from likeminds.rankers.training_checks import (
     as_annotations,
+    record_update,
+    refuse_extras,
+    refuse_second_medians,
+)
+from likeminds.rankers.validation import (
     is_graded,
     item_ids_of,
     joint_reading,
     outcomes,
-    record_update,
-    refuse_extras,
-    refuse_second_medians,
     rows_and_users,
     split_user_column,
 )

@@ -38,8 +38,8 @@ from likeminds.rankers.candidates import (
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.statistics_rankers import join_statistics, statistics_of
+from likeminds.rankers.training_checks import as_annotations, refuse_extras
 from likeminds.rankers.training_data import SharedTable, TrainingData
-from likeminds.rankers.validation import as_annotations, refuse_extras
 
 model_selection: Any = LazyModule("sklearn.model_selection")
 

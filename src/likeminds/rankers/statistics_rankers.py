@@ -22,8 +22,7 @@ from likeminds.losses import LOSSES, Loss, QuadraticLoss, as_loss
 from likeminds.losses.statistics import AbstractStatistics, Form, Statistics
 from likeminds.rankers.candidates import FromStatistics
 from likeminds.rankers.ranker import Ranker, both_callbacks
-from likeminds.rankers.training_checks import refuse_too_wide, warn_of_one_class
-from likeminds.rankers.validation import record_training
+from likeminds.rankers.training_checks import record_training, refuse_too_wide, warn_of_one_class
 from likeminds.solvers import FastSolver, Solution, Solver
 from likeminds.solvers.solver import Callback, Parts
 

@@ -17,7 +17,7 @@ from likeminds.losses.statistics import Statistics
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.rankers.validation import record_update
+from likeminds.rankers.training_checks import record_update
 
 # Parameters of the tuned ranker.
 _SHARED = ("loss", "standardize", "tol", "max_iter", "unknown", "user_column")

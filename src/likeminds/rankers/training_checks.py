@@ -1,4 +1,6 @@
-"""Checks of training data: features computed from the labels, one class, too many features.
+"""Training data of rankers: checked, recorded, and warned of.
+
+Checked are features computed from the labels, labels of one class, and too many features.
 
 The share s_j of positive labels of an item is its true share plus chance. Features known
 beforehand can follow the true share alone: their squared correlation with s_j is at most the
@@ -6,19 +8,25 @@ reliability r of s_j, estimated from two halves of the labels. A column that fol
 was computed from these labels, and every label takes part in its own prediction.
 """
 
+from __future__ import annotations
+
 import warnings
-from typing import Any
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from numpy.typing import ArrayLike
 
 from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import encode
+from likeminds.data.fingerprints import fingerprint, joint_fingerprint
+from likeminds.data.label_parsing import LabelReading
+from likeminds.rankers.validation import check_width, find_users, joint_reading, to_annotations
+
+if TYPE_CHECKING:
+    from likeminds.rankers.ranker import Ranker
 
 # Items with two labels or more that it takes to judge a column, and at most so many of them.
 _FEWEST, _MOST = 50, 20_000
@@ -26,6 +34,121 @@ _FEWEST, _MOST = 50, 20_000
 _LEAST_CHANCE = 0.1
 # How much of chance a column must follow.
 _FOLLOWED = 0.5
+
+
+def as_annotations(
+    ranker: Ranker,
+    X: ArrayLike | Annotations,
+    y: ArrayLike | None = None,
+    users: Iterable[Hashable] | None = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    choice_sets: Iterable[Hashable] | None = None,
+    reset: bool = True,
+) -> Annotations:
+    """Check the caller's input; ``reset`` what is known about it, or compare it with that."""
+    if isinstance(X, Annotations):
+        refuse_extras(y=y, users=users, sample_weight=sample_weight, choice_sets=choice_sets)
+        return _take_annotations(ranker, X, reset=reset)
+    if reset:
+        _forget_training(ranker)
+    annotations = to_annotations(
+        ranker, X, y, users, sample_weight, choice_sets=choice_sets, reset=reset
+    )
+    if reset:
+        ranker.n_labels_, ranker.n_choices_ = len(annotations), annotations.n_choices
+    return annotations
+
+
+def _forget_training(ranker: Ranker) -> None:
+    """Delete what a ranker has from an earlier fit, or from a file, and a new fit does not set."""
+    if "_unread" in ranker.__dict__:
+        ranker._read_all()
+    for stale in ("fingerprint_", "cached_schools_"):
+        ranker.__dict__.pop(stale, None)
+
+
+def record_training(
+    ranker: Ranker,
+    feature_names: Sequence[str],
+    reading: LabelReading | None,
+    verb: str | None = None,
+    *,
+    n_labels: int,
+    n_choices: int = 0,
+) -> None:
+    """Set the attributes that describe the training data of a ranker, before it is fitted."""
+    _forget_training(ranker)
+    if not ranker._needs_no_features and not feature_names:
+        raise ValueError(
+            f"{type(ranker).__name__} ranks items by their features, but these annotations have "
+            "none: pass features= with them, or fit a HierarchicalRanker, which learns what items "
+            "are like from the people who judge them."
+        )
+    ranker.fitted_on_annotations_ = True
+    ranker.verb_ = verb or ("choose" if n_choices else None)
+    ranker.label_reading_, ranker.n_features_in_ = reading, len(feature_names)
+    ranker.feature_names_in_ = np.array(feature_names, dtype=object)
+    ranker.feature_names_ = ranker.feature_names_in_
+    ranker.classes_ = np.array([False, True])
+    ranker.n_labels_, ranker.n_choices_ = n_labels, n_choices
+
+
+def _take_annotations(ranker: Ranker, annotations: Annotations, *, reset: bool) -> Annotations:
+    attributes = annotations.attribute_ids
+    if attributes is not None and len(attributes) > 1:
+        raise ValueError(
+            f"A ranker learns one attribute at a time, but there are {len(attributes)}: "
+            f"{listing(attributes)}. Choose one with annotations.of_attribute(...), or fit an "
+            "AttributeModel; for classes without an order, a NominalRanker."
+        )
+    if not reset:
+        check_width(ranker, annotations)
+        joint_reading(ranker, annotations)
+        return annotations.written_as(ranker.users_)
+    record_training(
+        ranker,
+        annotations.feature_names,
+        annotations.reading,
+        annotations.verb,
+        n_labels=len(annotations),
+        n_choices=annotations.n_choices,
+    )
+    warn_of_popularity(annotations)
+    return annotations
+
+
+def record_update(ranker: Ranker, more: Annotations) -> None:
+    """Bring up to date what is known about the training data (old files lack some of it)."""
+    if ranker.n_labels_ is not None:
+        ranker.n_labels_ += len(more)
+    if ranker.n_choices_ is not None:
+        ranker.n_choices_ += more.n_choices
+    ranker.label_reading_ = joint_reading(ranker, more)
+    if ranker.fingerprint_ is not None:
+        ranker.fingerprint_ = joint_fingerprint(ranker.fingerprint_, fingerprint(more))
+
+
+def refuse_second_medians(ranker: Ranker, more: Annotations) -> None:
+    """Refuse ratings above a median by users whose other ratings are not known any more."""
+    reading = ranker.label_reading_
+    if reading is None or reading.threshold != "median":
+        return
+    known = more.user_ids[find_users(ranker, more.user_ids) >= 0]
+    if known.size:
+        raise ValueError(
+            "Labels were read as ratings above a person's own median, which is another one with "
+            f"more ratings: those of {listing(known)} cannot be added. Fit all ratings at once."
+        )
+
+
+def refuse_extras(**arguments: object) -> None:
+    """Refuse labels, users or weights beside annotations, which carry their own."""
+    given = [name for name, value in arguments.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"Annotations carry their own labels, users and weights: leave out {listing(given)}."
+        )
 
 
 def warn_of_popularity(annotations: Annotations, stacklevel: int = 4) -> None:
@@ -193,31 +316,3 @@ def choose_width(
     if asked == "auto" and size <= (WIDE_SHARED if shared else WIDE):
         return False, None
     return (False, WIDE) if matrices or shared else (True, None)
-
-
-def check_labels(y: ArrayLike) -> NDArray[Any]:
-    """Check labels as scikit-learn does; name the rows of the bad ones."""
-    labels = column_or_1d(y, warn=True)
-    bad = np.flatnonzero(~np.isfinite(labels)) if labels.dtype.kind == "f" else labels[:0]
-    if bad.size:
-        is_nan = np.isnan(labels[bad]).any()
-        what = "NaN" if is_nan else f"infinity or a value too large for {labels.dtype!r}"
-        raise ValueError(f"Input y contains {what}. It is in row(s) {listing(bad)}.")
-    return np.asarray(labels)
-
-
-def two_classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct labels; refuse more than two."""
-    if labels.dtype.kind in "biu":  # no sort, as scikit-learn's checks take several
-        _, classes = encode(labels, "y")
-        if len(classes) <= 2:
-            return classes
-    check_classification_targets(labels)
-    classes = np.unique(labels)
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported: a ranker needs labels of two classes, "
-            f"but y has {len(classes)}: {listing(classes)}. If they are grades, say with users= "
-            "who gave them, or pass Annotations."
-        )
-    return np.asarray(classes)
