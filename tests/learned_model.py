@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
@@ -27,6 +26,7 @@ from likeminds.mixed_model.marginal_likelihood import (
     PriorModel,
 )
 from likeminds.mixed_model.optimisers import first_model
+from likeminds.mixed_model.user_posteriors import FittedPrior
 
 __all__ = [
     "DIAGONAL",

@@ -17,7 +17,7 @@ from likeminds import (
 from likeminds.metrics import score_choices
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
 from likeminds.mixed_model.losses import ChoiceLoss
-from likeminds.mixed_model.user_posteriors import NewUserPosteriors
+from likeminds.mixed_model.new_posteriors import NewUserPosteriors
 
 FEATURES = {"a": [0.0, 1.0], "b": [1.0, 0.5], "c": [2.0, -1.0]}
 

@@ -12,9 +12,9 @@ from likeminds.choice_models.importance_sampling import SimulationProblem
 from likeminds.data.alternatives import null_space
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.sign_constraints import LogNormalPrior, moment_matched
-from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood, Likelihood, LogisticLikelihood
 from likeminds.mixed_model.responses import Responses, data_of
+from likeminds.mixed_model.user_posteriors import FittedPrior
 
 # Draws for each user if the specification needs simulation and gives no number.
 _DRAWS = 200

@@ -17,13 +17,12 @@ from likeminds._util.per_user_arrays import of_users
 from likeminds.cluster.client import Client, Future, identity, release
 from likeminds.cluster.executor import DaskExecutor
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.losses import LogisticLoss
 from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.responses import ResponseBlock, Responses
-from likeminds.mixed_model.user_posteriors import PosteriorFinder, find_user_posteriors
+from likeminds.mixed_model.user_posteriors import FittedPrior, PosteriorFinder, find_user_posteriors
 from likeminds.rankers.capabilities import arrays_of_users
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.ranker import Ranker

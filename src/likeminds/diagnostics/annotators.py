@@ -34,7 +34,7 @@ from likeminds.metrics.inter_annotator_agreement import agreement
 from likeminds.metrics.paired import discoveries
 from likeminds.metrics.severity import are_chosen, calibrate
 from likeminds.mixed_model.item_effects.item_responses import labelled_by
-from likeminds.mixed_model.user_posteriors import new_item_posteriors
+from likeminds.mixed_model.new_posteriors import new_item_posteriors
 from likeminds.rankers.capabilities import with_consensus
 from likeminds.rankers.prior_ranker import PriorRanker
 from likeminds.rankers.ranker import Ranker

@@ -18,12 +18,12 @@ from scipy.special import logsumexp, xlogy
 from likeminds._util.array_types import Float
 from likeminds._util.per_user_arrays import EXACT, damped_newton, symmetric_root
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import ROUNDING, GaussianPrior
 from likeminds.mixed_model.likelihoods import Likelihood, LossDerivatives
 from likeminds.mixed_model.losses import PriorLoss
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.responses import PaddedRows, Responses, data_of
+from likeminds.mixed_model.user_posteriors import FittedPrior
 
 # EM steps of every start, before the best one is continued.
 _FIRST_STEPS = 25

@@ -12,7 +12,6 @@ from likeminds.data.coded_labels import are_choices, classes_by_set, counted_ali
 from likeminds.data.label_parsing import block_medians
 from likeminds.mixed_model.choice_responses import ChoiceBlocks
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_effects.item_responses import (
     ItemEffects,
     ItemRows,
@@ -27,6 +26,7 @@ from likeminds.mixed_model.likelihoods import (
 from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts, Graded, StandardNormal
 from likeminds.mixed_model.ordinal_responses import DavidsonLikelihood
 from likeminds.mixed_model.responses import AucResponses, LabelResponses, Responses
+from likeminds.mixed_model.user_posteriors import FittedPrior
 
 
 def discount_labels(

@@ -14,7 +14,6 @@ from likeminds._util.per_user_arrays import row_dots, symmetric_root
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.item_posteriors import (
     Answered,
@@ -29,6 +28,7 @@ from likeminds.mixed_model.ordinal_responses import (
     GradePredictions,
     ResponseStyle,
 )
+from likeminds.mixed_model.user_posteriors import FittedPrior
 
 Items = ArrayLike | Annotations
 Users = Iterable[Hashable] | None

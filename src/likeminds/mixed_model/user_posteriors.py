@@ -1,18 +1,18 @@
-"""Each user's posterior, given the fitted prior: its mode, and the reduction of variance."""
+"""The fitted prior, and each user's posterior given it: its mode, and the reduction of variance."""
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likeminds._util.array_types import Float, Index
+from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.map_reduce import one_blas_thread
 from likeminds._util.per_user_arrays import solve, times
-from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import compact
+from likeminds.data.covariates import Covariates
+from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
 from likeminds.mixed_model.extensions.sign_constraints import (
     LogNormalPrior,
     bound_modes,
@@ -22,26 +22,135 @@ from likeminds.mixed_model.extensions.sign_constraints import (
     variance_reductions,
     weights_of_logs,
 )
-from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
-from likeminds.mixed_model.item_posteriors import (
-    Answered,
-    ItemPosteriors,
-    PredictionRows,
-    Slopes,
-    choice_slopes,
-    fold_in,
-    label_slopes,
-)
+from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.laplace import EStepParams, PosteriorMode, WarmStart, WarmStarts
-from likeminds.mixed_model.likelihoods import Curvature
-from likeminds.mixed_model.losses import PriorLoss
-from likeminds.mixed_model.ordinal_responses import DavidsonLikelihood
-from likeminds.mixed_model.posterior import Posterior
+from likeminds.mixed_model.likelihoods import Curvature, Likelihood, LogisticLikelihood
 from likeminds.mixed_model.primal_dual import Dual, Primal, system_of
 from likeminds.mixed_model.responses import PaddedRows, ResponseBlock, Responses, users_of
 
 Single = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class FittedPrior:
+    """The prior of users' weights, with its design and likelihood."""
+
+    design: Design = field(metadata={"stored": "coordinates"})
+    prior: GaussianPrior
+    likelihood: Likelihood
+    # The prior with the uncertainty of its parameters. Both are conditional on covariates.
+    inflated: GaussianPrior | None = field(default=None, metadata={"stored": "wider"})
+    covariate_effects: CovariateEffects | None = field(default=None, metadata={"stored": "traits"})
+    items: ItemPosteriors | None = None
+    # (p,): 1 or -1 for weights of that sign or zero, else 0: see `sign_constraints`.
+    signs: Float | None = None
+    # The prior of logarithms, if some weights are log-normal; ``prior`` and ``inflated`` then have
+    # the moments of weights.
+    log_normal: LogNormalPrior | None = field(default=None, metadata={"stored": "logs"})
+
+    @property
+    def predictive(self) -> GaussianPrior:
+        """The prior of users without covariates, with the uncertainty of its parameters."""
+        own = self._own
+        return (
+            own
+            if self.covariate_effects is None
+            else own.widened(self.covariate_effects.covariance)
+        )
+
+    @property
+    def _own(self) -> GaussianPrior:
+        return self.prior if self.inflated is None else self.inflated
+
+    @property
+    def simulated(self) -> GaussianPrior:
+        """The normal prior that users are drawn from, of logarithms for log-normal weights."""
+        return self.prior if self.log_normal is None else self.log_normal.prior
+
+    @property
+    def marginal(self) -> GaussianPrior:
+        """The prior with covariates integrated out."""
+        if self.covariate_effects is None:
+            return self.prior
+        return self.prior.widened(self.covariate_effects.covariance)
+
+    def shifts(self, covariates: Covariates | None, users: IdArray) -> Float | None:
+        """Return the shifts of users' means by their covariates."""
+        if self.covariate_effects is None:
+            return None
+        shifts = self.covariate_effects.shifts(covariates, users)
+        # In files of earlier versions, covariates have no effect on weights of factors.
+        return np.pad(shifts, ((0, 0), (0, len(self.prior.mean) - shifts.shape[1])))
+
+    def variance_reduction(self, shifts: Float | None, n_users: int) -> Float:
+        """Return matrices K by covariates, (n_users, m, p), as in `Posterior`.
+
+        ``shifts`` are those of `shifts`: zero for users without covariates.
+        """
+        size = len(self.prior.mean)
+        if self.covariate_effects is None or shifts is None:
+            return np.zeros((n_users, 0, size))
+        is_known = np.any(shifts != 0.0, axis=1)
+        return np.asarray(is_known[:, None, None] * self.covariate_effects.variance_reduction(size))
+
+    def levels(self, points: Float, n_groups: int) -> tuple[Float, Float]:
+        """Return deviations of users' weights from the consensus: of the group, and personal."""
+        n_weights, prior = self.design.n_weights, self.marginal
+        directions = prior.directions(n_groups, n_weights)
+        deviation = points[:, :n_weights] - prior.mean[:n_weights]
+        group = deviation @ directions @ directions.T
+        return self.design.weights(group), self.design.weights(deviation - group)
+
+    def weights_by(self, name: str) -> list[tuple[str | None, Float]]:
+        """Return the effect of a covariate on the weights of features, then of item factors.
+
+        By each of its categories; by a standard deviation more where it is a number (None).
+        """
+        if self.covariate_effects is None:
+            return []
+        effects = self.covariate_effects.examples(name)
+        return [
+            (kind, np.append(self.design.weights(added), added[self.design.size :]))
+            for kind, added in effects
+        ]
+
+    @property
+    def explained_by_covariates(self) -> dict[str, float]:
+        """Each covariate's share of the variance of scores between users."""
+        if self.covariate_effects is None:
+            return {}
+        covariance, n_weights = self.marginal.covariance, self.design.n_weights
+        spread = np.zeros_like(covariance)
+        own = self.design.spread
+        spread[:n_weights, :n_weights] = np.eye(n_weights) if own is None else own
+        if self.items is not None and self.items.n_factors:
+            size = self.design.size
+            spread[size:, size:] = np.cov(self.items.factors, rowvar=False, bias=True)
+        return self.covariate_effects.explained(covariance, spread)
+
+    def of_single_labels(self, positive_share: float) -> "FittedPrior":
+        """Return a prior fitted to choices, extended to labels of single items.
+
+        Choices do not identify the intercept. Its prior mean is that of the labels in training,
+        its standard deviation 2.
+        """
+        odds = float(np.log(positive_share / (1.0 - positive_share)))
+        at = self.design.size
+        return replace(
+            self,
+            design=replace(self.design, intercept=True),
+            prior=self.prior.with_coordinate(odds, 2.0, at),
+            inflated=self._own.with_coordinate(odds, 2.0, at),
+            likelihood=LogisticLikelihood(),
+            covariate_effects=None
+            if self.covariate_effects is None
+            else self.covariate_effects.with_coordinate(at),
+            signs=None if self.signs is None else np.append(self.signs, 0.0),
+            log_normal=None
+            if self.log_normal is None
+            else self.log_normal.with_coordinate(odds, 2.0),
+        )
 
 
 def posterior_of(
@@ -233,99 +342,3 @@ def _regularised(gram: Single) -> Single:
     diagonal = np.einsum("bmm->bm", gram)
     diagonal += np.float32(3e-5) * (np.float32(1.0) + diagonal)
     return gram
-
-
-@dataclass(frozen=True)
-class NewUserPosteriors:
-    """Posteriors of new users, given a fitted prior."""
-
-    fitted_prior: FittedPrior
-    loss: PriorLoss
-    positive_share: float  # of the labels in training
-    rank: int  # the largest number of rows of K
-
-    def fold_in(self, annotations: Annotations) -> tuple[Float, Single]:
-        """Return each user's mode and matrix K; see `Posterior`."""
-        annotations, fitted_prior = self.loss.prepare_new_users(annotations, self.fitted_prior)
-        responses, fitted_prior = self.loss.of_newcomers(
-            annotations, fitted_prior, self.positive_share
-        )
-        shifts = fitted_prior.shifts(annotations.user_features, annotations.user_ids)
-        points, reduction = posterior_of(
-            responses,
-            annotations.n_users,
-            fitted_prior,
-            warm_starts=WarmStarts(),
-            rank=self.rank,
-            shifts=shifts,
-        )
-        # Scores do not need the coordinates that only new users have.
-        own = slice(self.fitted_prior.design.size, fitted_prior.design.size)
-        return np.delete(points, own, axis=1), np.delete(reduction, own, axis=2)
-
-    def answered(self, annotations: Annotations, posterior: Posterior) -> Answered | None:
-        """Return the residuals of labelled items, if items have ids; choices have none."""
-        if (
-            self.fitted_prior.items is None
-            or not annotations.has_items
-            or annotations.choice_set_codes is not None
-        ):
-            return None
-        annotations, fitted_prior = self.loss.prepare_new_users(annotations, self.fitted_prior)
-        users = annotations.user_codes
-        eta = posterior.eta(posterior.prediction_rows(annotations.X, annotations.items), users)
-        likelihood: Any = fitted_prior.likelihood
-        utility = likelihood.utility(eta, annotations.outcomes, users)
-        return Answered(users, annotations.items, utility - eta)
-
-
-def new_item_posteriors(
-    posterior: Posterior, annotations: Annotations, users: Index
-) -> ItemPosteriors:
-    """Return the posteriors of items not in training, from the labels of users.
-
-    Choice sets may show items of the training, too; their posteriors do not change.
-    """
-    if posterior.items is None:
-        raise ValueError("This model has no item effects (`item_effects_` is False).")
-    design, n_rows = posterior.design, len(annotations)
-    targets = posterior.prediction_rows(annotations.X, annotations.items)
-    is_new = ~targets.is_known(posterior.items)
-    item = np.full(n_rows, -1)
-    item[is_new], which = compact(annotations.item_codes[is_new], annotations.n_items)
-    unknown = replace(posterior.items.prior_of(len(which)), ids=annotations.item_ids[which])
-    points = np.vstack([posterior.points, posterior.prior.mean])[users]
-    # The factors of new items are zero a priori.
-    rows = targets.rows.copy()
-    rows[:, design.n_weights : design.size] = 1.0
-    slopes, differences = _pointwise(posterior, annotations, users, rows)
-    return fold_in(
-        unknown,
-        item,
-        slopes,
-        bound=1.0 if annotations.choice_set_codes is None else 2.0,
-        weight=np.ones(n_rows) if annotations.weights is None else annotations.weights,
-        eta=np.einsum("np,np->n", rows, points) + targets.effects,
-        score_variance=posterior.deviation(PredictionRows(differences), users) ** 2,
-        v=points[:, design.size :],
-    )
-
-
-def _pointwise(
-    posterior: Posterior, annotations: Annotations, users: Index, rows: Float
-) -> tuple[Slopes, Float]:
-    """Return the loss of rows, and the rows themselves, less the mean of the others in a set."""
-    sets = annotations.choice_set_codes
-    if sets is None:
-        if annotations.grades is not None and posterior.response_style is not None:
-            return posterior.response_style.slopes(annotations.grades, users), rows
-        return partial(label_slopes, annotations.labels), rows
-    others = np.maximum(np.bincount(sets) - 1, 1)[sets, None]
-    total = np.zeros((int(sets.max()) + 1, rows.shape[1]))
-    np.add.at(total, sets, rows)
-    worst = annotations.picks_worst
-    sign = np.ones(len(annotations)) if worst is None else np.where(worst, -1.0, 1.0)
-    differences = rows - (total[sets] - rows) / others
-    likelihood = posterior.likelihood
-    nu = likelihood.nu if isinstance(likelihood, DavidsonLikelihood) else 0.0
-    return partial(choice_slopes, annotations.chosen, sets, sign, nu), differences

@@ -17,7 +17,6 @@ from likeminds._util.array_types import Float, Index
 from likeminds._util.result_tables import Row, Table
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.latent_classes import (
     ClassNewcomers,
     ClassParameters,
@@ -25,6 +24,7 @@ from likeminds.mixed_model.latent_classes import (
     LatentClassFit,
 )
 from likeminds.mixed_model.losses import PRIOR_LOSSES
+from likeminds.mixed_model.user_posteriors import FittedPrior
 from likeminds.rankers import newcomers
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_checks import as_annotations, refuse_too_wide

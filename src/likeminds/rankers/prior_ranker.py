@@ -14,12 +14,12 @@ from likeminds.choice_models.specification import Specification
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
-from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
+from likeminds.mixed_model.new_posteriors import NewUserPosteriors
 from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.mixed_model.user_posteriors import NewUserPosteriors
+from likeminds.mixed_model.user_posteriors import FittedPrior
 from likeminds.rankers import choice_reporting, newcomers, probabilities
 from likeminds.rankers.capabilities import with_consensus
 from likeminds.rankers.item_table import find_user

@@ -27,13 +27,12 @@ from likeminds.losses import Loss, as_loss
 from likeminds.losses.quadratic import QuadraticLoss, RowFactors, spectrum_of_factors
 from likeminds.losses.statistics import AbstractStatistics, Statistics
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.laplace import WarmStarts
 from likeminds.mixed_model.likelihoods import GaussianLikelihood
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.responses import InMemoryResponses, PaddedRows
-from likeminds.mixed_model.user_posteriors import posterior_of
+from likeminds.mixed_model.user_posteriors import FittedPrior, posterior_of
 from likeminds.rankers import newcomers
 from likeminds.rankers.candidates import Candidate
 from likeminds.rankers.capabilities import PendingReaders

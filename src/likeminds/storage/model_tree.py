@@ -37,7 +37,6 @@ from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
 from likeminds.mixed_model.extensions.sign_constraints import LogNormalPrior
 from likeminds.mixed_model.fit_prior import SubsampleRecord
-from likeminds.mixed_model.fitted_prior import FittedPrior
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import (
@@ -47,6 +46,7 @@ from likeminds.mixed_model.likelihoods import (
 )
 from likeminds.mixed_model.ordinal import CumulativeLogit, GradeScale, StandardNormal
 from likeminds.mixed_model.ordinal_responses import DavidsonLikelihood
+from likeminds.mixed_model.user_posteriors import FittedPrior
 from likeminds.rankers.capabilities import PendingReaders
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.rankers.nominal import NominalRanker
