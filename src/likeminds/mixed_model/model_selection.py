@@ -4,6 +4,11 @@ A larger model replaces a smaller one if it lowers the held-out losses of users 
 or a margin explains: `is_lower` is that rule, for the covariance structure, item factors and the
 directions of wide features. The number of directions of Omega has a penalised criterion instead:
 all ranks come from one rough fit of all users, so no user is held out.
+
+Needless item factors vanish, so their search ends when no more of them stay, or when two rungs in
+turn have not lowered the loss. With many features, labels are few for all of Omega: it then
+predicts worse than no weights of features at all, and with factors worse still. So weights are
+shrunk while factors are added, and factors have to predict better than a few directions.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +18,15 @@ from typing import TypeVar
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float
-from likeminds.mixed_model.laplace import WarmStarts
+from likeminds._util.per_user_arrays import CollectedRows
+from likeminds.mixed_model.item_effects.em_steps import (
+    ItemMarginalLikelihood,
+    step_both,
+    with_factors,
+)
+from likeminds.mixed_model.item_effects.item_responses import ItemRows
+from likeminds.mixed_model.laplace import EStepParams, WarmStart, WarmStarts
+from likeminds.mixed_model.likelihoods import RowLikelihood
 from likeminds.mixed_model.marginal_likelihood import (
     DIAGONAL,
     FULL,
@@ -23,15 +36,20 @@ from likeminds.mixed_model.marginal_likelihood import (
     PriorModel,
 )
 from likeminds.mixed_model.optimisers import (
+    ROUGH,
     ROUGH_STEPS,
     EvaluatedModel,
     PriorFit,
     descend,
+    evaluate_model,
     fit_roughly,
+    follow_ridge,
 )
-from likeminds.mixed_model.responses import sample
+from likeminds.mixed_model.responses import ResponseBlock, sample
 
 M = TypeVar("M", bound=MarginalLikelihood)
+# The state of a fit: the objective holds the items.
+FitState = tuple[ItemMarginalLikelihood, EvaluatedModel]
 
 # The covariance structure is chosen on at most about this many users, and the prior is fitted to
 # a sample of at least twice as many: fewer change the choice, more hardly do.
@@ -42,6 +60,12 @@ FEWEST_USERS = 40
 NOTICED = 0.01 * float(np.log(2.0))
 # Relative tolerance of a fold's fit.
 _FOLD_TOL = 2e-3
+# Numbers of item factors tried.
+_RUNGS = (1, 2, 4, 8, 16, 32)
+# The least variance of weights, at which they change log-odds by a tenth; less has vanished.
+_LEAST_VARIANCE = 0.01
+# If labels are few for all of Omega, as many pseudo-users as users shrink the weights.
+_SHRUNK = CovarianceStructure(pseudo=1.0)
 
 
 def is_lower(losses: Float, others: Float, *, n_errors: float = 1.0, noticed: float = 0.0) -> bool:
@@ -241,3 +265,121 @@ def _truncate(start: MarginalLikelihood, at: EvaluatedModel, rank: int) -> Prior
 
 def _uncorrelated(model: PriorModel) -> PriorModel:
     return replace(model, prior=model.prior.without_correlations())
+
+
+def evaluated(objective: ItemMarginalLikelihood, model: PriorModel | None = None) -> FitState:
+    """Return the state at a model, by default the objective's own."""
+    return objective, evaluate_model(objective, objective.model if model is None else model)
+
+
+def choose_factors(start: ItemMarginalLikelihood, n_factors: int | None) -> FitState:
+    """Fit roughly, with ``n_factors`` or, if None, as many as lower the held-out loss."""
+    if n_factors is not None:
+        state = fit_items_roughly(evaluated(with_shrinkage(start, n_factors)))
+        for rung in [n for n in _RUNGS if n < n_factors] + [n_factors] * (n_factors > 0):
+            state = _with_rung(state, rung)
+        return state
+    state = fit_items_roughly(_with_any_factors(start))
+    if not state[0].n_factors and state[0].structure != start.structure:
+        return fit_items_roughly(evaluated(start))
+    return state
+
+
+def with_shrinkage(start: ItemMarginalLikelihood, n_factors: int) -> ItemMarginalLikelihood:
+    """Return the objective with the structure of Omega that selection of factors would use."""
+    if not (n_factors and _has_few_labels(start)):
+        return start
+    return replace(start, structure=_with_any_factors(start)[0].structure)
+
+
+def _has_few_labels(start: ItemMarginalLikelihood) -> bool:
+    """Return whether labels are few for the whole of Omega."""
+    n_labels, n_users = start.item_responses.counts.sum(), start.responses.n_users
+    return start.n_weights > 0 and not enough_for_full(start, n_labels, n_users)
+
+
+def _with_any_factors(start: ItemMarginalLikelihood) -> FitState:
+    """Return a state for all labels, with factors if these lower the loss of held-out labels."""
+    responses = start.item_responses
+    # The share of labels held out.
+    held_out = responses.holding_out(0.15)
+    n_items, n_labels = int(responses.labelled.sum()), int(responses.counts.sum())
+    # A factor has a parameter per user and item: with fewer labels for each, none would be found.
+    if held_out.counts.sum() == n_labels or n_labels < 5 * (responses.n_users + n_items):
+        return evaluated(start)
+    some = replace(start, responses=held_out, warm_starts=WarmStarts())
+    state = fit_items_roughly(evaluated(some))
+    before, n_out = _held_out_losses(*state)
+    if _has_few_labels(start):
+        few = replace(state[1], model=choose_rank(*state).model)
+        before = min(before, _held_out_losses(state[0], few)[0], key=np.sum)
+        state = fit_items_roughly(
+            evaluated(replace(some, structure=_SHRUNK, warm_starts=WarmStarts()))
+        )
+    best, lowest, n_before, n_worse = state, None, 0, 0
+    for rung in [n for n in _RUNGS if n < min(responses.n_users, n_items)]:
+        state = _with_rung(state, rung)
+        losses, _ = _held_out_losses(*state)
+        n_left = int(have_not_vanished(state[0], state[1].model).sum())
+        n_worse += 1
+        if n_left and (lowest is None or losses.sum() < lowest.sum()):
+            best, lowest, n_worse = state, losses, 0
+        if n_worse == 2 or (rung > 1 and n_left <= n_before):  # more factors would vanish, too
+            break
+        n_before = n_left
+    # A thousandth of a bit per label counts: vanishing factors gain less, but for almost every
+    # user, so a standard error alone would accept them.
+    if lowest is None or not is_lower(lowest, before, noticed=0.1 * NOTICED * n_out):
+        return evaluated(start)  # from the start, as with n_factors=0
+    whole = replace(best[0], responses=best[0].item_responses.holding_out(0.0))
+    return evaluated(whole, best[1].model)
+
+
+def have_not_vanished(objective: ItemMarginalLikelihood, model: PriorModel) -> Bool:
+    """Return which factors have weights that differ between users."""
+    return np.asarray(model.prior.covariance.diagonal()[objective.n_free :] >= _LEAST_VARIANCE)
+
+
+def _with_rung(state: FitState, n_factors: int) -> FitState:
+    objective, at = state
+    more = n_factors - objective.n_factors
+    return fit_items_roughly(evaluated(*with_factors(objective, at.model, more)))
+
+
+def fit_items_roughly(state: FitState) -> FitState:
+    """Fit the whole of Omega and the items, not very exactly."""
+    objective, at = state
+    for _ in range(ROUGH_STEPS):
+        before = at.value
+        objective, at = step_both(objective, at)
+        gain = before - at.value
+        at = follow_ridge(objective, at)
+        if gain <= ROUGH * abs(at.value):
+            break
+    return objective, at
+
+
+def _held_out_losses(objective: ItemMarginalLikelihood, at: EvaluatedModel) -> tuple[Float, int]:
+    """Return the losses of held-out labels by user, and how many labels these are."""
+    found: CollectedRows
+    found, _ = objective.responses.map_reduce(
+        _block_losses, objective.e_step_params(at.model), objective.warm_starts.own
+    )
+    losses, counts = found.in_order()
+    return losses, int(counts.sum())
+
+
+def _block_losses(
+    block: ResponseBlock, params: EStepParams, start: WarmStart | None
+) -> tuple[CollectedRows, None]:
+    """Return the losses of a block's users."""
+    mode, responses, likelihood = params.mode_of(block, start), block.responses, params.likelihood
+    assert isinstance(responses, ItemRows)
+    assert responses.left_out is not None
+    assert isinstance(likelihood, RowLikelihood)
+    data = responses.labels.data(block.number)  # with the weights of all labels
+    out = responses.left_out[data.places]
+    each = likelihood.response_losses(mode.eta, data)
+    losses = np.where(out, data.weight * each, 0.0).sum(axis=1)
+    n_out = out[:, :: data.set_size].sum(axis=1)
+    return CollectedRows([data.users], [[losses, n_out]]), None

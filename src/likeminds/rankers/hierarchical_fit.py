@@ -20,13 +20,13 @@ from likeminds.mixed_model.extensions.covariate_effects import (
     CovariateEffects,
     learn_with_covariates,
 )
+from likeminds.mixed_model.fit_items import learn_crossed
 from likeminds.mixed_model.fit_prior import learn
 from likeminds.mixed_model.item_effects.feature_regression import (
     MOST_FEATURES,
     regress_items_on_features,
     with_weights,
 )
-from likeminds.mixed_model.item_effects.fit_items import learn_crossed
 from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED, ItemEffects
 from likeminds.mixed_model.likelihoods import Likelihood, calibrate_variance
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss

@@ -16,10 +16,10 @@ from learned_model import (
     responses_with_items,
 )
 from likeminds import Annotations
+from likeminds.mixed_model.fit_items import with_centred_factors
 from likeminds.mixed_model.item_effects.em_steps import (
     ItemMarginalLikelihood,
     item_effect_moments,
-    with_centred_factors,
 )
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.optimisers import evaluate_model

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.per_user_arrays import solve
-from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.gaussian_prior import ROUNDING, GaussianPrior
 from likeminds.mixed_model.item_effects.item_responses import (
     BlockItems,
     ItemEffects,
@@ -30,18 +31,26 @@ from likeminds.mixed_model.laplace import (
     WarmStarts,
     moments_of,
 )
-from likeminds.mixed_model.marginal_likelihood import FULL, MarginalLikelihood, PriorModel
+from likeminds.mixed_model.likelihoods import LogisticLikelihood
+from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
 from likeminds.mixed_model.optimisers import (
     SHORTER,
     EvaluatedModel,
     ScoringStep,
     StepLength,
     evaluate_model,
+    first_guess,
     step,
     update_tau2,
 )
 from likeminds.mixed_model.primal_dual import information_left
 from likeminds.mixed_model.responses import ResponseBlock
+
+# The variance of the weights of a new factor.
+_FIRST_VARIANCE = 0.1
+# The share of factors' uncertainty that is penalised: with less, spurious factors are found, and
+# with more, real ones are lost.
+_SHARE = 0.6
 
 
 @dataclass(frozen=True)
@@ -263,12 +272,9 @@ class _ItemStep:
     def to(
         self, share: float, moved_to: PriorModel | None = None
     ) -> tuple[ItemMarginalLikelihood, PriorModel]:
-        """Return objective and model after a share of the step; beyond the whole, only f moves on.
-
-        ``moved_to`` is the model with Omega moved, if that moves as well.
-        """
+        """Return objective and model (``moved_to``, if Omega moves) after a share of the step."""
         items, model = self._items, self._model if moved_to is None else moved_to
-        whole = min(share, 1.0)
+        whole = min(share, 1.0)  # beyond that, only f moves on
         mean = self._model.prior.mean + whole * self._mean_step
         effects = items.effects + whole * self._effect_step
         if self._intercept is not None:
@@ -301,54 +307,6 @@ class _ItemStep:
         return update_tau2(old, effects[self._labelled] ** 2 + variance, variance, share)
 
 
-def with_centred_factors(
-    objective: ItemMarginalLikelihood, at: EvaluatedModel
-) -> tuple[ItemMarginalLikelihood, PriorModel]:
-    """Move the mean factor weight into item effects; scores do not change.
-
-    Weights of f_j have prior mean zero. But if almost all users agree on items, J is least with tau
-    near zero and weights of f_j of one sign. Their mean belongs to the item effects b_j, which new
-    users and the consensus share.
-    """
-    items, prior = objective.item_responses.items, at.model.prior
-    n_factors = items.n_factors
-    if not n_factors:
-        return objective, at.model
-    average = (prior.root @ at.moments.first)[-n_factors:] / at.moments.n_users
-    covariance = prior.covariance[-n_factors:, -n_factors:]
-    # The squared mean as a share of the mean square, in the direction where it is largest: above
-    # this, weights are almost all of one sign, and below, the mean is noise.
-    if average @ np.linalg.solve(covariance, average) <= 0.5:
-        return objective, at.model
-    information = 1.0 / items.effect_variance - 1.0 / items.variance
-    variance = items.variance + float(average @ average)
-    moved = replace(
-        items,
-        effects=items.effects + items.factors @ average,
-        effect_variance=1.0 / (information + 1.0 / variance),
-        variance=variance,
-    )
-    centred = _centred(prior, average, is_whole=objective.structure.kind == FULL.kind)
-    return objective.with_items(moved), replace(at.model, prior=centred)
-
-
-def _centred(prior: GaussianPrior, average: Float, *, is_whole: bool) -> GaussianPrior:
-    """Subtract the squared mean of the last weights from Omega, which held second moments.
-
-    Unless Omega is estimated as a whole, only its diagonal is corrected.
-    """
-    mean = np.pad(average, (len(prior.mean) - len(average), 0))
-    whitened = prior.inverse_root @ mean
-    # At least a twentieth of the second moments remains.
-    share = min(1.0, (1.0 - 0.05) / float(whitened @ whitened))
-    covariance = prior.covariance - share * np.outer(mean, mean)
-    if is_whole:
-        centred = GaussianPrior.of_covariance(prior.mean, covariance, prior.beyond)
-        return replace(centred, shifts=prior.shifts)
-    scale = np.sqrt(covariance.diagonal() / prior.covariance.diagonal())
-    return replace(prior, residual=prior.residual * scale)
-
-
 def in_units(
     items: ItemPosteriors, prior: GaussianPrior, labelled: Bool
 ) -> tuple[ItemPosteriors, GaussianPrior, Float]:
@@ -366,3 +324,77 @@ def in_units(
     residual = prior.residual.copy()
     residual[-items.n_factors :] *= unit
     return scaled, replace(prior, residual=residual), unit
+
+
+def with_factors(
+    objective: ItemMarginalLikelihood, model: PriorModel, n_more: int
+) -> tuple[ItemMarginalLikelihood, PriorModel]:
+    """Add factors: the leading directions of the labels' residuals."""
+    responses, items = objective.item_responses, objective.item_responses.items
+    factors = np.hstack([items.factors, _leading(objective, n_more)])
+    old, r = items.n_factors, factors.shape[1]
+    covariance = np.zeros((len(factors), r, r))
+    covariance[:, :old, :old] = items.factor_covariance
+    new = np.arange(old, r)
+    precision = 1.0 + LogisticLikelihood.curvature_bound * _FIRST_VARIANCE * responses.counts
+    covariance[:, new, new] = 1.0 / precision[:, None]
+    prior = model.prior
+    for _ in range(n_more):
+        prior = prior.with_coordinate(0.0, np.sqrt(_FIRST_VARIANCE))
+    bigger = replace(
+        objective.with_items(
+            replace(items, factors=factors, factor_covariance=covariance, share=_SHARE)
+        ),
+        unit=np.append(objective.unit, first_guess(n_more, 0)),
+        warm_starts=objective.warm_starts.copy(),
+    )
+    return bigger, replace(model, prior=prior)
+
+
+def _leading(objective: ItemMarginalLikelihood, n_factors: int) -> Float:
+    """Return the leading right singular vectors of the residuals, users x items, mean square 1."""
+    responses, n_items = objective.item_responses, len(objective.item_responses.items.effects)
+
+    def squared(vectors: Float) -> Float:
+        vectors = vectors.reshape(n_items, -1)
+        found: SparseItemSums
+        found, _ = responses.map_reduce(_times_square, vectors, objective.warm_starts.own)
+        return found.whole[0]
+
+    if n_factors < n_items - 1:
+        square = LinearOperator((n_items, n_items), squared, matmat=squared, dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(n_items)
+        if not squared(start).any():  # ARPACK cannot start
+            return np.zeros((n_items, n_factors))
+        values, vectors = eigsh(square, k=n_factors, v0=start)
+    else:
+        values, vectors = np.linalg.eigh(squared(np.eye(n_items)))
+    strongest = np.argsort(-values)[:n_factors]
+    strongest = strongest[values[strongest] > ROUNDING * values.max()]
+    factors = np.zeros((n_items, n_factors))
+    factors[:, : len(strongest)] = vectors[:, strongest]
+    length = np.sqrt((factors**2).mean(axis=0))
+    # The sign is arbitrary: the largest is positive.
+    largest = np.abs(factors).argmax(axis=0)
+    length *= np.where(factors[largest, np.arange(n_factors)] < 0, -1.0, 1.0)
+    return np.asarray(factors / np.where(length == 0, 1.0, length))
+
+
+def _times_square(
+    block: ResponseBlock, vectors: Float, start: WarmStart | None
+) -> tuple[SparseItemSums, None]:
+    """Return the square of a block's residuals, items x items, times vectors (m, k)."""
+    responses = block.responses
+    assert isinstance(responses, ItemRows)
+    of_block = responses.of_block(block.number)
+    data = responses.labels.data(block.number)
+    weight, places = data.weight, data.places
+    assert places is not None
+    gradient = np.zeros(weight.shape) if start is None else start.residuals
+    error = np.abs(gradient) / np.maximum(weight, 1e-300)
+    # Pearson residuals; the constant keeps their denominators off zero.
+    residual = gradient / np.sqrt(np.maximum(error * (1.0 - error), 0.0) + 0.05)
+    residual = responses.row_items.signed(residual, places)
+    by_user = of_block.sums_of_items(residual, vectors[of_block.items])
+    squared = of_block.sums_of_users(residual, by_user)
+    return SparseItemSums(of_block.items, [squared], len(vectors)), None

@@ -16,13 +16,13 @@ from learned_model import (
     responses_with_items,
 )
 from likeminds import Annotations, HierarchicalRanker, find_schools, load_electricity
-from likeminds.mixed_model.item_effects.em_steps import ItemMarginalLikelihood
-from likeminds.mixed_model.item_effects.fit_items import (
+from likeminds.mixed_model.fit_items import (
     integrated,
     learn_crossed,
     log_likelihoods,
     points_of,
 )
+from likeminds.mixed_model.item_effects.em_steps import ItemMarginalLikelihood
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts
 

@@ -6,7 +6,7 @@ b_j (Laplace with a diagonal curvature k_j), and the f_j by a bound:
     J = sum_i [Laplace_i + v_i'P_i v_i / 2]  +  sum_j [b_j^2 / tau^2 + log(1 + tau^2 k_j)] / 2
         + sum_j [|f_j|^2 + share (tr T_j - log |T_j| - r)] / 2  +  (ridge, prior of Omega)
 
-with P_i = share/4 sum_j T_j over a user's labels. `factor_selection` chooses the number of factors.
+with P_i = share/4 sum_j T_j over a user's labels. `choose_factors` chooses the number of factors.
 
 At the minimum of J, tau and the b_j are too near to zero if items have few labels, as usual with
 Laplace's method. So both are estimated again, by another objective. Users stay fixed, and
@@ -31,20 +31,11 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.map_reduce import one_blas_thread
-from likeminds.mixed_model.gaussian_prior import ROUNDING, MeanShifts
+from likeminds.mixed_model.gaussian_prior import ROUNDING, GaussianPrior, MeanShifts
 from likeminds.mixed_model.item_effects.em_steps import (
     ItemMarginalLikelihood,
     step_both,
     step_items,
-    with_centred_factors,
-)
-from likeminds.mixed_model.item_effects.factor_selection import (
-    FitState,
-    choose_factors,
-    fit_roughly,
-    have_not_vanished,
-    with_shrinkage,
-    without_vanished,
 )
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows, SparseItemSums
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
@@ -52,12 +43,19 @@ from likeminds.mixed_model.laplace import EStepParams, WarmStart
 from likeminds.mixed_model.likelihoods import Likelihood, RowLikelihood
 from likeminds.mixed_model.marginal_likelihood import (
     DIAGONAL,
+    FULL,
     PriorModel,
 )
 from likeminds.mixed_model.model_selection import (
+    FitState,
     StructureStart,
+    choose_factors,
     choose_structure,
+    evaluated,
+    fit_items_roughly,
+    have_not_vanished,
     structure_of,
+    with_shrinkage,
 )
 from likeminds.mixed_model.optimisers import (
     EXACTER,
@@ -106,17 +104,18 @@ def learn_crossed(
             n_earlier = 0 if earlier.items is None else earlier.items.n_factors
             # The first fit chose the structure without effects of covariates, too.
             shape = with_shrinkage(replace(start, shifts=None), n_earlier).structure
-            state = fit_roughly(_resume(replace(start, structure=shape), earlier))
+            state = fit_items_roughly(_resume(replace(start, structure=shape), earlier))
         else:
             state = _resume(start, earlier)
-        start = replace(state.objective, model=state.at.model)
+        objective, at = state
+        start = replace(objective, model=at.model)
         if earlier is not None and not anew:
             form = structure_of(earlier)
         elif n_weights:
-            form = choose_structure(start, n_groups, covariance, state.at)
+            form = choose_structure(start, n_groups, covariance, at)
         else:
             shape = DIAGONAL if covariance == DIAGONAL.kind else start.structure
-            form = StructureStart(state.at.model, shape, 0, [])
+            form = StructureStart(at.model, shape, 0, [])
         enough = min(start.mode_tol, EXACTER * tol)
         exact = replace(start, model=form.model, structure=form.structure, mode_tol=enough)
         descend_to = partial(_alternate, tol=tol, max_iter=max_iter, callback=callback)
@@ -139,10 +138,20 @@ def _without_vanished(
     descend_to: Callable[[ItemMarginalLikelihood], PriorFit],
 ) -> PriorFit:
     """Fit again without vanished factors, if there are any."""
-    objective = _at(objective, found)
-    if have_not_vanished(objective, found.model).all():
+    objective, prior = _at(objective, found), found.model.prior
+    kept, items = have_not_vanished(objective, found.model), objective.item_responses.items
+    if kept.all():
         return found
-    return descend_to(without_vanished(objective, found.model))
+    items = replace(
+        items,
+        factors=items.factors[:, kept],
+        factor_covariance=items.factor_covariance[:, kept][:, :, kept],
+    )
+    stays = np.append(np.ones(objective.n_free, dtype=np.bool_), kept)
+    mean, loadings, residual = prior.mean[stays], prior.loadings[stays], prior.residual[stays]
+    prior = replace(prior, mean=mean, loadings=loadings, residual=residual)
+    model, unit = replace(found.model, prior=prior), objective.unit[stays]
+    return descend_to(replace(objective.with_items(items), unit=unit, model=model))
 
 
 def _centred(objective: ItemMarginalLikelihood, found: PriorFit) -> PriorFit:
@@ -152,6 +161,52 @@ def _centred(objective: ItemMarginalLikelihood, found: PriorFit) -> PriorFit:
         return found
     objective, model = with_centred_factors(objective, evaluate_model(objective, found.model))
     return replace(found, model=model, items=objective.item_responses.items)
+
+
+def with_centred_factors(
+    objective: ItemMarginalLikelihood, at: EvaluatedModel
+) -> tuple[ItemMarginalLikelihood, PriorModel]:
+    """Move the mean factor weight into item effects; scores do not change.
+
+    Weights of f_j have prior mean zero. But if almost all users agree on items, J is least with tau
+    near zero and weights of f_j of one sign. Their mean belongs to the item effects b_j, which new
+    users and the consensus share.
+    """
+    items, prior = objective.item_responses.items, at.model.prior
+    n_factors = items.n_factors
+    average = (prior.root @ at.moments.first)[-n_factors:] / at.moments.n_users
+    covariance = prior.covariance[-n_factors:, -n_factors:]
+    # The squared mean as a share of the mean square, in the direction where it is largest: above
+    # this, weights are almost all of one sign, and below, the mean is noise.
+    if average @ np.linalg.solve(covariance, average) <= 0.5:
+        return objective, at.model
+    information = 1.0 / items.effect_variance - 1.0 / items.variance
+    variance = items.variance + float(average @ average)
+    moved = replace(
+        items,
+        effects=items.effects + items.factors @ average,
+        effect_variance=1.0 / (information + 1.0 / variance),
+        variance=variance,
+    )
+    centred = _less_mean(prior, average, is_whole=objective.structure.kind == FULL.kind)
+    return objective.with_items(moved), replace(at.model, prior=centred)
+
+
+def _less_mean(prior: GaussianPrior, average: Float, *, is_whole: bool) -> GaussianPrior:
+    """Subtract the squared mean of the last weights from Omega, which held second moments.
+
+    Unless Omega is estimated as a whole, only its diagonal is corrected.
+    """
+    mean = np.pad(average, (len(prior.mean) - len(average), 0))
+    whitened = prior.inverse_root @ mean
+    # At least a twentieth of the second moments remains.
+    share = min(1.0, (1.0 - 0.05) / float(whitened @ whitened))
+    covariance = prior.covariance - share * np.outer(mean, mean)
+    if is_whole:
+        centred = GaussianPrior.of_covariance(prior.mean, covariance, prior.beyond)
+        return replace(centred, shifts=prior.shifts)
+    scale = np.sqrt(covariance.diagonal() / prior.covariance.diagonal())
+    return replace(prior, residual=prior.residual * scale)
 
 
 def _at(objective: ItemMarginalLikelihood, found: PriorFit) -> ItemMarginalLikelihood:
@@ -171,7 +226,7 @@ def _resume(start: ItemMarginalLikelihood, earlier: PriorFit) -> FitState:
     assert earlier.items is not None
     unit = np.append(start.unit, first_guess(earlier.items.n_factors, 0))
     objective = replace(start.with_items(earlier.items), unit=unit, warm_starts=earlier.warm_starts)
-    return FitState.first(objective, earlier.model)
+    return evaluated(objective, earlier.model)
 
 
 def _alternate(
