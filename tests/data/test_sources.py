@@ -19,7 +19,7 @@ import postgres
 from likeminds import Annotations
 from likeminds._util.text_format import mask
 from likeminds.data.sources import databases, files, read_csv, read_table, write_table
-from likeminds.data.sources.table_io import spread
+from likeminds.data.sources.files import spread
 
 LABELS = {
     "person": ["ann", "ann", "bob", "bob"],

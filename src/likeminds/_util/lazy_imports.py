@@ -15,7 +15,9 @@ class LazyModule:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._name), name)
+        found = getattr(import_module(self._name), name)
+        setattr(self, name, found)  # the next time, it is found without this method
+        return found
 
 
 # Data frames are read by most programs, but not by all.

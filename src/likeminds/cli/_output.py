@@ -131,7 +131,7 @@ class Output:
     def json(self, found: Row) -> None:
         """Print the result as JSON, if requested."""
         if self.as_json:
-            from likeminds.data.sources.table_io import plain
+            from likeminds.data.sources.writing import plain
 
             typer.echo(json.dumps(plain(found), indent=1))
 

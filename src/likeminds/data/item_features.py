@@ -14,7 +14,7 @@ from likeminds._util.text_format import counted
 from likeminds.data.column_roles import as_frame, id_texts, usual_columns
 from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.sources import read_table
-from likeminds.data.sources.table_io import load_numpy
+from likeminds.data.sources.files import load_numpy
 
 # In the order in which they are looked for.
 FEATURE_FILES = ("features.parquet", "features.csv", "features.npy", "features.mat")

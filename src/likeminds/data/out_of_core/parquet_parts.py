@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from likeminds._util.atomic_files import FileChangedError, readable
 from likeminds._util.checks import listing
 from likeminds._util.lazy_imports import pa, parquet
-from likeminds.data.sources.files import Texts, csv_batches, csv_shape, no_texts
-from likeminds.data.sources.table_io import spread
+from likeminds.data.sources.files import Texts, csv_batches, csv_shape, spread
 
 if TYPE_CHECKING:
     Types = dict[str, pa.DataType]  # by column
@@ -78,7 +77,7 @@ class ParquetParts:
     stamps: tuple[Stamp, ...]  # all passes read the same versions, or raise FileChangedError
 
     @classmethod
-    def of(cls, path: str | PathLike[str], texts: Texts = no_texts) -> "ParquetParts":
+    def of(cls, path: str | PathLike[str], texts: Texts = lambda _: ()) -> "ParquetParts":
         """Find the files of a folder, and check that they have the same columns.
 
         ``texts`` tells which columns hold ids. They are texts in CSV, and wherever they are texts

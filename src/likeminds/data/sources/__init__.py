@@ -9,8 +9,15 @@
 [{'item': 'cat', 'size': 2.5}]
 """
 
-from likeminds.data.sources.files import Texts, give_back, read_csv, read_parquet
-from likeminds.data.sources.table_io import SOURCES, as_written, read_table, write_table
+from likeminds.data.sources.files import (
+    SOURCES,
+    Texts,
+    give_back,
+    read_csv,
+    read_parquet,
+    read_table,
+)
+from likeminds.data.sources.writing import as_written, write_table
 
 __all__ = [
     "SOURCES",

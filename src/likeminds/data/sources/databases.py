@@ -56,26 +56,19 @@ class Address(NamedTuple):
         return f"postgresql://{who}{parts['host']}/{parts['name'] or ''}"
 
 
-def is_address(source: str) -> bool:
-    """Say whether a source is a database."""
-    return _SCHEME.match(source) is not None
-
-
-def refuse_foreign(source: str) -> None:
-    """Say what is wrong with what looks like an address, but is none that is known."""
+def read_query(source: str) -> "pa.Table | None":
+    """Return the result of a query; None where the source is not an address."""
+    if _SCHEME.match(source):
+        address = split(source)
+        return _READERS[address.scheme](address)
     scheme = re.match(r"\s*(\w[\w+.-]+):/", source)
-    address = f"{scheme[1]}://" if scheme else mask(source) if _QUERY.search(source) else None
-    if address is not None and not Path(source).exists():
+    foreign = f"{scheme[1]}://" if scheme else mask(source) if _QUERY.search(source) else None
+    if foreign is not None and not Path(source).exists():
         raise ValueError(
-            f"{address} is not an address of tables: databases are sqlite:///FILE, "
+            f"{foreign} is not an address of tables: databases are sqlite:///FILE, "
             "duckdb:///FILE and postgresql://USER@HOST/NAME, each followed by a query."
         )
-
-
-def read_query(source: str) -> "pa.Table":
-    """Return what a query finds, as a pyarrow.Table."""
-    address = split(source)
-    return _READERS[address.scheme](address)
+    return None
 
 
 def split(source: str) -> Address:

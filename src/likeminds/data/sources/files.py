@@ -1,24 +1,33 @@
-"""Tables in files: CSV, Parquet and Arrow."""
+"""Tables in files of CSV, Parquet, Arrow and NumPy, on standard input, and in databases."""
 
 import csv as python_csv
 import gzip
 import io
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from likeminds._util.atomic_files import readable
 from likeminds._util.lazy_imports import compute, csv, pa, parquet
+from likeminds.data.sources import databases
+
+SOURCES = (
+    "a .csv, .parquet, .arrow (.feather), .npy or .npz file, - for CSV on standard input, or a "
+    'database and a query: "sqlite:///FILE SELECT ...", "duckdb:///FILE SELECT ...", '
+    '"postgresql://HOST/NAME SELECT ..."'
+)
 
 # Says, by the names of all columns, which of them hold texts even where these look like numbers.
 Texts = Callable[[Sequence[str]], Collection[str]]
 
-# A path, or what was read from a pipe.
-CsvSource: TypeAlias = str | PathLike[str] | bytes
+CsvSource: TypeAlias = str | PathLike[str] | bytes  # a path, or the content of a pipe
 
 # What stands, without quotes, for no value at all.
 MISSING = frozenset(
@@ -33,17 +42,13 @@ _BLOCK, _LARGEST_BLOCK = 1 << 20, (1 << 31) - 1
 _LARGE = 1 << 26
 # From so many columns on, finding out their types takes longer than all else.
 _WIDE = 1000
+# A scheme, or the space before a query.
+_PERHAPS_ADDRESS = re.compile(r"^\w[\w+.-]+:|\s")
 # What can only be a number with decimals.
 _DECIMAL = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
 
 
-def no_texts(columns: Sequence[str]) -> Collection[str]:
-    """Say that every column is what it looks like."""
-    del columns
-    return ()
-
-
-def read_csv(source: CsvSource | IO[bytes], texts: Texts = no_texts) -> Any:
+def read_csv(source: CsvSource | IO[bytes], texts: Texts = lambda _: ()) -> Any:
     """Read CSV with a header, from a path or a file that is open for bytes.
 
     pandas' row index, a column without name, is left out, unless it holds texts: then it is called
@@ -162,16 +167,13 @@ def _numbers_with_gaps(table: "pa.Table", texts: Collection[str]) -> Any:
     return table
 
 
-@contextmanager
-def csv_batches(path: str | PathLike[str], types: Mapping[str, Any]) -> Iterator[Any]:
+def csv_batches(path: str | PathLike[str], types: Mapping[str, Any]) -> Any:
     """Open a CSV file that is read batch by batch; columns without a type get that of the first."""
     options = csv.ReadOptions(block_size=_first_lines(path)[2])
-    parse = csv.ParseOptions(newlines_in_values=True)
-    with csv.open_csv(path, options, parse, _convert(types)) as found:
-        yield found
+    return csv.open_csv(path, options, csv.ParseOptions(newlines_in_values=True), _convert(types))
 
 
-def csv_shape(path: str | PathLike[str], texts: Texts = no_texts) -> tuple[dict[str, Any], int]:
+def csv_shape(path: str | PathLike[str], texts: Texts = lambda _: ()) -> tuple[dict[str, Any], int]:
     """Return the types of the columns of a CSV file, and how many rows it has."""
     header, _, _ = _first_lines(path)
     types = dict.fromkeys(texts(header), pa.string())
@@ -255,3 +257,144 @@ def read_with(reader: Callable[[Any], Any], source: CsvSource) -> Any:
 
 def _name_of(source: CsvSource) -> str:
     return "standard input" if isinstance(source, bytes) else fspath(source)
+
+
+def read_npy(path: str | Path) -> Any:
+    """Read one array: a matrix of features, row by row, or a structured array.
+
+    Rows of a matrix are called by their number, in a column ``item``; columns are x0, x1, ...
+    """
+    array = load_numpy(path)
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{path} is an archive of arrays: call it .npz.")  # noqa: TRY004
+    if array.dtype.names:
+        return pa.table({name: pa.array(array[name]) for name in array.dtype.names})
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{path} holds an array of {array.dtype} of shape {array.shape}. A table is a "
+            "matrix of numbers, one row per item, or a structured array with named columns."
+        )
+    return as_table({"item": np.arange(len(array)), "x": array}, path)
+
+
+def read_npz(path: str | Path) -> Any:
+    """Read an archive of arrays of one length: vectors are columns, matrices several columns."""
+    archive = load_numpy(path)
+    if isinstance(archive, np.ndarray):
+        raise ValueError(f"{path} is a single array: call it .npy.")  # noqa: TRY004
+    with archive:
+        try:
+            return as_table({name: archive[name] for name in archive.files}, path)
+        except ValueError as error:
+            if "pickle" not in str(error):
+                raise
+            raise ValueError(
+                f"{path} holds pickled objects, which are never read. Save texts as arrays of "
+                'text: array.astype("U").'
+            ) from error
+
+
+def as_table(arrays: Mapping[str, NDArray[Any]], where: object) -> Any:
+    """Put arrays side by side: a matrix called ``x`` becomes the columns x0, x1, ..."""
+    columns = {}
+    for name, array in arrays.items():
+        if array.ndim == 1:
+            columns[name] = pa.array(array.tolist() if array.dtype.kind in "US" else array)
+        elif array.ndim == 2:
+            columns |= {f"{name}{k}": pa.array(array[:, k]) for k in range(array.shape[1])}
+        else:
+            raise ValueError(
+                f"{where}: {name} has shape {array.shape}; columns of a table are vectors or "
+                "matrices."
+            )
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"{where}: the arrays of one table have one length, but {found}.")
+    return pa.table(columns)
+
+
+def load_numpy(path: str | Path) -> Any:
+    """Load an array or an archive of arrays; pickled objects are never read."""
+    file = readable(path)
+    try:
+        return np.load(file, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(f"{path} cannot be read as NumPy's: {error}") from error
+
+
+# How each kind of file that knows types is read, by the ending of its name.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    ".parquet": read_parquet,
+    ".pq": read_parquet,
+    ".arrow": read_arrow,
+    ".feather": read_arrow,
+    ".ipc": read_arrow,
+    ".npy": read_npy,
+    ".npz": read_npz,
+}
+
+
+def read_table(source: str | PathLike[str], texts: Texts = lambda _: ()) -> Any:
+    """Read a table as a pyarrow.Table.
+
+    Columns of lists of numbers, all of one length (an embedding, say), are spread out to one
+    column for each number.
+
+    Parameters
+    ----------
+    source : str or path
+        The name of a file (CSV, Parquet, Arrow, NPY, NPZ, by its ending), ``-`` for CSV on
+        standard input, or the address of a database, a space, and a query:
+        ``"sqlite:///crowd.db SELECT person, item, label FROM labels"``, which is opened for
+        reading only. DuckDB and PostgreSQL are extras.
+    texts : callable, optional
+        For CSV: returns, given the names of all columns, those that hold texts even where these
+        look like numbers.
+
+    Returns
+    -------
+    pyarrow.Table
+    """
+    name = fspath(source)
+    if name == "-":
+        if sys.stdin is None or getattr(sys.stdin, "closed", False):
+            raise ValueError("There is no standard input to read: it is closed. Name a file.")
+        return read_csv(sys.stdin.buffer, texts)
+    found = databases.read_query(name) if _PERHAPS_ADDRESS.search(name) else None
+    if found is not None:
+        return spread(found)
+    if name.lower().endswith((".csv", ".csv.gz")):
+        return read_csv(name, texts)
+    for ending, reader in _READERS.items():
+        if name.lower().endswith(ending):
+            return spread(reader(name))
+    if Path(name).exists() and readable(name).is_dir():
+        raise ValueError(
+            f"{name} is a folder: name one of its files, or, to learn from a folder of Parquet "
+            "or CSV files, say how: --memory 4GB (AnnotationFolder) or --dask local:2 (Shards)."
+        )
+    raise ValueError(
+        f"{name if name.strip() else repr(name)} is not a table that can be read. Give {SOURCES}."
+    )
+
+
+def spread(table: "pa.Table") -> "pa.Table":
+    """Return a table with its columns of lists of numbers spread out."""
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    spreads = [any(is_kind(field.type) for is_kind in kinds) for field in table.schema]
+    if not any(spreads):
+        return table
+    columns: dict[str, Any] = {}
+    for field, column, is_list in zip(table.schema, table.columns, spreads, strict=True):
+        if not is_list:
+            columns[field.name] = column
+            continue
+        lengths = set(compute.list_value_length(column).to_pylist())
+        if len(lengths) > 1 or None in lengths:
+            raise ValueError(
+                f"Column {field.name!r} holds lists of different lengths, which are not features."
+            )
+        width = lengths.pop() if lengths else 0
+        columns |= {f"{field.name}{k}": compute.list_element(column, k) for k in range(width)}
+    return pa.table(columns)

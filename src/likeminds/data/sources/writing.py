@@ -1,0 +1,117 @@
+"""Write tables as CSV, Parquet, Arrow and JSON, by the ending of their name."""
+
+import io
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likeminds._util.atomic_files import place_for, write_whole
+from likeminds._util.lazy_imports import pa, parquet
+from likeminds._util.lazy_rows import LazyRows
+from likeminds._util.text_format import visible
+from likeminds.data.sources.files import MISSING
+
+# What ends a field or a line, and spaces at the ends, which some readers take away.
+_TO_QUOTE = re.compile(r'[",\r\n]|^\s|\s$')
+
+
+def write_table(table: "pa.Table", target: str | PathLike[str]) -> str:
+    """Write a pyarrow.Table as CSV, Parquet, Arrow or JSON, by the ending of the name.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        What to write.
+    target : str or path
+        A name that ends in .csv, .parquet (.pq), .arrow (.feather) or .json; ``-`` is CSV on
+        standard output.
+
+    Returns
+    -------
+    str
+        The name.
+    """
+    name = fspath(target)
+    if name == "-":
+        text = _csv(table).decode()
+        # A pipe gets the text as it is, a terminal gets it with control characters escaped.
+        sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
+        return name
+    write_whole(as_written(name), _WRITERS[Path(name).suffix.lower()](table))
+    return name
+
+
+def as_written(target: str | PathLike[str]) -> Path:
+    """Return where a table goes, or say what is in the way before any work."""
+    path = Path(fspath(target))
+    if path.suffix.lower() not in _WRITERS:
+        raise ValueError(
+            f"{path} says not what it is to be: end its name in {', '.join(_WRITERS)}, or write - "
+            "for CSV on standard output."
+        )
+    return place_for(path, "the table")
+
+
+def plain(value: object) -> object:
+    """Return what JSON can hold: no NaN, no infinity, nothing of NumPy's."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray | np.generic | LazyRows):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    known = value is None or isinstance(value, bool | int | float | str)
+    return value if known else str(value)
+
+
+def _csv(table: "pa.Table") -> bytes:
+    # Not pyarrow's writer, which puts every text in quotes; nor Python's, which leaves carriage
+    # returns without, and texts that read as missing.
+    rows: list[Iterable[Any]] = [table.column_names]
+    for batch in table.to_batches():
+        rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    return "".join(f"{','.join(map(_field, row))}\n" for row in rows).encode()
+
+
+def _field(value: object) -> str:
+    if value is None:
+        return ""
+    text = str(value)
+    if isinstance(value, str) and (_TO_QUOTE.search(text) or text in MISSING):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _parquet(table: "pa.Table") -> bytes:
+    buffer = io.BytesIO()
+    parquet.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def _arrow(table: "pa.Table") -> bytes:
+    buffer = io.BytesIO()
+    with pa.ipc.new_file(buffer, table.schema) as writer:
+        writer.write_table(table)
+    return buffer.getvalue()
+
+
+_WRITERS: dict[str, Callable[[Any], bytes]] = {
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".pq": _parquet,
+    ".arrow": _arrow,
+    ".feather": _arrow,
+    ".json": lambda table: (json.dumps(plain(table.to_pylist()), indent=1) + "\n").encode(),
+    ".jsonl": lambda table: b"".join(
+        f"{json.dumps(plain(row))}\n".encode() for row in table.to_pylist()
+    ),
+}
