@@ -15,7 +15,7 @@ import pytest
 import likeminds
 from likeminds import Annotations
 from likeminds.data.column_roles import as_frame
-from likeminds.data.feature_columns import link_features
+from likeminds.data.joining import link_features
 
 # The column of notes is left out, with a warning.
 pytestmark = pytest.mark.filterwarnings("ignore:Features:UserWarning")

@@ -263,8 +263,8 @@ class FeatureTable(NamedTuple):
         from likeminds._util.checks import did_you_mean, listing
         from likeminds._util.text_format import mask
         from likeminds.data.column_roles import id_texts
-        from likeminds.data.feature_columns import encode_items
         from likeminds.data.sources import read_table
+        from likeminds.data.tables import encode_items
 
         assert items.features is not None
         features = None if model is None else [str(name) for name in model.feature_names_]

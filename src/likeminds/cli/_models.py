@@ -153,8 +153,8 @@ def read_items(
     if items.features is not None:
         from likeminds._util.text_format import mask
         from likeminds.data.column_roles import as_frame, read_values
-        from likeminds.data.feature_columns import feature_matrix
         from likeminds.data.identifiers import as_distinct
+        from likeminds.data.tables import feature_matrix
 
         features = FeatureTable.read(output, items, item or "item", model)
         frame = as_frame(features.table)

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.checks import as_names
 from likeminds.data.column_roles import as_frame
-from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.identifiers import as_id_array, encode
-from likeminds.data.tables import read_items
+from likeminds.data.tables import feature_matrix, read_items
 from likeminds.losses.statistics import near
 
 # Features of items: an array, a mapping, a data frame, a file, or columns of the partitions.

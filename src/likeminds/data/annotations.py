@@ -14,10 +14,14 @@ from likeminds._util.text_format import read_verb
 from likeminds.data.choice_constructors import ChoiceConstructors, class_sets
 from likeminds.data.coded_labels import read_covariates
 from likeminds.data.column_roles import default_verb
-from likeminds.data.feature_columns import link_features
 from likeminds.data.grades import read_answers
 from likeminds.data.identifiers import encode
-from likeminds.data.joining import joined_columns, merge_duplicates, named_choice_sets
+from likeminds.data.joining import (
+    joined_columns,
+    link_features,
+    merge_duplicates,
+    named_choice_sets,
+)
 from likeminds.data.label_parsing import LabelReading
 from likeminds.data.sources import give_back, read_csv, read_parquet, read_table
 from likeminds.data.tables import FrameOptions, LabelKeywords, frame_arguments, texts_among

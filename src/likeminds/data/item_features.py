@@ -12,9 +12,9 @@ from likeminds._util.array_types import FloatArray
 from likeminds._util.checks import as_matrix, listing
 from likeminds._util.text_format import counted
 from likeminds.data.column_roles import as_frame, id_texts, usual_columns
-from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.sources import read_table
 from likeminds.data.sources.files import load_numpy
+from likeminds.data.tables import feature_matrix
 
 # In the order in which they are looked for.
 FEATURE_FILES = ("features.parquet", "features.csv", "features.npy", "features.mat")

@@ -1,17 +1,17 @@
-"""Rows of annotations joined: `Annotations.concat`, and duplicates of one label."""
+"""Rows of annotations linked to features, joined (`Annotations.concat`), and merged."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
-from likeminds._util.checks import both_or_neither, listing
+from likeminds._util.checks import as_names, both_or_neither, listing, same_length
 from likeminds._util.text_format import counted
 from likeminds.data.coded_labels import CodedLabels
-from likeminds.data.feature_columns import LinkedFeatures
 from likeminds.data.grades import refuse_mixture
 from likeminds.data.identifiers import (
+    as_distinct,
     coerce_ids,
     encode,
     encode_pairs,
@@ -20,6 +20,126 @@ from likeminds.data.identifiers import (
     lookup,
 )
 from likeminds.data.label_parsing import LabelReading, join_readings
+from likeminds.data.tables import read_matrix
+
+
+class LinkedFeatures(NamedTuple):
+    """A table of features, the ids of its items, and where each annotation points."""
+
+    features: FloatArray
+    feature_names: tuple[str, ...]
+    item_ids: IdArray
+    item_codes: Index
+    feature_rows: Index
+    features_per: str
+    has_items: bool
+
+
+def link_features(
+    features: object,
+    items: tuple[Index, IdArray] | None,
+    n_rows: int,
+    *,
+    item_ids: Iterable[Hashable] | None = None,
+    names: Sequence[str] | None = None,
+    features_per: str = "auto",
+) -> LinkedFeatures:
+    """Find the row of features that each annotation is about.
+
+    ``items`` are codes and distinct ids, or None if each annotation has an item of its own;
+    the other parameters are those of `Annotations`.
+    """
+    if features is None:
+        if items is None:
+            raise ValueError(
+                "There are neither features nor items: pass features=, or items= to say which item "
+                "each row is about."
+            )
+        none = np.zeros((len(items[1]), 0))
+        return LinkedFeatures(none, (), items[1], items[0], items[0], "item", True)
+    if isinstance(features, Mapping):
+        if item_ids is not None:
+            raise ValueError("features is a mapping by item id already: leave item_ids out.")
+        features, item_ids = list(features.values()), list(features)
+    if items is not None and isinstance(features, np.ndarray) and features.shape[1:] == (0,):
+        matrix: FloatArray = np.zeros((len(features), 0))  # known by their ids alone
+        found_names: tuple[str, ...] | None = None
+    else:
+        matrix, found_names = read_matrix(features)
+    names = as_names(found_names if names is None else names, matrix.shape[1])
+    per = _features_per(features_per, items, item_ids, len(matrix), n_rows)
+    every_row = np.arange(len(matrix))
+    if per == "row" and len(matrix) != n_rows:
+        raise ValueError(
+            f"features has {len(matrix)} rows, but there are {n_rows} annotations. "
+            "Give one row of features per annotation; or one per item, with items= and item_ids=."
+        )
+    if items is None:
+        return LinkedFeatures(matrix, names, every_row, every_row, every_row, "row", False)
+    codes, distinct = items
+    if per == "row":
+        return LinkedFeatures(matrix, names, distinct, codes, every_row, "row", True)
+    if item_ids is None:
+        _refuse_not_index(distinct, len(matrix))
+        known, codes = every_row, distinct[codes].astype(np.intp)
+    else:
+        known = as_distinct(item_ids, "item_ids").copy()
+        same_length(item_ids=known, features=matrix)
+        codes = _positions(distinct, known)[codes]
+    return LinkedFeatures(matrix, names, known, codes, codes, "item", True)
+
+
+def _positions(distinct: IdArray, known: IdArray) -> Index:
+    positions = lookup(coerce_ids(distinct, known, "items"), known, "items")
+    if (positions < 0).any():
+        raise ValueError(
+            f"There are no features for item(s) {listing(distinct[positions < 0])}. "
+            "Add them to the features, or drop the rows about these items."
+        )
+    return positions
+
+
+def _features_per(
+    features_per: str,
+    items: tuple[Index, IdArray] | None,
+    item_ids: Iterable[Hashable] | None,
+    n_features: int,
+    n_rows: int,
+) -> str:
+    if features_per not in {"auto", "item", "row"}:
+        raise ValueError(f'features_per must be "auto", "item" or "row", not {features_per!r}.')
+    if item_ids is not None and features_per == "row":
+        raise ValueError('features with item ids are per item: leave out features_per="row".')
+    if items is None and (item_ids is not None or features_per == "item"):
+        raise ValueError("features are per item, so items= must say which item each row is about.")
+    if features_per != "auto" or items is None:
+        return "row" if items is None else features_per
+    if item_ids is not None or n_features != n_rows:
+        return "item"
+    codes, distinct = items
+    is_index = distinct.dtype.kind in "iu" and distinct.min() >= 0 and distinct.max() < n_features
+    if is_index and not np.array_equal(distinct[codes], np.arange(n_features)):
+        raise ValueError(
+            f"There are as many rows of features as annotations ({n_features}), and items could "
+            'be the numbers of these rows. Pass features_per="row" if row k of features belongs '
+            'to annotation k, or features_per="item" if it belongs to item k.'
+        )
+    return "row"
+
+
+def _refuse_not_index(distinct: IdArray, n_features: int) -> None:
+    if distinct.dtype.kind not in "iu":
+        raise ValueError(
+            f"features has {n_features} rows, one per item, but items are not row numbers: "
+            f"{listing([repr(value) for value in distinct.tolist()])}. "
+            "Pass item_ids= to say which item each row of features describes."
+        )
+    outside = distinct[(distinct < 0) | (distinct >= n_features)]
+    if outside.size:
+        raise ValueError(
+            f"items must be row numbers of features, 0 to {n_features - 1}, but there are also "
+            f"{listing(outside)}. Pass item_ids= if items are not row numbers."
+        )
 
 
 def joined_columns(first: CodedLabels, second: CodedLabels) -> dict[str, Any]:

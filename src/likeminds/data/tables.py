@@ -1,17 +1,19 @@
 """Read data frames and files as the arguments of `Annotations`."""
 
 import logging
+import re
 import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likeminds._util.array_types import FloatArray, IdArray
-from likeminds._util.checks import as_names, listing, same_length
-from likeminds._util.lazy_imports import nw
+from likeminds._util.checks import as_matrix, as_names, listing, same_length
+from likeminds._util.lazy_imports import nw, pa
 from likeminds._util.result_tables import KINDS, Frames
 from likeminds.data.alternatives import (
     add_constants,
@@ -36,21 +38,22 @@ from likeminds.data.column_roles import (
     with_index,
 )
 from likeminds.data.covariates import Covariates
-from likeminds.data.feature_columns import (
-    FiniteRows,
-    feature_matrix,
-    is_frame,
-    is_numeric,
-    matrix_of,
-    numeric_columns,
-    read_matrix,
-)
 from likeminds.data.grades import ReadingOptions
 from likeminds.data.identifiers import as_distinct
 from likeminds.data.label_parsing import passes_among
 from likeminds.data.sources import Texts, give_back, read_table
 
 logger = logging.getLogger(__name__)
+
+# The memory of columns with so many rows is given back as soon as they are read.
+_MANY_ROWS = 1 << 20
+SEPARATOR = "|"
+# A category that fewer items share says nothing about others that share it.
+_FEWEST = 3
+# More would be names rather than kinds.
+_MOST_KINDS = 50
+# "(no genres listed)" is not a genre.
+_NOTHING = re.compile(r"\(no\b.*\)", re.IGNORECASE)
 
 
 class LabelKeywords(ReadingOptions, total=False):
@@ -298,3 +301,100 @@ def _kind_of(frame: object) -> Frames:
         return "pyarrow"
     name = str(found.implementation.name).lower()
     return next((kind for kind in KINDS if kind == name), "pyarrow")
+
+
+class FiniteRows(NamedTuple):
+    """Rows of features that were checked already: large ones are not passed over twice."""
+
+    matrix: FloatArray
+
+
+def feature_matrix(frame: Frame, columns: Sequence[str]) -> FloatArray:
+    """Return columns of numbers (or true/false) as a matrix; name those that are not."""
+    if not columns:  # items are known by their ids alone
+        return np.zeros((len(frame), 0))
+    return matrix_of(numeric_columns(frame, columns))
+
+
+def numeric_columns(frame: Frame, columns: Sequence[str]) -> "list[nw.Series[Any]]":
+    """Return columns of numbers (or true/false), one by one; name those that are not."""
+    refuse_unknown(frame, columns, "features")
+    kinds = frame.schema
+    types = [kinds[column] for column in columns]
+    bad = [c for c, t in zip(columns, types, strict=True) if not is_numeric(t)]
+    if bad:
+        raise ValueError(
+            f"Features must be numbers, but these columns are not: {listing(bad)}. "
+            "Leave them out, or encode them as numbers first (for instance one-hot)."
+        )
+    # Not one by one by their names, which takes as long as there are columns each time.
+    return list(frame.select(nw.col(*columns)).iter_columns())
+
+
+def matrix_of(columns: "list[nw.Series[Any]]") -> FloatArray:
+    """Return columns as a matrix; empties the list, so each column is released once copied."""
+    single = all(column.dtype == nw.Float32 for column in columns)
+    n_rows, n_columns = len(columns[0]), len(columns)
+    matrix = np.empty((n_rows, n_columns), dtype=np.float32 if single else np.float64)
+    for position in reversed(range(n_columns)):
+        column = columns.pop()
+        matrix[:, position] = (column if single else column.cast(nw.Float64)).to_numpy()
+        if n_rows >= _MANY_ROWS:
+            del column
+            give_back()
+    return as_matrix(matrix, "features")
+
+
+def is_numeric(dtype: "nw.dtypes.DType") -> bool:
+    """Say whether a column of this type may be a feature: numbers, or true and false."""
+    return dtype.is_numeric() or dtype == nw.Boolean
+
+
+def is_frame(features: object) -> bool:
+    """Tell whether features are a data frame of any library."""
+    if isinstance(features, np.ndarray | list | tuple):
+        return False
+    return isinstance(nw.from_native(features, pass_through=True), nw.DataFrame | nw.LazyFrame)
+
+
+def read_matrix(features: object) -> tuple[FloatArray, tuple[str, ...] | None]:
+    """Return an array or a data frame as a matrix, and the names of its columns, if it has any."""
+    if isinstance(features, FiniteRows):
+        return features.matrix, None
+    if is_frame(features):
+        frame = as_frame(features)
+        return feature_matrix(frame, frame.columns), tuple(map(str, frame.columns))
+    return as_matrix(cast("ArrayLike", features), "features"), None
+
+
+def encode_items(
+    table: "pa.Table", key: str, known: Sequence[str] | None = None
+) -> "tuple[pa.Table, list[str]]":
+    """Encode lists and categories in a table of items as dummies; return other texts' names, too.
+
+    ``known`` are the names of features of an earlier table, which has the same dummies.
+    """
+    columns: dict[str, Any] = {}
+    left_out = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if name == key or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            columns[name] = column
+            continue
+        rows = [set((text or "").split(SEPARATOR)) - {""} for text in column.to_pylist()]
+        start = f"{name}: "
+        encoded = [one.removeprefix(start) for one in known or () if one.startswith(start)]
+        categories = encoded or _categories(rows)
+        if not categories:
+            left_out.append(name)
+        for category in categories:
+            columns[start + category] = pa.array([int(category in row) for row in rows])
+    return pa.table(columns), left_out
+
+
+def _categories(rows: Sequence[set[str]]) -> list[str]:
+    """Return the categories of a column, sorted; none where its texts are names."""
+    words = sorted(word for word in set().union(*rows) if not _NOTHING.fullmatch(word))
+    is_list = any(len(row) > 1 for row in rows)
+    shared = len(words) * _FEWEST <= len(rows)
+    return words if is_list or (shared and 1 < len(words) <= _MOST_KINDS) else []

@@ -25,9 +25,8 @@ from likeminds.data.column_roles import (
     usual_columns,
     with_index,
 )
-from likeminds.data.feature_columns import is_frame
 from likeminds.data.identifiers import as_distinct, encode, missing_rows
-from likeminds.data.tables import item_table
+from likeminds.data.tables import is_frame, item_table
 
 logger = logging.getLogger(__name__)
 

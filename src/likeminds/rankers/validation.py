@@ -22,10 +22,10 @@ from likeminds._util.array_types import Bool, FloatArray, IdArray, Index
 from likeminds._util.checks import as_weights, listing, refuse_not_finite
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import usual_columns
-from likeminds.data.feature_columns import FiniteRows
 from likeminds.data.grades import read_answers, refuse_mixture
 from likeminds.data.identifiers import coerce_ids, encode, lookup, positions
 from likeminds.data.label_parsing import LabelReading, join_readings
+from likeminds.data.tables import FiniteRows
 
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker

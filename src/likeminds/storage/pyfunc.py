@@ -14,7 +14,7 @@ from likeminds._util.array_types import Float
 from likeminds._util.lazy_imports import require
 from likeminds._version import __version__
 from likeminds.data.column_roles import as_frame, find_column
-from likeminds.data.feature_columns import feature_matrix
+from likeminds.data.tables import feature_matrix
 from likeminds.rankers.ranker import Ranker
 from likeminds.storage.models import load, save
 

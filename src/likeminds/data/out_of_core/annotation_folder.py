@@ -19,13 +19,12 @@ from likeminds._util.text_format import read_verb
 from likeminds.data.annotations import Annotations, LabelSource
 from likeminds.data.column_roles import as_frame, default_verb, read_values
 from likeminds.data.covariates import Covariates
-from likeminds.data.feature_columns import feature_matrix
 from likeminds.data.joining import named_choice_sets
 from likeminds.data.label_parsing import LabelReading, block_medians
 from likeminds.data.out_of_core.external_sort import ExternalSort, find_grouped, working_folder
 from likeminds.data.out_of_core.first_pass import FirstPass, survey
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
-from likeminds.data.tables import FrameOptions, texts_among
+from likeminds.data.tables import FrameOptions, feature_matrix, texts_among
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}

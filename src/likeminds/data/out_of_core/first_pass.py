@@ -10,9 +10,9 @@ from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds._util.lazy_imports import compute, pa
 from likeminds.data.column_roles import Frame, as_frame, default_verb, read_values
-from likeminds.data.feature_columns import LinkedFeatures, link_features
 from likeminds.data.grades import ParsedLabels, ReadingOptions, divide_evenly, read_answers
 from likeminds.data.identifiers import encode
+from likeminds.data.joining import LinkedFeatures, link_features
 from likeminds.data.label_parsing import passes_among
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
 from likeminds.data.tables import find_roles, ordered_categories, read_items

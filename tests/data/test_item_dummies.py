@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from likeminds.data.feature_columns import encode_items
+from likeminds.data.tables import encode_items
 
 
 class TestTextsOfItems:
