@@ -92,7 +92,6 @@ def fit(
 
     A table with a column of attributes becomes a model of all of them, fitted at the same time.
     """
-    from likeminds.schools.find import keep_schools
     from likeminds.storage.models import save, writable
 
     verdicts = [] if without is None else parse_verdicts(without)
@@ -132,9 +131,6 @@ def fit(
     if read.reduction is not None:
         model.pictures_ = read.reduction.as_attribute()
     model.name_items(read.names)
-    if keep_data:
-        for one in model.rankers_.values():
-            keep_schools(one)  # explain and report need not find them again
     # A model of several attributes has the fingerprints of its data.
     own_data = None if model.has_attributes else annotations
     path = save(model, target, with_data=keep_data, data=own_data, scores=scores)
@@ -321,7 +317,6 @@ def update(
     where the model has them. Ids and labels are read as the model's were, and others are
     refused; choice sets in two tables are joined by their ids.
     """
-    from likeminds.schools.find import keep_schools
     from likeminds.storage.models import load, main_file, read_card, save, writable
 
     target = writable(model if out is None else out)
@@ -339,8 +334,6 @@ def update(
         annotations = read_labels(output, data, pairs, model=loaded).annotations
         n_users, n_items = len(loaded.users_), _n_items(loaded)
         loaded = _learn_more(output, loaded, annotations)
-        for ranker in loaded.rankers_.values():
-            keep_schools(ranker)
         path = save(loaded, target, with_data=True, if_unchanged=in_place)
     card = read_card(path)
     new, new_items = len(loaded.users_) - n_users, _n_items(loaded) - n_items
