@@ -64,16 +64,16 @@ def read_tables(
     dropped: Dropped,
 ) -> tuple[list[tuple["pa.Table", Columns]], Names]:
     """Return tables of labels, each with its columns by role, and the texts of an export."""
-    from likeminds.data.column_roles import id_texts
+    from likeminds.data.column_roles import id_texts, usual_columns
     from likeminds.data.sources import read_table
     from likeminds.data.wide import is_wide
 
     tables: list[tuple[pa.Table, Columns]] = []
     texts: Names = {}
     if data.annotations is not None:
-        table = read_table(data.annotations, id_texts(data.columns))
-        table = dropped.without(table)
-        wide = data.alternatives is not None or is_wide(table, data.label)
+        table = dropped.without(read_table(data.annotations, id_texts(data.columns)))
+        one_each = any(usual_columns(role, table.column_names) for role in ("item", "alternative"))
+        wide = data.alternatives is not None or (not one_each and is_wide(table, data.label))
         table, columns = _with_user(table, data.user, user, wide), data.columns
         if wide:
             table, columns = _as_long(table, data)

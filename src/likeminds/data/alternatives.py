@@ -1,7 +1,7 @@
 """Choice experiments in long tables: alternatives, availability, alternative-specific constants."""
 
 import logging
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,40 +23,11 @@ _IDLE = 1e-9
 _MOST_COLUMNS = 500
 
 
-def find_alternatives(
-    table: Frame, found: Mapping[str, str | None], names: Mapping[str, str | None]
-) -> dict[str, str | None]:
-    """Return the columns of roles; those of choice experiments only where rows are choice sets.
-
-    Rows are choice sets if a column says so, or if each user has one row per alternative: then a
-    user is a choice set. ``names`` are the columns that the caller named.
-    """
-    column = found.get("alternative")
-    if found.get("choice_set") is not None:
-        return dict(found)
-    if column is not None:
-        rows = table.select([str(found["user"]), column])
-        if len(rows) == len(rows.unique()):
-            return {**found, "choice_set": found["user"]}
-        if names.get("alternative") or (found["label"] or "").lower() in {"chosen", "choice"}:
-            raise ValueError(
-                f"Column {column!r} holds alternatives, but no column says which rows are one "
-                "choice set (usual names: choice_set, chid, obs_id). Pass choice_set= to name it."
-            )
-    return {**found} | {role: names.get(role) for role in ("alternative", "availability")}
-
-
-def available_rows(
-    table: Frame, found: Mapping[str, str | None], positive: Hashable | None
-) -> Frame:
+def available_rows(table: Frame, column: str, label: str, positive: Hashable | None) -> Frame:
     """Drop the rows of alternatives that were not available; refuse those that were chosen."""
-    column, label = found.get("availability"), found["label"]
-    if column is None:
-        return table
     available = as_available(read_values(table, column), column)
     if available.all():
         return table
-    assert label is not None
     try:
         chosen, _ = read_labels(read_values(table, label), positive=positive)
     except ValueError:  # grades, or labels that are refused with their own error

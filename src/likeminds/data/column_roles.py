@@ -126,7 +126,29 @@ def find_columns(
     for role in ("user", "label", "winner", "loser"):
         if role in found and found[role] is None:
             raise not_found(role, table, argument_of[role])
-    return found
+    return _with_alternatives(table, found, names) if "alternative" in found else found
+
+
+def _with_alternatives(
+    table: Frame, found: dict[str, str | None], names: Mapping[str, str | None]
+) -> dict[str, str | None]:
+    """Return the columns of roles; those of choice experiments only where rows are choice sets.
+
+    If each user has one row per alternative, a user is a choice set.
+    """
+    column = found["alternative"]
+    if found["choice_set"] is not None:
+        return found
+    if column is not None:
+        rows = table.select([str(found["user"]), column])
+        if len(rows) == len(rows.unique()):
+            return found | {"choice_set": found["user"]}
+        if names["alternative"] or names_a_choice(str(found["label"])):
+            raise ValueError(
+                f"Column {column!r} holds alternatives, but no column says which rows are one "
+                "choice set (usual names: choice_set, chid, obs_id). Pass choice_set= to name it."
+            )
+    return found | {role: names[role] for role in ("alternative", "availability")}
 
 
 def id_of_choosers(columns: Iterable[str], alternative: str | None) -> str | None:

@@ -15,12 +15,7 @@ from likeminds._util.array_types import FloatArray, IdArray
 from likeminds._util.checks import as_matrix, as_names, listing, same_length
 from likeminds._util.lazy_imports import nw, pa
 from likeminds._util.result_tables import KINDS, Frames
-from likeminds.data.alternatives import (
-    add_constants,
-    available_rows,
-    constants_among,
-    find_alternatives,
-)
+from likeminds.data.alternatives import add_constants, available_rows, constants_among
 from likeminds.data.column_roles import (
     ID_ROLES,
     LABEL_ROLES,
@@ -122,13 +117,14 @@ def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str,
     features = options.get("features")
     table = as_frame(frames.pop())
     found, columns = find_roles(table, {role: options.get(role) for role in LABEL_ROLES}, features)
-    table = _answered_rows(available_rows(table, found, options.get("positive")), found, options)
+    label = str(found["label"])
+    table = _answered_rows(table, label, found["availability"], options)
     alternative, made = _alternatives(table, found, columns), {}
     if alternative is not None and columns and isinstance(features, list | tuple):
         made = constants_among(*alternative, columns)
         columns = [column for column in columns if column not in made]
     arguments: dict[str, Any] = {"items": None}
-    arguments["grades"] = ordered_categories(table, found["label"])
+    arguments["grades"] = ordered_categories(table, label)
     uses = Counter([*found.values(), *(columns or ())])
     for role, column in found.items():
         if column is None or role in {"alternative", "availability"}:
@@ -140,7 +136,7 @@ def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str,
             table = table.drop(column)
             give_back()
     # If there are several attributes, each has a verb of its own.
-    arguments["verb"] = default_verb(found["label"]) if found.get("attribute") is None else None
+    arguments["verb"] = default_verb(label) if found.get("attribute") is None else None
     if columns is None:
         assert found["item"] is not None
         return arguments | read_items(features, found["item"], options.get("item_column"))
@@ -163,12 +159,13 @@ def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str,
 
 
 def _answered_rows(
-    table: Frame, found: Mapping[str, str | None], options: Mapping[str, object]
+    table: Frame, label: str, availability: str | None, options: Mapping[str, Any]
 ) -> Frame:
-    """Leave out rows whose label is a pass, where the others mean yes and no; warn of it."""
-    label = found["label"]
+    """Leave out alternatives that were not available, and passes if others mean yes and no."""
+    if availability is not None:
+        table = available_rows(table, availability, label, options.get("positive"))
     votes = default_verb(label) == "agree with"
-    if _is_declared(options) or label is None or not (votes or table.schema[label] == nw.String):
+    if _is_declared(options) or not (votes or table.schema[label] == nw.String):
         return table
     passes = passes_among(table[label].drop_nulls().unique().to_list(), votes=votes)
     if not passes:
@@ -207,7 +204,6 @@ def find_roles(
     """Return the column of each role, and those of features; None where they are elsewhere."""
     listed = list(features) if isinstance(features, list | tuple) else None
     found = find_columns(table, names, listed or ())
-    found = find_alternatives(table, found, names)
     if found["label"] in (listed or ()):
         raise ValueError(f"The label column {found['label']!r} must not be among the features.")
     if features is None:
@@ -217,9 +213,9 @@ def find_roles(
     return found, listed
 
 
-def ordered_categories(table: Frame, label: str | None) -> list[str] | None:
+def ordered_categories(table: Frame, label: str) -> list[str] | None:
     """Return the order of a column of ordered categories; None if it is another column."""
-    kind = None if label is None else table.schema[label]
+    kind = table.schema[label]
     if not isinstance(kind, nw.Enum) or len(kind.categories) < 3:
         return None
     return list(kind.categories)

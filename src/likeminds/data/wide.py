@@ -22,7 +22,6 @@ from likeminds.data.column_roles import (
     names_a_choice,
     read_values,
     refuse_unknown,
-    usual_columns,
     with_index,
 )
 from likeminds.data.identifiers import as_distinct, encode, missing_rows
@@ -216,10 +215,11 @@ def wide_to_long(
 
 
 def is_wide(frame: object, choice: str | None = None) -> bool:
-    """Tell whether a table has one row per choice: its columns name what the choice can be."""
+    """Tell whether a table has one row per choice: its columns name what the choice can be.
+
+    Tables with a column of items or alternatives have one row for each of them.
+    """
     table = as_frame(frame)
-    if any(usual_columns(role, table.columns) for role in ("item", "alternative")):
-        return False
     if choice is not None and choice not in table.columns:
         return False
     return bool(_fitting(table, [choice] if choice else table.columns))
