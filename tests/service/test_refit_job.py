@@ -81,7 +81,7 @@ def test_a_refresh_is_swapped_in_and_deletion_reaches_it(serve, settings):
     assert not holder.swap_model()
     after = client.post("/v1/rank", json={"user": user, "limit": 40}).json()
     assert after["generation"] != before["generation"]
-    assert holder.current.knows(user, frozenset())
+    assert user in holder.current.users
     scores = [{one["item"]: one["score"] for one in said["items"]} for said in (before, after)]
     both = np.array([[one[item] for item in sorted(one)] for one in scores])
     assert np.corrcoef(both)[0, 1] > 0.9
@@ -112,7 +112,7 @@ def test_a_model_replaced_during_a_refresh_is_served(settings, said, monkeypatch
     refresh_file(settings)
     holder.swap_model()
     assert holder.current.model.n_groups == 0
-    assert holder.current.knows("zoe", frozenset())
+    assert "zoe" in holder.current.users
     assert len(list(Path(settings.state).glob("refreshed*"))) == 1
     holder.close()
 
@@ -305,7 +305,7 @@ def test_labels_of_newcomers_are_folded_into_a_model_of_choices(serve, settings)
     before = scores_of(client, names[:200])
     assert refresh_file(settings) == "8 labels"
     assert holder.swap_model()
-    assert holder.current.knows("zoe", frozenset())
+    assert "zoe" in holder.current.users
     assert np.corrcoef(before, scores_of(client, names[:200]))[0, 1] > 0.9
     # What she says next goes to what the model has of her; households still cannot.
     assert (

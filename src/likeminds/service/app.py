@@ -13,7 +13,6 @@ from fastapi.templating import Jinja2Templates
 
 from likeminds._util.map_reduce import one_blas_thread
 from likeminds._version import __version__
-from likeminds.service.access import with_optional_security
 from likeminds.service.app_state import AppState
 from likeminds.service.errors import add_problems
 from likeminds.service.middleware import Middleware
@@ -79,8 +78,11 @@ def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
 
 def _described(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
-        found = get_openapi(
+        app.openapi_schema = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
-        app.openapi_schema = with_optional_security(found)
+        for path in app.openapi_schema["paths"].values():
+            for operation in path.values():
+                if "security" in operation:  # showing a key is optional
+                    operation["security"].append({})
     return app.openapi_schema

@@ -52,10 +52,6 @@ class AppState:
         """Whether any local caller may do everything: without keys, on loopback."""
         return self.settings.local and not self.keys and not self.settings.visitors
 
-    def knows(self, user: str) -> bool:
-        """Say whether the model has a user who was not deleted."""
-        return self.current.knows(user, self.forgotten)
-
     def start(self) -> None:
         """Watch for another model, other keys, and deleted users, in the background."""
         threading.Thread(target=self._watch, daemon=True, name="likeminds-watch").start()

@@ -1,7 +1,7 @@
 """The model that is served: one generation at a time, swapped whole."""
 
 import shutil
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,10 +11,8 @@ from typing import Any
 from likeminds._util.atomic_files import FileVersion, file_lock, write_whole
 from likeminds._util.lazy_rows import LazyIds
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
-from likeminds.rankers.validation import positions_by_user
 from likeminds.service.catalogue import ItemCatalogue, UnknownNameError, read_catalogue
-from likeminds.service.scoring import AttributeScorer, LabelsByItem, UserProfile
-from likeminds.service.store import hashed
+from likeminds.service.scoring import AttributeScorer
 from likeminds.storage import safetensors
 from likeminds.storage.models import load, main_file, read_card, read_users
 
@@ -95,46 +93,6 @@ class ModelGeneration:
         if attribute not in self.attributes:
             raise UnknownNameError("attribute", attribute, self.attributes)
         return self.scorers[attribute]
-
-    def profile(
-        self,
-        scorer: AttributeScorer,
-        user: str,
-        labels: LabelsByItem | None,
-        forgotten: frozenset[str],
-    ) -> UserProfile:
-        """Return a user's weights, given the labels that the service stored, if they came to it.
-
-        ``forgotten`` has the hashes of deleted users: the model may have them, but not use them.
-        """
-        place = self.position(scorer, user, forgotten)
-        if labels is not None:  # of items, and on a scale, that the model still has
-            labels = {
-                item: label
-                for item, label in labels.items()
-                if item in scorer.catalogue.positions
-                and (label is None or scorer.scale.holds(label))
-            }
-        if place is not None:
-            return scorer.known_with(place, labels) if labels else scorer.known(place)
-        if labels is None and not self.knows(user, forgotten):
-            raise UnknownNameError("user", user, self.names(forgotten))
-        return scorer.new_user(labels or {})
-
-    def position(self, scorer: AttributeScorer, user: str, forgotten: frozenset[str]) -> int | None:
-        """Return the position of a user in a ranker."""
-        if not self.knows(user, forgotten):
-            return None
-        positions: Mapping[Hashable, int] = positions_by_user(scorer.chosen)
-        return positions.get(self.users[user])
-
-    def knows(self, user: str, forgotten: frozenset[str]) -> bool:
-        """Say whether the model has a user who was not deleted."""
-        return user in self.users and not (forgotten and hashed(user) in forgotten)
-
-    def names(self, forgotten: frozenset[str]) -> Iterator[str]:
-        """Iterate over the users who were not deleted."""
-        return (name for name in self.users if not (forgotten and hashed(name) in forgotten))
 
 
 def own_copy(path: Path, state: Path) -> Path:

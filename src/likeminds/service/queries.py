@@ -1,34 +1,97 @@
-"""Answers about rankings, from one generation of the model and the stored labels."""
+"""Authenticated callers, and their queries to one generation of the model and stored labels."""
 
+import hmac
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import Depends
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds.rankers.ranking import best_of
 from likeminds.rankers.score_decomposition import LEVELS, interval
-from likeminds.service.access import Calling, State
+from likeminds.rankers.validation import positions_by_user
+from likeminds.service import schemas
+from likeminds.service.app_state import AppState
 from likeminds.service.catalogue import UnknownNameError
 from likeminds.service.database import StoreDownError
 from likeminds.service.errors import ProblemError
 from likeminds.service.model_generation import ModelGeneration
-from likeminds.service.schemas import (
-    Explained,
-    ExplainRequest,
-    LevelShares,
-    NextItems,
-    Profile,
-    RankedItem,
-    RankingResponse,
-    RankRequest,
-    ScoredItem,
-    ScoreRequest,
-    Scores,
-)
 from likeminds.service.scoring import RANKED_AMONG, AttributeScorer, UserProfile
-from likeminds.service.store import Label, Role
+from likeminds.service.store import KEY_PREFIX, TOKEN_PREFIX, Label, Role, hashed
+
+_BEARER = HTTPBearer(
+    auto_error=False,
+    description="An API key (lmk_...), or the token of a user (lmp_...). Without any keys, the "
+    "service answers local requests only, with full access.",
+)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls: their role, the name that repeated writes go by, and a user's token, if any."""
+
+    role: Role
+    name: str
+    token: str | None = None
+
+    def require(self, role: Role) -> None:
+        """Refuse a caller without a role."""
+        if self.role < role:
+            raise ProblemError(
+                403, f"This takes a key with the role {role.name.lower()}, or a higher one."
+            )
+
+    def require_user(self, state: AppState, user: str, role: Role) -> None:
+        """Refuse callers who neither have the role nor are the user.
+
+        A user's token opens nothing else, and does not reveal who else is there.
+        """
+        if self.token is None:
+            self.require(role)
+            return
+        found = state.store.user(user)
+        stored = "" if found is None else found.token_hash
+        if not hmac.compare_digest(stored, hashed(self.token)):
+            raise ProblemError(403, "This token is that of another user, or of a deleted one.")
+
+
+def state_of(request: Request) -> AppState:
+    """Return the state of the worker."""
+    found: AppState = request.app.state.service
+    return found
+
+
+State = Annotated[AppState, Depends(state_of)]
+
+
+def caller_of(
+    state: State, shown: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
+) -> Caller:
+    """Identify the caller by their secret; refuse secrets that are not valid."""
+    secret = "" if shown is None else shown.credentials
+    if secret.startswith(TOKEN_PREFIX):
+        any_token = state.is_open or state.settings.visitors
+        if not any_token and not (state.keys and state.store.has_token(hashed(secret))):
+            raise ProblemError(401, "This token is not valid, or its user was deleted.")
+        return Caller(Role.USER, f"user {hashed(secret)[:16]}", secret)
+    if secret.startswith(KEY_PREFIX):
+        found = state.keys.get(hashed(secret))
+        if found is None:
+            raise ProblemError(401, "This key is not valid, or was revoked.")
+        return Caller(found[0], f"key {found[1]}")
+    if shown is not None:
+        raise ProblemError(401, "What is shown is neither a key (lmk_...) nor a token (lmp_...).")
+    if state.is_open:
+        return Caller(Role.ADMIN, "open")
+    if state.settings.visitors:
+        return Caller(Role.USER, "visitor")
+    raise ProblemError(401, "Show a key: Authorization: Bearer lmk_...")
+
+
+Calling = Annotated[Caller, Depends(caller_of)]
 
 
 @dataclass
@@ -50,34 +113,63 @@ class RankingQueries:
                 413, f"A batch may have {most:,} entries at most, and this has {size:,}."
             )
 
+    def knows(self, user: str) -> bool:
+        """Say whether the model has a user who was not deleted."""
+        return user in self.current.users and not self._is_deleted(user)
+
+    def names(self) -> Iterator[str]:
+        """Iterate over the model's users who were not deleted."""
+        return (name for name in self.current.users if not self._is_deleted(name))
+
+    def _is_deleted(self, user: str) -> bool:
+        return bool(self.state.forgotten) and hashed(user) in self.state.forgotten
+
+    def position(self, scorer: AttributeScorer, user: str) -> int | None:
+        """Return the position of a user in a ranker."""
+        if not self.knows(user):
+            return None
+        return positions_by_user(scorer.chosen).get(self.current.users[user])
+
     def unknown(self, user: str) -> UnknownNameError:
         """Return the error about an unknown user."""
-        return UnknownNameError("user", user, self.current.names(self.state.forgotten))
+        return UnknownNameError("user", user, self.names())
 
-    def labels(self, user: str) -> list[Label] | None:
-        """Return a user's stored labels; None if they never came.
+    def labels(self, user: str) -> list[Label]:
+        """Return a user's stored labels; refuse an unknown user.
 
         Without the database, the model's users are ranked by what it learned of them.
         """
+        stored = None
         try:
-            return self.state.store.labels_if_known(user)
+            stored = self.state.store.labels_if_known(user)
         except StoreDownError:
-            if not self.state.knows(user):
+            if not self.knows(user):
                 raise
-        return None
+        if stored is None and not self.knows(user):
+            raise self.unknown(user)
+        return stored or []
 
     def profile(self, scorer: AttributeScorer, user: str | None) -> UserProfile:
         """Return the weights of a user, or of the average one, whom the caller may ask about."""
         if user is None:
             return scorer.consensus()
         self.caller.require_user(self.state, user, Role.READ)
-        stored = self.labels(user)
-        labels = None
-        if stored is not None:
-            labels = {one.item: one.label for one in stored if one.attribute == scorer.attribute}
-        return self.current.profile(scorer, user, labels, self.state.forgotten)
+        labels = {
+            one.item: one.label
+            for one in self.labels(user)
+            if one.attribute == scorer.attribute
+            # The model may have other items, or another scale, since.
+            and one.item in scorer.catalogue.positions
+            and (one.label is None or scorer.scale.holds(one.label))
+        }
+        position = self.position(scorer, user)
+        if position is None:
+            return scorer.new_user(labels)
+        return scorer.known_with(position, labels) if labels else scorer.known(position)
 
-    def rank(self, request: RankRequest, profile: UserProfile | None = None) -> RankingResponse:
+    def rank(
+        self, request: schemas.RankRequest, profile: UserProfile | None = None
+    ) -> schemas.RankingResponse:
         """Return the best items for a user, whose profile may be at hand."""
         scorer = self.current.scorer(request.attribute)
         if profile is None:
@@ -102,68 +194,53 @@ class RankingQueries:
         for row, facts in enumerate(rows):
             facts["rank"] = request.offset + row + 1
             facts["ranks"] = None if ranks is None else [int(ranks[0][row]), int(ranks[1][row])]
-        return RankingResponse(
+        return schemas.RankingResponse(
             user=request.user,
             attribute=scorer.attribute or None,
             generation=self.current.generation,
             total=total,
-            items=[RankedItem(**row) for row in rows],
+            items=[schemas.RankedItem(**row) for row in rows],
         )
 
-    def score(self, request: ScoreRequest) -> Scores:
+    def score(self, request: schemas.ScoreRequest) -> schemas.Scores:
         """Return the scores of some items for a user."""
         scorer = self.current.scorer(request.attribute)
         places = np.array([scorer.catalogue.position(name) for name in request.items])
         profile = self.profile(scorer, request.user)
         rows = _scored(profile, places, scorer.scores(profile, places))
-        return Scores(
+        return schemas.Scores(
             user=request.user,
             attribute=scorer.attribute or None,
             generation=self.current.generation,
-            scores=[ScoredItem(**row) for row in rows],
+            scores=[schemas.ScoredItem(**row) for row in rows],
         )
 
-    def explain(self, request: ExplainRequest) -> Explained:
-        """Decompose the score of an item for a user."""
-        scorer = self.current.scorer(request.attribute)
-        place = scorer.catalogue.position(request.item)
-        profile = self.profile(scorer, request.user)
-        expected = scorer.expected(profile, np.array([place]))
-        return Explained(
-            user=request.user,
-            attribute=scorer.attribute or None,
-            item=request.item,
-            text=scorer.catalogue.texts.get(request.item),
-            expected=None if expected is None else float(expected[0]),
-            **scorer.explain(profile, place),
-        )
-
-    def describe(self, user: str | None, profile: UserProfile) -> Profile:
+    def describe(self, user: str | None, profile: UserProfile) -> schemas.Profile:
         """Return the position of a user among the others."""
         scorer = profile.scorer
         places = scorer.place(profile)
         schools = scorer.explanation.schools
         number = int(places.membership[0].argmax()) + 1 if schools else None
         coordinates = places.coordinates[0, :2].tolist()
-        return Profile(
+        return schemas.Profile(
             user=user,
             attribute=scorer.attribute or None,
             coordinates=coordinates + [0.0] * (2 - len(coordinates)),
             school=number,
             school_name=None if number is None else schools[number].name,
             membership=places.membership[0].tolist(),
-            level_shares=LevelShares(
+            level_shares=schemas.LevelShares(
                 **dict(zip(LEVELS, places.level_shares[0].tolist(), strict=True))
             ),
             labels=len(profile.labelled),
         )
 
-    def next_items(self, user: str, profile: UserProfile, n: int) -> NextItems:
+    def next_items(self, user: str, profile: UserProfile, n: int) -> schemas.NextItems:
         """Return the items whose labels are most informative about a user."""
         scorer = profile.scorer
         places = scorer.next_items(profile, n).tolist()
         items = [scorer.catalogue.facts(i) | {"features": features_of(scorer, i)} for i in places]
-        return NextItems(user=user, attribute=scorer.attribute or None, items=items)
+        return schemas.NextItems(user=user, attribute=scorer.attribute or None, items=items)
 
 
 Queries = Annotated[RankingQueries, Depends()]
@@ -193,7 +270,7 @@ def _scored(
     return rows
 
 
-def _allowed(request: RankRequest, profile: UserProfile) -> Bool:
+def _allowed(request: schemas.RankRequest, profile: UserProfile) -> Bool:
     """Return which items are ranked."""
     catalogue = profile.scorer.catalogue
     allowed = np.full(len(catalogue), request.only is None)

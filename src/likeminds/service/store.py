@@ -1,6 +1,7 @@
 """The store: users, labels and answers, and hashes of keys and tokens, in SQLite or PostgreSQL."""
 
 import hashlib
+import json
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -8,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from likeminds.service.database import Database, Session, Value, open_database
 
@@ -51,21 +52,6 @@ class Key(NamedTuple):
     role: str
     key_hash: str
     created: float
-
-
-class Answer(NamedTuple):
-    """The answer to a write, to be repeated when the write is."""
-
-    status: int
-    body: str
-
-
-class Version(NamedTuple):
-    """A mark of all that is stored, which changes with every write that a model would notice."""
-
-    labels: int
-    last: float
-    forgotten: int
 
 
 class KeyReusedError(ValueError):
@@ -167,40 +153,42 @@ class LabelStore:
         rows = map(Label._make, self.database.query(f"{_LABELS} {which}", values))
         return [row if row.label is None else row._replace(label=float(row.label)) for row in rows]
 
-    def version(self) -> Version:
-        """Return a mark that changes with every write that a model would notice."""
+    def version(self) -> tuple[int, float, int]:
+        """Return the number and last time of labels, and the number of deleted users."""
         with self.database.transaction() as session:
             count, last = session.run("SELECT COUNT(*), COALESCE(MAX(at), 0) FROM labels")[0]
             gone = session.run("SELECT COUNT(*) FROM forgotten")[0][0]
-        return Version(int(count), float(last), int(gone))
+        return int(count), float(last), int(gone)
 
     # Writes that are repeated
 
     def once(
         self,
         caller: str,
-        key: str,
-        digest: str,
-        work: Callable[[Session], Answer],
+        key: str | None,
+        request: object,
+        work: Callable[[Session], dict[str, Any]],
         *,
         user: str = "",
-    ) -> tuple[Answer, bool]:
+    ) -> tuple[dict[str, Any], bool]:
         """Do a write once, however often it is requested, and say whether this is a repetition.
 
-        ``caller`` chooses the ``key``; another ``digest`` with the same key raises
-        `KeyReusedError`. The answer is deleted with the ``user`` it is about.
+        ``caller`` chooses the ``key``; without one, nothing is remembered. Another ``request`` with
+        the same key raises `KeyReusedError`. The answer is deleted with the ``user`` it is about.
         """
+        digest, now = hashed(json.dumps(request)), time.time()
         with self.database.transaction(writing=True) as session:
-            now = time.time()
+            if key is None:
+                return work(session), False
             session.run("DELETE FROM answers WHERE at < ?", [now - _REMEMBERED])
             new = session.count(
-                "INSERT INTO answers VALUES (?, ?, ?, ?, 0, '', ?) "
+                "INSERT INTO answers VALUES (?, ?, ?, ?, 200, '', ?) "
                 "ON CONFLICT (caller, write_key) DO NOTHING",
                 [caller, key, user, digest, now],
             )
             if not new:
-                [(before, status, body)] = session.run(
-                    "SELECT digest, status, body FROM answers WHERE caller = ? AND write_key = ?",
+                [(before, body)] = session.run(
+                    "SELECT digest, body FROM answers WHERE caller = ? AND write_key = ?",
                     [caller, key],
                 )
                 if before != digest:
@@ -208,19 +196,15 @@ class LabelStore:
                         "This Idempotency-Key was used for another write before: take a new one "
                         "for each write."
                     )
-                return Answer(int(status), str(body)), True
+                return dict(json.loads(body)), True
             answer = work(session)
             session.run(
-                "UPDATE answers SET status = ?, body = ? WHERE caller = ? AND write_key = ?",
-                [answer.status, answer.body, caller, key],
+                "UPDATE answers SET body = ? WHERE caller = ? AND write_key = ?",
+                [json.dumps(answer), caller, key],
             )
         return answer, False
 
     # Keys and state
-
-    def add_key(self, key: Key) -> None:
-        """Store a key's hash."""
-        self.database.write("INSERT INTO api_keys VALUES (?, ?, ?, ?, ?)", key)
 
     def api_keys(self) -> list[Key]:
         """Return all keys, the oldest first."""
@@ -317,17 +301,12 @@ def new_token() -> str:
     return TOKEN_PREFIX + secrets.token_urlsafe(32)
 
 
-def new_key(name: str, role: str) -> tuple[str, Key]:
-    """Return a new API key, and its row of the store."""
+def add_key(database: str, name: str, role: str) -> str:
+    """Make a key, and return it: it is shown once, and stored as a hash."""
     if role not in {"read", "write", "admin"}:
         raise ValueError(f"A key's role is read, write or admin, not {role!r}.")
     secret = KEY_PREFIX + secrets.token_urlsafe(32)
-    return secret, Key(secrets.token_hex(4), name, role, hashed(secret), time.time())
-
-
-def add_key(database: str, name: str, role: str) -> str:
-    """Make a key, and return it: it is shown once, and stored as a hash."""
+    key = Key(secrets.token_hex(4), name, role, hashed(secret), time.time())
     with closing(open_store(database)) as store:
-        secret, row = new_key(name, role)
-        store.add_key(row)
+        store.database.write("INSERT INTO api_keys VALUES (?, ?, ?, ?, ?)", key)
     return secret

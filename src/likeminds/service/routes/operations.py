@@ -5,8 +5,8 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from likeminds.service.access import Calling, State
 from likeminds.service.errors import answer, documented
+from likeminds.service.queries import Calling, State
 from likeminds.service.schemas import Facts, Refresh
 from likeminds.service.store import Role
 

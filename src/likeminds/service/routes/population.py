@@ -9,18 +9,10 @@ from fastapi import APIRouter, Query, Response
 from likeminds._util.text_format import Verb
 from likeminds.rankers.ranking import best_of
 from likeminds.schools.user_map import map_places, n_dimensions
-from likeminds.service.access import State
+from likeminds.service import schemas
 from likeminds.service.catalogue import UnknownNameError, read_picture
 from likeminds.service.errors import ProblemError, documented
-from likeminds.service.queries import Queries, features_of
-from likeminds.service.schemas import (
-    AttributeQuery,
-    Facts,
-    ItemQuery,
-    PageQuery,
-    SchoolQuery,
-    SearchQuery,
-)
+from likeminds.service.queries import Queries, State, features_of
 from likeminds.service.scoring import AttributeScorer
 from likeminds.service.store import Role
 
@@ -30,7 +22,7 @@ router = APIRouter(prefix="/v1", tags=["population"], responses=documented(404))
 _ON_MAP = 2_000
 
 
-@router.get("/model", response_model=Facts)
+@router.get("/model", response_model=schemas.Facts)
 def model(queries: Queries) -> dict[str, Any]:
     """Return the numbers of users and items, the attributes and the features."""
     state, current = queries.state, queries.current
@@ -80,8 +72,8 @@ def _wording(scorer: AttributeScorer) -> dict[str, Any]:
     }
 
 
-@router.get("/items", response_model=Facts)
-def items(query: Annotated[SearchQuery, Query()], queries: Queries) -> dict[str, Any]:
+@router.get("/items", response_model=schemas.Facts)
+def items(query: Annotated[schemas.SearchQuery, Query()], queries: Queries) -> dict[str, Any]:
     """List items whose ids or texts contain a text."""
     catalogue, wanted = queries.current.catalogue, query.q.lower()
     places = [
@@ -93,8 +85,8 @@ def items(query: Annotated[SearchQuery, Query()], queries: Queries) -> dict[str,
     return {"total": len(places), "items": [catalogue.facts(place) for place in page]}
 
 
-@router.get("/item", response_model=Facts)
-def item(query: Annotated[ItemQuery, Query()], queries: Queries) -> dict[str, Any]:
+@router.get("/item", response_model=schemas.Facts)
+def item(query: Annotated[schemas.ItemQuery, Query()], queries: Queries) -> dict[str, Any]:
     """Return the score of an item for all users, and for each school."""
     scorer = queries.current.scorer(query.attribute)
     place = scorer.catalogue.position(query.item)
@@ -111,7 +103,7 @@ def item(query: Annotated[ItemQuery, Query()], queries: Queries) -> dict[str, An
 
 
 @router.get("/picture", responses={200: {"content": {"image/*": {}}}}, response_class=Response)
-def picture(query: Annotated[ItemQuery, Query()], state: State) -> Response:
+def picture(query: Annotated[schemas.ItemQuery, Query()], state: State) -> Response:
     """Return the picture of an item, if it has one in the folder of pictures.
 
     Pictures are not secret: an image on a page shows no key.
@@ -126,8 +118,8 @@ def picture(query: Annotated[ItemQuery, Query()], state: State) -> Response:
     return Response(content, media_type=kind, headers={"cache-control": "private, max-age=3600"})
 
 
-@router.get("/schools", response_model=Facts)
-def schools(query: Annotated[AttributeQuery, Query()], queries: Queries) -> dict[str, Any]:
+@router.get("/schools", response_model=schemas.Facts)
+def schools(query: Annotated[schemas.AttributeQuery, Query()], queries: Queries) -> dict[str, Any]:
     """Return the schools (groups of users who rank alike), and agreed and divisive items."""
     scorer = queries.current.scorer(query.attribute)
     catalogue, found = scorer.catalogue, scorer.explanation.population()
@@ -143,8 +135,8 @@ def schools(query: Annotated[AttributeQuery, Query()], queries: Queries) -> dict
     return found | {"attribute": scorer.attribute or None}
 
 
-@router.get("/school", response_model=Facts)
-def school(query: Annotated[SchoolQuery, Query()], queries: Queries) -> dict[str, Any]:
+@router.get("/school", response_model=schemas.Facts)
+def school(query: Annotated[schemas.SchoolQuery, Query()], queries: Queries) -> dict[str, Any]:
     """Return the weights and typical items of a school, and its members with a key."""
     explained = queries.current.scorer(query.attribute).explanation
     numbers = [str(one.number) for one in explained.schools]
@@ -153,24 +145,24 @@ def school(query: Annotated[SchoolQuery, Query()], queries: Queries) -> dict[str
     found = explained.school(query.number)
     members = [str(one) for one in found.pop("members")]
     if queries.caller.role >= Role.READ:
-        found["members"] = [name for name in members if queries.state.knows(name)]
+        found["members"] = [name for name in members if queries.knows(name)]
     return found
 
 
-@router.get("/agreed", response_model=Facts)
-def agreed(query: Annotated[PageQuery, Query()], queries: Queries) -> dict[str, Any]:
+@router.get("/agreed", response_model=schemas.Facts)
+def agreed(query: Annotated[schemas.PageQuery, Query()], queries: Queries) -> dict[str, Any]:
     """List the items that every school likes, the most liked first."""
     return _about_items("agreed", query, queries)
 
 
-@router.get("/divisive", response_model=Facts)
-def divisive(query: Annotated[PageQuery, Query()], queries: Queries) -> dict[str, Any]:
+@router.get("/divisive", response_model=schemas.Facts)
+def divisive(query: Annotated[schemas.PageQuery, Query()], queries: Queries) -> dict[str, Any]:
     """List the most divisive items; none where users rank alike."""
     return _about_items("divisive", query, queries)
 
 
-@router.get("/map", response_model=Facts)
-def user_map(query: Annotated[AttributeQuery, Query()], queries: Queries) -> dict[str, Any]:
+@router.get("/map", response_model=schemas.Facts)
+def user_map(query: Annotated[schemas.AttributeQuery, Query()], queries: Queries) -> dict[str, Any]:
     """Return the positions of users on the map, without their ids.
 
     Along one axis, the second coordinate counts the users at the same place.
@@ -188,13 +180,13 @@ def user_map(query: Annotated[AttributeQuery, Query()], queries: Queries) -> dic
     }
 
 
-@router.get("/users", response_model=Facts)
-def users(query: Annotated[SearchQuery, Query()], queries: Queries) -> dict[str, Any]:
+@router.get("/users", response_model=schemas.Facts)
+def users(query: Annotated[schemas.SearchQuery, Query()], queries: Queries) -> dict[str, Any]:
     """List the users of the model."""
     queries.caller.require(Role.READ)
     wanted = query.q.lower()
     total, shown = 0, []
-    for name in queries.current.names(queries.state.forgotten):
+    for name in queries.names():
         if wanted in name.lower():
             if query.offset <= total < query.offset + query.limit:
                 shown.append(name)
@@ -202,7 +194,7 @@ def users(query: Annotated[SearchQuery, Query()], queries: Queries) -> dict[str,
     return {"total": total, "users": shown}
 
 
-def _about_items(which: str, query: PageQuery, queries: Queries) -> dict[str, Any]:
+def _about_items(which: str, query: schemas.PageQuery, queries: Queries) -> dict[str, Any]:
     scorer = queries.current.scorer(query.attribute)
     explained, catalogue = scorer.explanation, scorer.catalogue
     found, items = explained.schools, explained.items

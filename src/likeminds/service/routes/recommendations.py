@@ -7,22 +7,9 @@ from fastapi import APIRouter
 
 from likeminds._util.array_types import Float, Index
 from likeminds.rankers.ranking import best_of
+from likeminds.service import schemas
 from likeminds.service.errors import documented
 from likeminds.service.queries import Queries
-from likeminds.service.schemas import (
-    CompareRequest,
-    Explained,
-    ExplainRequest,
-    Facts,
-    RankBatch,
-    RankingResponse,
-    RankingsResponse,
-    RankRequest,
-    ScoreBatch,
-    ScoreRequest,
-    Scores,
-    ScoresBatch,
-)
 
 router = APIRouter(prefix="/v1", tags=["ranking"], responses=documented(404, 409))
 
@@ -32,41 +19,52 @@ _VISIBLE = 0.005
 
 
 @router.post("/rank")
-def rank(request: RankRequest, queries: Queries) -> RankingResponse:
+def rank(request: schemas.RankRequest, queries: Queries) -> schemas.RankingResponse:
     """Rank items for a user, or by the consensus."""
     queries.refuse_large(len(request.only or ()) + len(request.exclude) + request.limit)
     return queries.rank(request)
 
 
 @router.post("/rank/batch")
-def rank_batch(request: RankBatch, queries: Queries) -> RankingsResponse:
+def rank_batch(request: schemas.RankBatch, queries: Queries) -> schemas.RankingsResponse:
     """Rank items for several users at once, all by the same generation of the model."""
     queries.refuse_large(sum(one.limit for one in request.requests))
-    return RankingsResponse(rankings=[queries.rank(one) for one in request.requests])
+    return schemas.RankingsResponse(rankings=[queries.rank(one) for one in request.requests])
 
 
 @router.post("/score")
-def score(request: ScoreRequest, queries: Queries) -> Scores:
+def score(request: schemas.ScoreRequest, queries: Queries) -> schemas.Scores:
     """Score items for a user."""
     queries.refuse_large(len(request.items))
     return queries.score(request)
 
 
 @router.post("/score/batch")
-def score_batch(request: ScoreBatch, queries: Queries) -> ScoresBatch:
+def score_batch(request: schemas.ScoreBatch, queries: Queries) -> schemas.ScoresBatch:
     """Score items for several users at once."""
     queries.refuse_large(sum(len(one.items) for one in request.requests))
-    return ScoresBatch(answers=[queries.score(one) for one in request.requests])
+    return schemas.ScoresBatch(answers=[queries.score(one) for one in request.requests])
 
 
 @router.post("/explain")
-def explain(request: ExplainRequest, queries: Queries) -> Explained:
+def explain(request: schemas.ExplainRequest, queries: Queries) -> schemas.Explained:
     """Decompose a score into consensus + group + personal (+ item), by feature."""
-    return queries.explain(request)
+    scorer = queries.current.scorer(request.attribute)
+    place = scorer.catalogue.position(request.item)
+    profile = queries.profile(scorer, request.user)
+    expected = scorer.expected(profile, np.array([place]))
+    return schemas.Explained(
+        user=request.user,
+        attribute=scorer.attribute or None,
+        item=request.item,
+        text=scorer.catalogue.texts.get(request.item),
+        expected=None if expected is None else float(expected[0]),
+        **scorer.explain(profile, place),
+    )
 
 
-@router.post("/compare", response_model=Facts)
-def compare(request: CompareRequest, queries: Queries) -> dict[str, Any]:
+@router.post("/compare", response_model=schemas.Facts)
+def compare(request: schemas.CompareRequest, queries: Queries) -> dict[str, Any]:
     """Compare two users: the correlation of their scores, and the largest differences."""
     scorer = queries.current.scorer(request.attribute)
     catalogue, explained = scorer.catalogue, scorer.explanation

@@ -1,42 +1,17 @@
 """Users: creation, labels, the next items to ask about, and deletion."""
 
-import hashlib
-import json
 import secrets
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
 
 from likeminds.data.identifiers import lookup
+from likeminds.service import schemas
 from likeminds.service.database import Session
 from likeminds.service.errors import ProblemError, documented
 from likeminds.service.queries import Queries
-from likeminds.service.schemas import (
-    AttributeQuery,
-    Created,
-    Deleted,
-    Facts,
-    Name,
-    NewLabels,
-    NewUser,
-    NextItems,
-    NextItemsQuery,
-    Profile,
-    RankingQuery,
-    RankingResponse,
-    RankRequest,
-    Stored,
-    StoredData,
-    StoredLabel,
-    StoredLabels,
-    View,
-    ViewQuery,
-    WriteKey,
-)
 from likeminds.service.scoring import UnableError
 from likeminds.service.store import (
-    Answer,
     Label,
     Role,
     hashed,
@@ -48,49 +23,54 @@ from likeminds.service.store import (
 router = APIRouter(prefix="/v1", tags=["users"], responses=documented(404, 409))
 
 IdempotencyKey = Annotated[
-    WriteKey | None,
+    schemas.WriteKey | None,
     Header(description="The same key again repeats the answer instead of the write"),
 ]
 
 
 @router.post("/newcomers", status_code=201)
 def create(
-    request: NewUser, queries: Queries, response: Response, idempotency_key: IdempotencyKey = None
-) -> Created:
+    request: schemas.NewUser,
+    queries: Queries,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
+) -> schemas.Created:
     """Add a new user, and return the token that opens their labels, which is shown once."""
     state, caller = queries.state, queries.caller
     if not (state.settings.visitors and caller.token is None and request.user is None):
         caller.require(Role.WRITE)
     user = request.user or f"n-{secrets.token_hex(8)}"
     exists = ProblemError(409, f"There is a user {user!r} already.")
-    if state.knows(user):
+    if queries.knows(user):
         raise exists
     token = new_token()
 
-    def write(session: Session) -> Answer:
+    def write(session: Session) -> dict[str, Any]:
         if not insert_user(session, user, hashed(token)):
             raise exists
         # The token is stored as a hash only, so it is not part of what is repeated.
-        return Answer(201, json.dumps({"user": user}))
+        return {"user": user}
 
-    body = _once(queries, response, idempotency_key, ["new", request.user], write, user)
-    if response.headers.get("Idempotent-Replay"):
+    what = ["new", request.user]
+    body, is_replay = state.store.once(caller.name, idempotency_key, what, write, user=user)
+    if is_replay:
+        response.headers["Idempotent-Replay"] = "true"
         user = str(body["user"])
         if caller.role < Role.WRITE:
             raise ProblemError(409, f"This was done before: {user!r} is there.")
         # A caller who asks again has not received the token: they get another one instead.
         state.store.set_token(user, hashed(token))
-    return Created(user=user, token=token)
+    return schemas.Created(user=user, token=token)
 
 
 @router.post("/users/{user:path}/labels")
 def add_labels(
-    user: Name,
-    request: NewLabels,
+    user: schemas.Name,
+    request: schemas.NewLabels,
     queries: Queries,
     response: Response,
     idempotency_key: IdempotencyKey = None,
-) -> Stored:
+) -> schemas.Stored:
     """Store labels of a user, new or known; null or "pass" deletes a label.
 
     Labels that are answered with 200 are on the disk. The last label of an item counts, so a
@@ -103,7 +83,7 @@ def add_labels(
     for one in request.labels:
         scorer = current.scorer(one.attribute)
         scorer.catalogue.position(one.item)
-        position = current.position(scorer, user, state.forgotten)
+        position = queries.position(scorer, user)
         if position is not None:
             scorer.labels_of_known(position)
         try:
@@ -111,34 +91,33 @@ def add_labels(
         except ValueError as error:
             raise ProblemError(422, str(error)) from None
         rows.append((scorer.attribute, one.item, label))
-    if queries.labels(user) is None and not state.knows(user):
-        raise queries.unknown(user)
+    queries.labels(user)  # refuses unknown users
 
-    def write(session: Session) -> Answer:
+    def write(session: Session) -> dict[str, Any]:
         write_labels(session, user, rows)
         count = "SELECT COUNT(*) FROM labels WHERE user_id = ? AND label IS NOT NULL"
         labels = int(session.run(count, [user])[0][0])
-        return Answer(200, json.dumps({"user": user, "stored": len(rows), "labels": labels}))
+        return {"user": user, "stored": len(rows), "labels": labels}
 
-    body = _once(queries, response, idempotency_key, ["labels", user, rows], write, user)
+    caller, what = queries.caller.name, ["labels", user, rows]
+    body, is_replay = state.store.once(caller, idempotency_key, what, write, user=user)
+    if is_replay:
+        response.headers["Idempotent-Replay"] = "true"
     state.metrics.count("likeminds_labels_total")
-    return Stored(**body)
+    return schemas.Stored(**body)
 
 
 @router.get("/users/{user:path}/labels")
-def labels(user: Name, queries: Queries) -> StoredLabels:
+def labels(user: schemas.Name, queries: Queries) -> schemas.StoredLabels:
     """Return the stored labels of a user."""
     queries.caller.require_user(queries.state, user, Role.WRITE)
-    found = queries.labels(user)
-    if found is None and not queries.state.knows(user):
-        raise queries.unknown(user)
-    return StoredLabels(user=user, labels=_in_answers(queries, found or []))
+    return schemas.StoredLabels(user=user, labels=_in_answers(queries, queries.labels(user)))
 
 
 @router.get("/users/{user:path}/next")
 def next_items(
-    user: Name, query: Annotated[NextItemsQuery, Query()], queries: Queries
-) -> NextItems:
+    user: schemas.Name, query: Annotated[schemas.NextItemsQuery, Query()], queries: Queries
+) -> schemas.NextItems:
     """Return the items whose labels are most informative about a user."""
     profile = queries.profile(queries.current.scorer(query.attribute), user)
     return queries.next_items(user, profile, query.limit)
@@ -146,38 +125,42 @@ def next_items(
 
 @router.get("/users/{user:path}/ranking")
 def ranking(
-    user: Name, query: Annotated[RankingQuery, Query()], queries: Queries
-) -> RankingResponse:
+    user: schemas.Name, query: Annotated[schemas.RankingQuery, Query()], queries: Queries
+) -> schemas.RankingResponse:
     """Return a user's ranking, with intervals."""
-    return queries.rank(RankRequest(user=user, **query.model_dump()))
+    return queries.rank(schemas.RankRequest(user=user, **query.model_dump()))
 
 
 @router.get("/users/{user:path}/profile")
-def profile(user: Name, query: Annotated[AttributeQuery, Query()], queries: Queries) -> Profile:
+def profile(
+    user: schemas.Name, query: Annotated[schemas.AttributeQuery, Query()], queries: Queries
+) -> schemas.Profile:
     """Return a user's school, position on the map, and shares of the levels."""
     return queries.describe(user, queries.profile(queries.current.scorer(query.attribute), user))
 
 
 @router.get("/users/{user:path}/view")
-def view(user: Name, query: Annotated[ViewQuery, Query()], queries: Queries) -> View:
+def view(
+    user: schemas.Name, query: Annotated[schemas.ViewQuery, Query()], queries: Queries
+) -> schemas.View:
     """Return ranking, profile and the next items to ask about, by the same labels and model."""
     profile = queries.profile(queries.current.scorer(query.attribute), user)
-    request = RankRequest(user=user, **query.model_dump(exclude={"ask"}))
-    return View(
+    request = schemas.RankRequest(user=user, **query.model_dump(exclude={"ask"}))
+    return schemas.View(
         profile=queries.describe(user, profile),
         ranking=queries.rank(request, profile),
         ask=queries.next_items(user, profile, query.ask),
     )
 
 
-@router.get("/users/{user:path}/facts", response_model=Facts)
+@router.get("/users/{user:path}/facts", response_model=schemas.Facts)
 def facts(
-    user: Name, query: Annotated[AttributeQuery, Query()], queries: Queries
+    user: schemas.Name, query: Annotated[schemas.AttributeQuery, Query()], queries: Queries
 ) -> dict[str, Any]:
     """Return how a user's weights differ from the consensus, and their best items."""
     queries.caller.require(Role.READ)
     scorer = queries.current.scorer(query.attribute)
-    if queries.current.position(scorer, user, queries.state.forgotten) is None:
+    if queries.position(scorer, user) is None:
         raise queries.unknown(user)
     user_id, explained = queries.current.users[user], scorer.explanation
     if lookup([user_id], explained.levels.users, "users")[0] < 0:
@@ -189,14 +172,14 @@ def facts(
 
 
 @router.get("/users/{user:path}/data")
-def export(user: Name, queries: Queries) -> StoredData:
+def export(user: schemas.Name, queries: Queries) -> schemas.StoredData:
     """Return all that is stored about a user."""
     queries.caller.require_user(queries.state, user, Role.ADMIN)
     stored, rows = queries.state.store.user(user), queries.state.store.labels_of(user)
-    in_model = queries.state.knows(user)
+    in_model = queries.knows(user)
     if stored is None and not rows and not in_model:
         raise queries.unknown(user)
-    return StoredData(
+    return schemas.StoredData(
         user=user,
         created=None if stored is None else stored.created,
         labels=_in_answers(queries, rows),
@@ -205,7 +188,7 @@ def export(user: Name, queries: Queries) -> StoredData:
 
 
 @router.delete("/users/{user:path}/data")
-def forget(user: Name, queries: Queries) -> Deleted:
+def forget(user: schemas.Name, queries: Queries) -> schemas.Deleted:
     """Delete all that is stored about a user; the next refitted model omits them, too."""
     state = queries.state
     in_model = export(user, queries).in_model
@@ -216,10 +199,10 @@ def forget(user: Name, queries: Queries) -> Deleted:
         model = "it says nothing about them from now on, and forgets them when it is refreshed"
     elif in_model:
         model = "it says nothing about them from now on; fit it anew without them to remove them"
-    return Deleted(user=user, labels=gone, model=model)
+    return schemas.Deleted(user=user, labels=gone, model=model)
 
 
-def _in_answers(queries: Queries, rows: list[Label]) -> list[StoredLabel]:
+def _in_answers(queries: Queries, rows: list[Label]) -> list[schemas.StoredLabel]:
     """Return labels as answers of the model's scale, where it still has their attribute."""
     current, found = queries.current, []
     for row in rows:
@@ -228,7 +211,7 @@ def _in_answers(queries: Queries, rows: list[Label]) -> list[StoredLabel]:
         scorer = current.scorers.get(row.attribute)
         is_answer = scorer is not None and scorer.scale.holds(row.label)
         found.append(
-            StoredLabel(
+            schemas.StoredLabel(
                 item=row.item,
                 attribute=row.attribute or None,
                 text=current.catalogue.texts.get(row.item),
@@ -237,23 +220,3 @@ def _in_answers(queries: Queries, rows: list[Label]) -> list[StoredLabel]:
             )
         )
     return found
-
-
-def _once(  # noqa: PLR0917 - one request
-    queries: Queries,
-    response: Response,
-    key: str | None,
-    request: object,
-    write: Callable[[Session], Answer],
-    user: str,
-) -> dict[str, Any]:
-    """Write, once only where the caller has given a key, and return the answer's body."""
-    store = queries.state.store
-    if key is None:
-        with store.database.transaction(writing=True) as session:
-            return dict(json.loads(write(session).body))
-    digest = hashlib.sha256(json.dumps(request).encode()).hexdigest()
-    answer, is_replay = store.once(queries.caller.name, key, digest, write, user=user)
-    if is_replay:
-        response.headers["Idempotent-Replay"] = "true"
-    return dict(json.loads(answer.body))
