@@ -3,7 +3,7 @@
 import ctypes
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
@@ -28,53 +28,22 @@ _PATIENCE, _RELEASE_PATIENCE = "5s", 5
 
 
 class Future(Protocol):
-    """A result on the cluster, as distributed has it."""
+    """A result on the cluster, as far as it is used."""
 
-    key: str
-
-    def result(self) -> Any:
-        """Return the result."""
-        ...
-
-    def release(self) -> None:
-        """Let the cluster forget it."""
-        ...
+    result: Callable[[], Any]
+    release: Callable[[], None]
 
 
 class Client(Protocol):
-    """A connection to a cluster, as distributed has it."""
+    """A connection of distributed to a cluster, as far as it is used."""
 
     loop: object
-
-    def submit(
-        self,
-        work: Callable[..., object],
-        *given: object,
-        pure: bool,
-        workers: list[str] | None = None,
-    ) -> Future:
-        """Run a function on the cluster."""
-        ...
-
-    def gather(self, futures: object, *, direct: bool | None = None) -> Any:
-        """Return results."""
-        ...
-
-    def compute(self, part: object) -> Future:
-        """Run a Dask graph."""
-        ...
-
-    def run(self, work: Callable[..., R], *given: object) -> dict[str, R]:
-        """Run a function on every worker."""
-        ...
-
-    def nthreads(self) -> dict[str, int]:
-        """Return the threads of each worker."""
-        ...
-
-    def as_current(self) -> AbstractContextManager[object]:
-        """Make it the default client for a while."""
-        ...
+    submit: Callable[..., Future]
+    gather: Callable[..., Any]
+    compute: Callable[..., Future]
+    run: Callable[..., dict[str, Any]]
+    nthreads: Callable[[], dict[str, int]]
+    as_current: Callable[[], AbstractContextManager[object]]
 
 
 def release(futures: Iterable[Future | None]) -> None:
@@ -82,6 +51,16 @@ def release(futures: Iterable[Future | None]) -> None:
     for one in futures:
         if one is not None:
             one.release()
+
+
+def results(futures: Sequence[Future]) -> Iterator[Any]:
+    """Yield results in order, and release each after its use; at an error, all of them."""
+    try:
+        for one in futures:
+            yield one.result()
+            one.release()
+    finally:
+        release(futures)
 
 
 def identity(given: R) -> R:
@@ -123,15 +102,10 @@ def _local(distributed: ModuleType, address: str) -> Iterator[Client]:
         )
     dask = require("dask", "A fit on a cluster", "dask")
     quietly = {"silence_logs": logging.CRITICAL, "dashboard_address": "127.0.0.1:0"}
-    given = {
-        "n_workers": int(number),
-        "threads_per_worker": 1,
-        "preload": [_PRELOAD],
-        **quietly,
-    }
+    given = {"n_workers": int(number), "threads_per_worker": 1, "preload": [_PRELOAD]}
     with (
         dask.config.set(_ENVIRONMENT),
-        distributed.LocalCluster(**given) as cluster,
+        distributed.LocalCluster(**given, **quietly) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client

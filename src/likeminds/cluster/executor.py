@@ -8,6 +8,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from operator import itemgetter, methodcaller
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakSet, finalize
@@ -20,7 +21,7 @@ from likeminds._util.map_reduce import Executor, Own, in_this_thread, one_blas_t
 from likeminds._util.per_user_arrays import SubsetRows, restore_user_arrays, split_user_arrays
 from likeminds.cluster.checkpoints import Journal, read_own, write_own
 from likeminds.cluster.client import Client, Future, identity, release
-from likeminds.mixed_model.responses import InMemoryResponses, Responses
+from likeminds.mixed_model.responses import InMemoryResponses
 from likeminds.rankers.training_data import users_in
 
 B = TypeVar("B")
@@ -156,7 +157,7 @@ class ClusterSession:
 
     def total(self, visited: list[Future]) -> Any:
         """Return the sum of answers, in the order of parts."""
-        made = answers = [self.submit(_answer, one) for one in visited]
+        made = answers = [self.submit(itemgetter(0), one) for one in visited]
         try:
             while len(answers) > _ADDED_AT_ONCE:
                 starts = range(0, len(answers), _ADDED_AT_ONCE)
@@ -306,7 +307,9 @@ class DaskExecutor(Executor[B]):
         """Return some of the users where they are, and the parts these are in."""
         masks = [np.isin(theirs, wanted) for theirs in self.users]
         there = [number for number, mask in enumerate(masks) if mask.any()]
-        parts = [self.session.make(_of_users, self.parts[n], masks[n]) for n in there]
+        parts = [
+            self.session.make(methodcaller("of_users", masks[n]), self.parts[n]) for n in there
+        ]
         users = [self.users[n][masks[n]] for n in there]
         return DaskExecutor(self.session, parts, users, self.here), there
 
@@ -355,19 +358,11 @@ def _positions_of(part: Executor[Any]) -> Index | None:
     return users_in(part) if isinstance(part, InMemoryResponses) else None
 
 
-def _of_users(part: Responses, chosen: Bool) -> Responses:
-    return part.of_users(chosen)
-
-
 def size_of(given: object) -> int:
     """Return how many bytes something takes that is sent."""
     arrays: list[Any] = []
     rest = pickle.dumps(given, protocol=5, buffer_callback=arrays.append)
     return len(rest) + sum(int(one.raw().nbytes) for one in arrays)
-
-
-def _answer(visited: tuple[Any, Any]) -> Any:
-    return visited[0]
 
 
 def add_up(answers: list[Any]) -> Any:

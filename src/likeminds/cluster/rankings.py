@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from likeminds._util.array_types import FloatArray
 from likeminds._util.atomic_files import folder_for, write_whole
 from likeminds._util.checks import listing
-from likeminds.cluster.client import Client, identity, release
+from likeminds.cluster.client import Client, identity, release, results
 from likeminds.cluster.in_place_posteriors import PosteriorFolder
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import as_arrow
@@ -135,12 +135,8 @@ def _parts(
         )
         for number, some in enumerate(places)
     ]
-    try:
-        for number, future in enumerate(waiting):
-            yield future.result()
-            release(waiting[number : number + 1])
-    finally:
-        release([*waiting, given])
+    release([given])
+    yield from results(waiting)
 
 
 def _part_there(
@@ -217,11 +213,10 @@ def mean_of_sums(totals: Iterable[float], counts: Iterable[int]) -> float:
 def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
     """Return the posteriors of all users of the shards, as of users not seen in training."""
     bare = shards.client.submit(identity, subset_users(ranker, slice(0, 0)), pure=False)
-    try:
-        found = list(_answers(shards, _fold_in, [bare] * len(shards)))
-    finally:
-        release([bare])
-    order = np.argsort(np.concatenate(shards.counts.places), kind="stable")
+    answers = _answers(shards, _fold_in, [bare] * len(shards))
+    release([bare])
+    found = list(answers)
+    order = lookup(shards.counts.user_ids, np.concatenate([one.users for one in found]), "users")
     first, ways = found[0], found[0].response_style
     if ways is not None:
         gradings = [one.response_style.grading for one in found if one.response_style is not None]
@@ -265,11 +260,7 @@ def _answers(
         )
         for rows, one, places in zip(shards.parts, rankers, counts.places, strict=True)
     ]
-    try:
-        for future in waiting:
-            yield future.result()
-    finally:
-        release(waiting)
+    return results(waiting)
 
 
 def _with_covariates(
@@ -293,6 +284,4 @@ def sum_of_auc(rows: Annotations, whose: Ranker | Path) -> tuple[float, int]:
 
 def _fold_in(rows: Annotations, ranker: Ranker) -> Posterior:
     found: Posterior = ranker.newcomer(rows)
-    order = lookup(rows.user_ids, found.users, "users")
-    points, known = found.points[order], found.variance_reduction[order]
-    return replace(found, users=found.users[order], points=points, variance_reduction=known)
+    return found

@@ -1,7 +1,7 @@
 """Users on a Dask cluster: rows brought together by user once, then visited in shards."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,6 @@ from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.statistics_rankers import StatisticsRanker
 from likeminds.rankers.training_checks import record_training
 from likeminds.rankers.training_data import LabelCounts, SharedTable, TrainingData
-from likeminds.storage.folders import UserFolder
 from likeminds.storage.models import folder_of_users
 from likeminds.storage.user_files import user_files_of
 
@@ -167,8 +166,16 @@ class Shards(LabelSource[Ranker, Posterior]):
         require("distributed", "Labels on a cluster", "dask")
         if n_shards is None:
             n_shards = max(sum(client.nthreads().values()), 1)
-        if statistics:
-            _refuse_rows_only(features, threshold)
+        if statistics and features is None:
+            raise ValueError(
+                "Statistics are of features, and there are none: pass features=, or leave out "
+                "statistics=True."
+            )
+        if statistics and threshold == "median":
+            raise ValueError(
+                'threshold="median" compares ratings with all those of a user, which no partition '
+                "has: leave out statistics=True."
+            )
         catalogue, names = None, []
         if is_in_rows(features):
             names = list(features or ())
@@ -178,19 +185,19 @@ class Shards(LabelSource[Ranker, Posterior]):
         known = None if user_features is None else Covariates.read(user_features, user)
         how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
         shuffle = Shuffle(client, columns, n_shards, names, statistics, tell)
-        found = shuffle.run(parts, catalogue, **how)
+        shards, items, labels, counts, n_bytes = shuffle.run(parts, catalogue, **how)
         return cls(
             client,
-            found.catalogue,
-            found.parts,
-            found.counts,
+            items,
+            shards,
+            counts,
             Journal(),
             Traffic(),
-            found.labels,
-            known and known.written_as(found.counts.user_ids),
+            labels,
+            known and known.written_as(counts.user_ids),
             tell,
             are_statistics=statistics,
-            shuffled=found.n_bytes,
+            shuffled=n_bytes,
         )
 
     @classmethod
@@ -241,15 +248,6 @@ class Shards(LabelSource[Ranker, Posterior]):
         saved_in = PosteriorFolder(Path(folder).resolve(), through_client)
         return replace(self, saved_in=saved_in, traffic=Traffic())
 
-    @contextmanager
-    def _folder(self) -> Iterator[UserFolder | None]:
-        """Open the folder that posteriors go to, if there is one."""
-        if self.saved_in is None:
-            yield None
-            return
-        with folder_of_users(self.saved_in.folder) as folder:
-            yield folder
-
     @property
     def table(self) -> SharedTable:
         """What the rows of all shards have in common."""
@@ -285,9 +283,23 @@ class Shards(LabelSource[Ranker, Posterior]):
         self.traffic = Traffic()
         self.journal.open(self._about(ranker))
         session = ClusterSession(self.client, self.journal, self.traffic, self.tell)
-        with self._folder() as folder:
+        saved = nullcontext() if self.saved_in is None else folder_of_users(self.saved_in.folder)
+        with saved as folder:
+            places = list(self.counts.places)
+            both = zip(self.parts, places, strict=True)
+            parts = [session.make(UserBlock.of_some, data, users) for data, users in both]
+            rows: DaskExecutor[UserBlock[Annotations]] = DaskExecutor(session, parts, places)
+            in_place = None if folder is None else partial(find_posteriors_in_place, self, folder)
             try:
-                ranker._learn_from(self._training_data(session, folder))
+                ranker._learn_from(
+                    TrainingData(
+                        rows,
+                        self.table,
+                        self.counts,
+                        posteriors_in_place=in_place,
+                        can_collect=False,
+                    )
+                )
             finally:
                 session.release()
             ranker.__dict__.pop("annotations_", None)
@@ -297,17 +309,6 @@ class Shards(LabelSource[Ranker, Posterior]):
                 order_as_files(ranker, self.counts.places)
                 finish(ranker, folder)
         release_memory_of_workers(self.client)
-
-    def _training_data(self, session: ClusterSession, folder: UserFolder | None) -> TrainingData:
-        """Return an executor of the shards, and what their users have in common."""
-        places = list(self.counts.places)
-        both = zip(self.parts, places, strict=True)
-        parts = [session.make(UserBlock.of_some, data, users) for data, users in both]
-        rows: DaskExecutor[UserBlock[Annotations]] = DaskExecutor(session, parts, places)
-        in_place = None if folder is None else partial(find_posteriors_in_place, self, folder)
-        return TrainingData(
-            rows, self.table, self.counts, posteriors_in_place=in_place, can_collect=False
-        )
 
     def _record_training(self, ranker: Ranker) -> None:
         """Note what a fit notes of its annotations; refuse labels that are all alike."""
@@ -357,17 +358,3 @@ class Shards(LabelSource[Ranker, Posterior]):
     def release(self) -> None:
         """Take the labels off the cluster."""
         release(self.parts)
-
-
-def _refuse_rows_only(features: object, threshold: object) -> None:
-    """Refuse what statistics of a partition cannot be made of."""
-    if features is None:
-        raise ValueError(
-            "Statistics are of features, and there are none: pass features=, or leave out "
-            "statistics=True."
-        )
-    if threshold == "median":
-        raise ValueError(
-            'threshold="median" compares ratings with all those of a user, which no partition '
-            "has: leave out statistics=True."
-        )

@@ -211,17 +211,6 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
-class ShuffledData:
-    """Shards, and what is known of all of them; ``n_bytes`` is what had to travel for it."""
-
-    parts: list[Future]
-    catalogue: ItemBroadcast
-    labels: LabelTable
-    counts: LabelCounts
-    n_bytes: int
-
-
-@dataclass(frozen=True)
 class Shuffle:
     """One shuffle by user; with ``statistics``, partitions are reduced to these first.
 
@@ -238,10 +227,10 @@ class Shuffle:
 
     def run(
         self, parts: Iterable[object], catalogue: ItemBroadcast | None, **how: Any
-    ) -> ShuffledData:
-        """Bring partitions together; leave nothing else on the cluster.
+    ) -> tuple[list[Future], ItemBroadcast, LabelTable, LabelCounts, int]:
+        """Return shards, what is known of all of them, and how many bytes had to travel.
 
-        ``how`` has the arguments of `read_label_table`.
+        Nothing else is left on the cluster. ``how`` has the arguments of `read_label_table`.
         """
         try:
             items = None if catalogue is None else self._submit(identity, catalogue)
@@ -269,8 +258,7 @@ class Shuffle:
         counts = LabelCounts.joined([counted[number] for number in there])
         if self.statistics:
             counts = replace(counts, n_labels=labels.n_labels, n_positive=labels.n_positive)
-        full = [shards[number] for number in there]
-        return ShuffledData(full, catalogue, labels, counts, n_bytes)
+        return [shards[number] for number in there], catalogue, labels, counts, n_bytes
 
     def _read(self, parts: Iterable[object], items: Future | None) -> list[Part]:
         dask = require("dask", "Labels on a cluster", "dask")
