@@ -1,29 +1,17 @@
-"""Exports of labelling tools, surveys and data sets with disagreement, read as they are.
+r"""Exports of labelling tools, surveys and data sets with disagreement, read as they are.
 
->>> import json, tempfile
+>>> import tempfile
 >>> from pathlib import Path
->>> task = {
-...     "id": 7,
-...     "data": {"text": "What a day!"},
-...     "annotations": [
-...         {
-...             "completed_by": 1,
-...             "result": [
-...                 {"from_name": "mood", "type": "choices", "value": {"choices": ["glad"]}}
-...             ],
-...         },
-...         {"completed_by": 2, "was_cancelled": True, "result": []},
-...     ],
-... }
+>>> example = '{"_annotator_id": "ann", "_input_hash": 7, "label": "glad", "answer": "accept"}'
 >>> with tempfile.TemporaryDirectory() as folder:
-...     path = Path(folder) / "export.json"
-...     _ = path.write_text(json.dumps([task]))
-...     export = read_export("label-studio", path)
+...     path = Path(folder) / "export.jsonl"
+...     _ = path.write_text(example + '\n{"answer": "ignore"}')
+...     export = read_export("prodigy", path)
 >>> export.labels
-[(1, 7, 'mood', 'glad')]
+[('ann', '7', 'glad', True)]
 >>> print(export)
 1 label
-1 record left out, since the annotator skipped the task: record 1, annotation 2
+1 record left out, since the annotator ignored it: line 2
 """
 
 from collections.abc import Callable, Mapping

@@ -217,23 +217,27 @@ def return_to(kind: str, path: str | PathLike[str], questions: Iterable[ExportQu
     return (json.dumps(suggested, indent=1, ensure_ascii=False) + "\n").encode()
 
 
+def _predicted(
+    questions: list[ExportQuestion], item: Hashable, asked: Iterable[str]
+) -> Iterator[tuple[str, str, float]]:
+    """Yield the name of each question that was asked, the likelier answer, and its share."""
+    known = list(asked)
+    for question in questions:
+        answer = question.answer(item)
+        names = known if question.name is None else [question.name]
+        if answer is not None and len(names) == 1 and names[0] in known:
+            yield names[0], *answer
+
+
 def _to_label_studio(
     task: dict[str, Any], questions: list[ExportQuestion]
 ) -> dict[str, Any] | None:
     controls = _controls(task)
     predictions = []
-    for question in questions:
-        answer = question.answer(task.get("id"))
-        names = list(controls) if question.name is None else [question.name]
-        if answer is None or len(names) != 1 or names[0] not in controls:
-            continue
-        result = {
-            "from_name": names[0],
-            "to_name": controls[names[0]],
-            "type": "choices",
-            "value": {"choices": [answer[0]]},
-        }
-        predictions.append({"model_version": AGENT, "score": answer[1], "result": [result]})
+    for name, label, share in _predicted(questions, task.get("id"), controls):
+        about = {"from_name": name, "to_name": controls[name], "type": "choices"}
+        result = about | {"value": {"choices": [label]}}
+        predictions.append({"model_version": AGENT, "score": share, "result": [result]})
     if not predictions:
         return None
     return {"id": task.get("id"), "data": task.get("data", {}), "predictions": predictions}
@@ -256,27 +260,19 @@ def _to_argilla(flat: dict[str, Any], questions: list[ExportQuestion]) -> dict[s
     record = unflattened(flat)
     item = record.get("id") or record.get("external_id")
     responses = record.get("responses") or {}
-    by_question = isinstance(responses, dict)
-    question_names = (
-        list(responses)
-        if by_question
-        else list(dict.fromkeys(name for one in responses for name in one.get("values") or {}))
-    )
-    suggested: dict[str, dict[str, Any]] = {}
-    for question in questions:
-        answer = question.answer(item)
-        names = question_names if question.name is None else [question.name]
-        if answer is not None and len(names) == 1 and names[0] in question_names:
-            suggested[names[0]] = {"value": answer[0], "score": answer[1], "agent": AGENT}
+    by_question, asked = isinstance(responses, dict), responses
+    if not by_question:
+        asked = dict.fromkeys(name for one in responses for name in one.get("values") or {})
+    suggested = {
+        name: {"value": label, "score": share, "agent": AGENT}
+        for name, label, share in _predicted(questions, item, asked)
+    }
     if not suggested:
         return None
-    suggestions = (
-        suggested
-        if by_question
-        else [{"question_name": name} | suggestion for name, suggestion in suggested.items()]
-    )
     own = {key: record[key] for key in ("id", "external_id", "fields") if key in record}
-    return own | {"suggestions": suggestions}
+    if by_question:
+        return own | {"suggestions": suggested}
+    return own | {"suggestions": [{"question_name": k} | one for k, one in suggested.items()]}
 
 
 RETURNS: Mapping[str, Callable[[dict[str, Any], list[ExportQuestion]], dict[str, Any] | None]] = {

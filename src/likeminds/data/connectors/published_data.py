@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -135,9 +135,12 @@ def read_preferences(path: str | PathLike[str], collector: Collector) -> None:
         keys = [(prompt, str(answer)) for answer in answers]
         winner, loser = (names.setdefault(key, f"answer {len(names) + 1}") for key in keys)
         collector.texts |= {winner: keys[0][1], loser: keys[1][1]}
-        named = (value for key, value in record.items() if is_usual("user", key))
-        user = next((name for name in named if name is not None), _ONLY_USER)
-        collector.add_comparison(user, winner, loser, where)
+        collector.add_comparison(_user_of(record, _ONLY_USER), winner, loser, where)
+
+
+def _user_of(record: dict[str, Any], default: str) -> Hashable:
+    named = (value for key, value in record.items() if is_usual("user", key))
+    return next((name for name in named if name not in (None, "")), default)
 
 
 def _content(answer: object) -> str | None:
@@ -178,7 +181,6 @@ def read_arena(path: str | PathLike[str], collector: Collector) -> None:
             for names in columns
         ]
         outcome = _outcome(record.get("winner"), models)
-        user = next((v for key, v in record.items() if is_usual("user", key) and v is not None), "")
         style = _style(record)
         names = tuple(style) if names is None else names
         if None in models:
@@ -192,7 +194,7 @@ def read_arena(path: str | PathLike[str], collector: Collector) -> None:
             won, lost = (1, 0) if outcome == "b" else (0, 1)
             sides = tuple(zip(*style.values(), strict=True))
             collector.add_comparison(
-                user or _ONLY_JUDGE,
+                _user_of(record, _ONLY_JUDGE),
                 models[won],
                 models[lost],
                 where,
