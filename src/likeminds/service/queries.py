@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import Depends, Request
+from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from likeminds._util.array_types import Bool, Float, Index
@@ -17,7 +17,6 @@ from likeminds.service import schemas
 from likeminds.service.app_state import AppState
 from likeminds.service.catalogue import UnknownNameError
 from likeminds.service.database import StoreDownError
-from likeminds.service.errors import ProblemError
 from likeminds.service.model_generation import ModelGeneration
 from likeminds.service.scoring import RANKED_AMONG, AttributeScorer, UserProfile
 from likeminds.service.store import KEY_PREFIX, TOKEN_PREFIX, Label, Role, hashed
@@ -40,7 +39,7 @@ class Caller:
     def require(self, role: Role) -> None:
         """Refuse a caller without a role."""
         if self.role < role:
-            raise ProblemError(
+            raise HTTPException(
                 403, f"This takes a key with the role {role.name.lower()}, or a higher one."
             )
 
@@ -55,7 +54,7 @@ class Caller:
         found = state.store.user(user)
         stored = "" if found is None else found.token_hash
         if not hmac.compare_digest(stored, hashed(self.token)):
-            raise ProblemError(403, "This token is that of another user, or of a deleted one.")
+            raise HTTPException(403, "This token is that of another user, or of a deleted one.")
 
 
 def state_of(request: Request) -> AppState:
@@ -75,20 +74,20 @@ def caller_of(
     if secret.startswith(TOKEN_PREFIX):
         any_token = state.is_open or state.settings.visitors
         if not any_token and not (state.keys and state.store.has_token(hashed(secret))):
-            raise ProblemError(401, "This token is not valid, or its user was deleted.")
+            raise HTTPException(401, "This token is not valid, or its user was deleted.")
         return Caller(Role.USER, f"user {hashed(secret)[:16]}", secret)
     if secret.startswith(KEY_PREFIX):
         found = state.keys.get(hashed(secret))
         if found is None:
-            raise ProblemError(401, "This key is not valid, or was revoked.")
+            raise HTTPException(401, "This key is not valid, or was revoked.")
         return Caller(found[0], f"key {found[1]}")
     if shown is not None:
-        raise ProblemError(401, "What is shown is neither a key (lmk_...) nor a token (lmp_...).")
+        raise HTTPException(401, "What is shown is neither a key (lmk_...) nor a token (lmp_...).")
     if state.is_open:
         return Caller(Role.ADMIN, "open")
     if state.settings.visitors:
         return Caller(Role.USER, "visitor")
-    raise ProblemError(401, "Show a key: Authorization: Bearer lmk_...")
+    raise HTTPException(401, "Show a key: Authorization: Bearer lmk_...")
 
 
 Calling = Annotated[Caller, Depends(caller_of)]
@@ -109,7 +108,7 @@ class RankingQueries:
         """Refuse a batch that is larger than the service takes."""
         most = self.state.settings.most_batch
         if size > most:
-            raise ProblemError(
+            raise HTTPException(
                 413, f"A batch may have {most:,} entries at most, and this has {size:,}."
             )
 
@@ -139,15 +138,17 @@ class RankingQueries:
 
         Without the database, the model's users are ranked by what it learned of them.
         """
-        stored = None
+        store = self.state.store
         try:
-            stored = self.state.store.labels_if_known(user)
+            stored = store.labels_of(user)
+            is_known = bool(stored) or self.knows(user) or store.user(user) is not None
         except StoreDownError:
             if not self.knows(user):
                 raise
-        if stored is None and not self.knows(user):
+            return []
+        if not is_known:
             raise self.unknown(user)
-        return stored or []
+        return stored
 
     def profile(self, scorer: AttributeScorer, user: str | None) -> UserProfile:
         """Return the weights of a user, or of the average one, whom the caller may ask about."""
@@ -185,7 +186,7 @@ class RankingQueries:
         ranks = None
         if request.intervals == "ranks" and len(shown):
             if total > RANKED_AMONG:
-                raise ProblemError(
+                raise HTTPException(
                     422,
                     f"Intervals of ranks are computed among {RANKED_AMONG:,} items at most, and "
                     f"these are {total:,}: ask for intervals of scores, or for fewer items.",

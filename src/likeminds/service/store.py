@@ -141,10 +141,6 @@ class LabelStore:
         """Return a user's labels, also deleted ones, the oldest first."""
         return self._labels("WHERE user_id = ? ORDER BY at, item", [user])
 
-    def labels_if_known(self, user: str) -> list[Label] | None:
-        """Return a user's labels; None if they never came."""
-        return self.labels_of(user) or (None if self.user(user) is None else [])
-
     def all_labels(self) -> list[Label]:
         """Return the labels of all users, also deleted ones."""
         return self._labels("ORDER BY user_id, attribute, item")
@@ -294,11 +290,6 @@ def hashed(secret: str) -> str:
     '7d376474'
     """
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def new_token() -> str:
-    """Return the token of a new user."""
-    return TOKEN_PREFIX + secrets.token_urlsafe(32)
 
 
 def add_key(database: str, name: str, role: str) -> str:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from likeminds.service.errors import answer, documented
+from likeminds.service.errors import documented
 from likeminds.service.queries import Calling, State
 from likeminds.service.schemas import Facts, Refresh
 from likeminds.service.store import Role
@@ -20,11 +20,10 @@ def health() -> dict[str, Any]:
 
 
 @router.get("/ready", response_model=Facts)
-def ready(state: State, request: Request) -> Any:
+def ready(state: State) -> dict[str, Any]:
     """Say whether everything works: the model is read, the database answers."""
     if state.is_down:
-        detail = "The database is away; reading goes on."
-        return answer(503, detail, request.scope.get("request_id"))
+        raise HTTPException(503, "The database is away; reading goes on.")
     return {"status": "ready", "generation": state.current.generation}
 
 

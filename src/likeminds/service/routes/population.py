@@ -4,14 +4,14 @@ from bisect import bisect
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, HTTPException, Query, Response
 
 from likeminds._util.text_format import Verb
 from likeminds.rankers.ranking import best_of
 from likeminds.schools.user_map import map_places, n_dimensions
 from likeminds.service import schemas
 from likeminds.service.catalogue import UnknownNameError, read_picture
-from likeminds.service.errors import ProblemError, documented
+from likeminds.service.errors import documented
 from likeminds.service.queries import Queries, State, features_of
 from likeminds.service.scoring import AttributeScorer
 from likeminds.service.store import Role
@@ -113,7 +113,7 @@ def picture(query: Annotated[schemas.ItemQuery, Query()], state: State) -> Respo
     file = catalogue.picture_of(query.item)
     found = None if file is None else read_picture(file)
     if found is None:
-        raise ProblemError(404, f"There is no picture of {query.item!r}.")
+        raise HTTPException(404, f"There is no picture of {query.item!r}.")
     content, kind = found
     return Response(content, media_type=kind, headers={"cache-control": "private, max-age=3600"})
 
@@ -201,10 +201,7 @@ def _about_items(which: str, query: schemas.PageQuery, queries: Queries) -> dict
     assert items is not None
     soft = found.soft_labels
     if which == "agreed" and soft is None:
-        raise ProblemError(
-            404,
-            "The model was saved without labels, which this is computed from.",
-        )
+        raise HTTPException(404, "The model was saved without labels, which this is computed from.")
     spread = items.disagreement(explained.levels.coef, np.random.default_rng(0))
     key = spread if which == "divisive" or soft is None else soft.at_least
     total = len(items) if which == "agreed" or found.axes else 0

@@ -3,22 +3,15 @@
 import secrets
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, HTTPException, Query, Response
 
 from likeminds.data.identifiers import lookup
 from likeminds.service import schemas
 from likeminds.service.database import Session
-from likeminds.service.errors import ProblemError, documented
+from likeminds.service.errors import documented
 from likeminds.service.queries import Queries
 from likeminds.service.scoring import UnableError
-from likeminds.service.store import (
-    Label,
-    Role,
-    hashed,
-    insert_user,
-    new_token,
-    write_labels,
-)
+from likeminds.service.store import TOKEN_PREFIX, Label, Role, hashed, insert_user, write_labels
 
 router = APIRouter(prefix="/v1", tags=["users"], responses=documented(404, 409))
 
@@ -40,10 +33,10 @@ def create(
     if not (state.settings.visitors and caller.token is None and request.user is None):
         caller.require(Role.WRITE)
     user = request.user or f"n-{secrets.token_hex(8)}"
-    exists = ProblemError(409, f"There is a user {user!r} already.")
+    exists = HTTPException(409, f"There is a user {user!r} already.")
     if queries.knows(user):
         raise exists
-    token = new_token()
+    token = TOKEN_PREFIX + secrets.token_urlsafe(32)
 
     def write(session: Session) -> dict[str, Any]:
         if not insert_user(session, user, hashed(token)):
@@ -57,7 +50,7 @@ def create(
         response.headers["Idempotent-Replay"] = "true"
         user = str(body["user"])
         if caller.role < Role.WRITE:
-            raise ProblemError(409, f"This was done before: {user!r} is there.")
+            raise HTTPException(409, f"This was done before: {user!r} is there.")
         # A caller who asks again has not received the token: they get another one instead.
         state.store.set_token(user, hashed(token))
     return schemas.Created(user=user, token=token)
@@ -89,7 +82,7 @@ def add_labels(
         try:
             label = None if one.label is None else scorer.scale.read(one.label)
         except ValueError as error:
-            raise ProblemError(422, str(error)) from None
+            raise HTTPException(422, str(error)) from None
         rows.append((scorer.attribute, one.item, label))
     queries.labels(user)  # refuses unknown users
 
