@@ -1,17 +1,17 @@
-r"""Exports of labelling tools, surveys and data sets with disagreement, read as they are.
+"""Exports of labelling tools, surveys and data sets with disagreement, read as they are.
 
 >>> import tempfile
 >>> from pathlib import Path
 >>> example = '{"_annotator_id": "ann", "_input_hash": 7, "label": "glad", "answer": "accept"}'
 >>> with tempfile.TemporaryDirectory() as folder:
-...     path = Path(folder) / "export.jsonl"
-...     _ = path.write_text(example + '\n{"answer": "ignore"}')
+...     path = Path(folder) / "export.json"
+...     _ = path.write_text(f'[{example}, {{"answer": "ignore"}}]')
 ...     export = read_export("prodigy", path)
 >>> export.labels
 [('ann', '7', 'glad', True)]
 >>> print(export)
 1 label
-1 record left out, since the annotator ignored it: line 2
+1 record left out, since the annotator ignored it: record 2
 """
 
 from collections.abc import Callable, Mapping
