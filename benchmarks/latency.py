@@ -83,7 +83,7 @@ def _everybody(n_users: int, n_items: int, n_features: int = 64) -> dict[str, fl
             block @ columns
 
     def best() -> None:
-        for _ in best_items(weights, rows, 10):
+        for _ in best_items(weights.__getitem__, len(weights), rows, 10):
             pass
 
     before = _peak()

@@ -30,7 +30,7 @@ def test_the_best_are_those_of_double_precision(kind, n_items, monkeypatch):
         rows = rows[rng.integers(min(n_items, 50), size=n_items)] + 1e-9 * rows
     rows *= {"huge": 1e150, "tiny": 1e-150, "zero": 0.0}.get(kind, 1.0)
     exact = np.einsum("id,pd->pi", rows, weights)
-    found = list(best_items(weights, rows, 10))
+    found = list(best_items(weights.__getitem__, len(weights), rows, 10))
     for scores, (places, best) in zip(exact, found, strict=True):
         expected = np.sort(scores)[::-1][:10]
         np.testing.assert_allclose(best, expected, rtol=1e-13)

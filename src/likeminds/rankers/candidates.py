@@ -6,7 +6,6 @@ Each ranker names a class like `FromRows` or `FromStatistics` in ``_tuning``. It
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -108,7 +107,9 @@ class FromRows(Generic[R]):
         ranker = self._trial()
         for candidate in path:
             ranker.set_params(**candidate)
-            with _without_warnings():
+            with warnings.catch_warnings():  # the final fit repeats those that still apply
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                warnings.filterwarnings("ignore", ".*one class only", UserWarning)
                 scores = self._fit_and_score(ranker, split)
             if was_interrupted(ranker):
                 raise KeyboardInterrupt
@@ -186,15 +187,6 @@ def was_interrupted(ranker: object) -> bool:
     return bool(getattr(ranker, "_interrupted", False) or getattr(solution, "interrupted", False))
 
 
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Silence warnings that the final fit repeats, if they still apply."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", ".*one class only", UserWarning)
-        yield
-
-
 def successive_halving(
     tuning: FromRows[R],
     candidates: list[Candidate],
@@ -234,10 +226,9 @@ def _n_next(n_candidates: int) -> int:
     return max(_LEAST_REMAINING, round(_REMAINING_SHARE * n_candidates))
 
 
-def choose(scores: Float, simplicity: Sequence[tuple[float, ...]] | None) -> int:
+def choose(results: dict[str, Any], simplicity: Sequence[tuple[float, ...]] | None) -> int:
     """Return the best candidate with all folds; given simplicities, the one-standard-error rule."""
-    n_folds = n_folds_of(scores)
-    means, errors = mean_over_users(scores)
+    means, n_folds = results["mean_test_score"], results["n_folds"]
     if not np.isfinite(means).any():
         raise ValueError(
             "No fold has labels of both classes on both sides: with one class there is no "
@@ -247,13 +238,13 @@ def choose(scores: Float, simplicity: Sequence[tuple[float, ...]] | None) -> int
     best = finalists[np.nanargmax(means[finalists])]
     if simplicity is None:
         return int(best)
-    close = finalists[means[finalists] >= means[best] - errors[best]]
+    close = finalists[means[finalists] >= means[best] - results["standard_error"][best]]
     return int(min(close, key=lambda c: simplicity[c]))
 
 
 def as_results(candidates: list[Candidate], scores: Float) -> dict[str, Any]:
     """Return ``cv_results_`` in the form of scikit-learn's searches."""
-    n_folds = n_folds_of(scores)
+    n_folds = np.isfinite(scores).any(axis=2).sum(axis=1)
     means, errors = mean_over_users(scores)
     order = np.lexsort([-means, -n_folds])
     return {
@@ -264,11 +255,6 @@ def as_results(candidates: list[Candidate], scores: Float) -> dict[str, Any]:
         "rank_test_score": np.argsort(order) + 1,
         **{f"split{k}_test_score": nan_mean(scores[:, k]) for k in range(scores.shape[1])},
     }
-
-
-def n_folds_of(scores: Float) -> Index:
-    """Return the number of folds of each candidate."""
-    return np.asarray(np.isfinite(scores).any(axis=2).sum(axis=1))
 
 
 def mean_over_users(scores: Float) -> tuple[Float, Float]:

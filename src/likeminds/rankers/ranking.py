@@ -259,7 +259,7 @@ def rank_all(
         return np.column_stack([weights, np.ones(len(weights))])
 
     rows = np.column_stack([shown.rows, shown.effects])
-    found = _best_of_all(weights_of, len(users), rows, k)
+    found = best_items(weights_of, len(users), rows, k)
     frames, names = frames_of(ranker), shown.names
     some = zip(users, found, strict=True)
     while block := list(islice(some, _GRADED_AT_ONCE)):
@@ -272,23 +272,20 @@ def rank_all(
             yield Ranking(person, shown.ids[places], scores, frames, expected, names)
 
 
-def best_items(weights: Float, rows: Float, k: int) -> Iterator[tuple[Index, Float]]:
-    """Yield, for each user's weights, the positions of the k best rows in order, and their scores.
+def best_items(
+    weights_of: Callable[[slice], Float], n_users: int, rows: Float, k: int
+) -> Iterator[tuple[Index, Float]]:
+    """Yield the positions of each user's k best rows in order, and their scores.
 
     Ties are in the order of the rows.
 
     Examples
     --------
     >>> weights, rows = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[2.0, 1.0], [1.0, 2.0]])
-    >>> [(best.tolist(), scores.tolist()) for best, scores in best_items(weights, rows, 1)]
-    [([0], [2.0]), ([1], [2.0])]
+    >>> [best.tolist() for best, scores in best_items(weights.__getitem__, 2, rows, 1)]
+    [[0], [1]]
     """
-    return _best_of_all(weights.__getitem__, len(weights), rows, k)
 
-
-def _best_of_all(
-    weights_of: Callable[[slice], Float], n_users: int, rows: Float, k: int
-) -> Iterator[tuple[Index, Float]]:
     def best(some: slice, table: _ItemTable, own: None) -> tuple[Index, Float]:  # noqa: ARG001
         return table.best(weights_of(some), min(k, len(rows)))
 

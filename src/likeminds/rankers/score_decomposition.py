@@ -75,17 +75,9 @@ class ScoreDecomposition(ResultTable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, for JSON."""
-        return {
-            "user": self.user,
-            "item": self.item,
-            "score": self.score,
-            "error": self.error,
-            "interval": self.interval,
-            "probability": self.probability,
-            "expected": self.expected,
-            "levels": dict(self.levels),
-            "features": [dict(one) for one in self.features],
-        }
+        plain = ("user", "item", "score", "error", "interval", "probability", "expected")
+        parts = {"levels": dict(self.levels), "features": [dict(one) for one in self.features]}
+        return {name: getattr(self, name) for name in plain} | parts
 
     def to_arrow(self) -> "pa.Table":
         """Return a row per feature, and a last one for the item's own effect."""

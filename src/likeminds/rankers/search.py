@@ -31,7 +31,6 @@ from likeminds.rankers.candidates import (
     Split,
     as_results,
     choose,
-    mean_over_users,
     plain_values,
     successive_halving,
 )
@@ -50,10 +49,6 @@ _OF_THE_INPUT = (
     *("classes_", "feature_names_", "feature_names_in_", "fitted_on_annotations_"),
     *("n_choices_", "n_features_in_", "n_labels_"),
 )
-
-
-def _takes_newcomers(search: "RankerCV") -> bool:
-    return search.takes_newcomers
 
 
 # Parameters are the fields of a dataclass: see `ComponentsRanker`.
@@ -204,18 +199,11 @@ class RankerCV(Ranker):
 
         Parameters
         ----------
-        X, users
+        X, users, items
             As in `ThreeLevelRanker.decision_function`.
-        items : array of shape (n_rows,), optional
-            The id of each row's item, for rankers that identify items by their ids.
-
-        Returns
-        -------
-        array of shape (n_rows,)
         """
         check_is_fitted(self)
-        scores = self._best_model.decision_function(X, users, items)
-        return np.asarray(scores, dtype=np.float64)
+        return np.asarray(self._best_model.decision_function(X, users, items))
 
     def item_posteriors(self) -> ItemPosteriors | None:
         """Return the posteriors of item effects, if the ranker has them."""
@@ -241,7 +229,7 @@ class RankerCV(Ranker):
         super().update(X, y, users, sample_weight)
         return self
 
-    newcomer = available_if(_takes_newcomers)(newcomers.newcomer)
+    newcomer = available_if(lambda search: search.takes_newcomers)(newcomers.newcomer)
 
     def _newcomers(self) -> newcomers.Newcomers:
         found: newcomers.Newcomers = self._best_model._newcomers()
@@ -291,7 +279,12 @@ class RankerCV(Ranker):
         everything = reduce(Statistics.merge, statistics)
         candidates = self._candidates(everything)
         if candidates:
-            _refuse_too_few(sum(map(len, held_out)), len(held_out), self.n_folds)
+            if len(held_out) < self.n_folds:
+                raise ValueError(
+                    f"n_samples={sum(map(len, held_out))} are too few for {self.n_folds} folds: no "
+                    "user has as many labels (or groups). Ask for fewer with n_folds=, or for "
+                    "none: HierarchicalRanker has nothing to tune."
+                )
             splits = []
             for k in range(self.n_folds):
                 rest = reduce(Statistics.merge, statistics[:k] + statistics[k + 1 :])
@@ -305,11 +298,15 @@ class RankerCV(Ranker):
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
             )
-            self._choose(tuning, candidates, scores)
+            self.cv_results_: dict[str, Any] = as_results(candidates, scores)
+            one_error = self.one_standard_error
+            simplicity = [tuning.simplicity(c) for c in candidates] if one_error else None
+            self.best_index_ = choose(self.cv_results_, simplicity)
+            self.best_params_: Candidate = plain_values(candidates[self.best_index_])
+            self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         else:
             self.best_index_, self.best_score_ = 0, float("nan")
-            self.best_params_: Candidate = {}
-            self.cv_results_: dict[str, Any] = {"params": [{}]}
+            self.best_params_, self.cv_results_ = {}, {"params": [{}]}
         best = self.with_parameters(self.best_params_)
         best._validate_params()
         if self.verbose and "verbose" in best.get_params(deep=False):
@@ -324,11 +321,12 @@ class RankerCV(Ranker):
 
     def _candidates(self, statistics: Statistics) -> list[Candidate]:
         tuning = self._make_tuning()
-        ranker = tuning.ranker
-        if self.param_grid is not None:
-            grid: list[Candidate] | None = list(model_selection.ParameterGrid(self.param_grid))
-        else:
-            grid = ranker._default_grid(statistics)
+        ranker, given = tuning.ranker, self.param_grid
+        grid = (
+            ranker._default_grid(statistics)
+            if given is None
+            else model_selection.ParameterGrid(given)
+        )
         if grid is None:
             raise ValueError(
                 f"{type(ranker).__name__} has no grid of its own: pass param_grid=, a "
@@ -336,15 +334,7 @@ class RankerCV(Ranker):
             )
         for candidate in grid:  # raise here rather than in a worker
             self.with_parameters(candidate)._validate_params()
-        return tuning.arrange(grid, statistics)
-
-    def _choose(self, tuning: FromRows[Any], candidates: list[Candidate], scores: Float) -> None:
-        simplicity = [tuning.simplicity(c) for c in candidates] if self.one_standard_error else None
-        best = choose(scores, simplicity)
-        self.best_index_ = best
-        self.best_params_ = plain_values(candidates[best])
-        self.best_score_ = float(mean_over_users(scores)[0][best])
-        self.cv_results_ = as_results(candidates, scores)
+        return tuning.arrange(list(grid), statistics)
 
     def _fit_more(self, more: Annotations) -> None:
         self._adopt(self._best_model.update(more))
@@ -361,15 +351,6 @@ class RankerCV(Ranker):
         for name in best._fitted_names():
             if name not in _OF_THE_INPUT:
                 setattr(self, name, getattr(best, name))
-
-
-def _refuse_too_few(n_labels: int, n_filled: int, n_folds: int) -> None:
-    if n_filled < n_folds:
-        raise ValueError(
-            f"n_samples={n_labels} are too few for {n_folds} folds: no user has as "
-            "many labels (or groups). Ask for fewer with n_folds=, or for none: HierarchicalRanker "
-            "has nothing to tune."
-        )
 
 
 def _folds_in(
