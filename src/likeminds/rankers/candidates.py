@@ -72,11 +72,7 @@ class FromRows(Generic[R]):
         """Whether the statistics of the folds are by grade."""
         return False
 
-    def arrange(
-        self,
-        candidates: list[Candidate],
-        statistics: Statistics,  # noqa: ARG002
-    ) -> list[Candidate]:
+    def arrange(self, candidates: list[Candidate], statistics: Statistics) -> list[Candidate]:  # noqa: ARG002
         """Return the admissible candidates, in the order of fitting."""
         return candidates
 
@@ -126,12 +122,7 @@ class FromRows(Generic[R]):
         ranker.set_params(**{n: v for n, v in values.items() if n in names})
         return ranker
 
-    def fit(
-        self,
-        ranker: R,
-        rows: Callable[[], Annotations],
-        statistics: Statistics,  # noqa: ARG002
-    ) -> None:
+    def fit(self, ranker: R, rows: Callable[[], Annotations], statistics: Statistics) -> None:  # noqa: ARG002
         """Fit the ranker with the parameters chosen to all rows."""
         ranker.fit(rows())
 
@@ -155,12 +146,7 @@ class FromStatistics(FromRows[S]):
         ranker._fit_statistics(split.rest)
         return linear_scores(ranker, split)
 
-    def fit(
-        self,
-        ranker: S,
-        rows: Callable[[], Annotations],  # noqa: ARG002
-        statistics: Statistics,
-    ) -> None:
+    def fit(self, ranker: S, rows: Callable[[], Annotations], statistics: Statistics) -> None:  # noqa: ARG002
         """Fit the ranker with the parameters chosen to the statistics of all rows."""
         ranker._fit_statistics(statistics)
 

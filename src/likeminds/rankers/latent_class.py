@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from likeminds._util.array_types import Float, Index
 from likeminds._util.result_tables import Row, Table
 from likeminds._util.text_format import counted
+from likeminds.choice_models.specification import find_feature
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.latent_classes import (
     ClassNewcomers,
@@ -337,15 +338,12 @@ class LatentClassRanker(Ranker):
             Ratios, with standard errors by the delta method.
         """
         check_is_fitted(self)
-        names = [str(name) for name in self.feature_names_]
-        if price not in names:
-            raise ValueError(f"{price!r} is not a feature; there are {', '.join(names)}.")
-        at, cov = names.index(price), self.class_covariance_
+        at, cov = find_feature(price, self.feature_names_, "price"), self.class_covariance_
         paid = self.class_coef_[:, [at]]
         ratio = -self.class_coef_ / paid
         own, both = np.einsum("kdd->kd", cov), cov[:, at]
         variance = (own + ratio**2 * own[:, [at]] + 2.0 * ratio * both) / paid**2
-        kept = [j for j in range(len(names)) if j != at]
+        kept = [j for j in range(len(own[0])) if j != at]
         table = {"willingness to pay": ratio, "error": np.sqrt(np.maximum(variance, 0.0))}
         return ClassTable(f"Willingness to pay, in units of {price}", self._rows(kept, **table))
 

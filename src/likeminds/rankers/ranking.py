@@ -76,27 +76,23 @@ class Ranking(ResultTable):
         """Iterate over pairs of item and score."""
         return iter(list(zip(self.items.tolist(), self.scores.tolist(), strict=True)))
 
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        columns = {"rank": np.arange(1, len(self) + 1), "item": self.items}
+        if self.names:
+            names = [self.names.get(item) for item in self.items.tolist()]
+            columns["name"] = np.array(names, dtype=object)
+        columns["score"] = self.scores
+        return columns if self.expected is None else columns | {"expected": self.expected}
+
     def rows(self) -> list[dict[str, Any]]:
         """Return a row per item: rank, item, name, score and expected grade."""
-        expected = None if self.expected is None else self.expected.tolist()
-        return [
-            {"rank": place + 1, "item": item}
-            | ({"name": self.names.get(item)} if self.names else {})
-            | {"score": score}
-            | ({} if expected is None else {"expected": expected[place]})
-            for place, (item, score) in enumerate(self)
-        ]
+        columns = self._columns()
+        values = (column.tolist() for column in columns.values())
+        return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
 
     def to_arrow(self) -> "pa.Table":
         """Return a table of pyarrow with the columns of `rows`."""
-        ranks, items = np.arange(1, len(self) + 1), as_arrow(self.items.tolist())
-        columns: dict[str, Any] = {"rank": ranks, "item": items}
-        if self.names:
-            columns["name"] = pa.array([self.names.get(one) for one in self.items.tolist()])
-        columns["score"] = self.scores
-        if self.expected is not None:
-            columns["expected"] = self.expected
-        return pa.table(columns)
+        return pa.table(self._columns() | {"item": as_arrow(self.items.tolist())})
 
     def __repr__(self) -> str:
         called = [self.names.get(item, item) for item in self.items.tolist()]

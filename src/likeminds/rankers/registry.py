@@ -141,16 +141,11 @@ def as_rankers(rankers: Given, n_folds: int, random_state: int) -> NamedRankers:
     if isinstance(rankers, str) or not isinstance(rankers, Iterable):
         raise TypeError(f"rankers must be a mapping or a list, not {rankers!r}.")
     search: dict[str, Any] = {"n_folds": n_folds, "random_state": random_state}
-    if isinstance(rankers, Mapping):
-        named = {str(name): _ready(given, search) for name, given in rankers.items()}
-    else:
-        named = _name_all(rankers, search)
-    if not named:
+    rankers = rankers if isinstance(rankers, Mapping) else list(rankers)
+    if not rankers:
         raise ValueError("There is no ranker to compare: rankers is empty.")
-    return named
-
-
-def _name_all(rankers: Iterable[Any], search: dict[str, Any]) -> NamedRankers:
+    if isinstance(rankers, Mapping):
+        return {str(name): _ready(given, search) for name, given in rankers.items()}
     known = default_rankers(**search)
     named: NamedRankers = {}
     for given in rankers:

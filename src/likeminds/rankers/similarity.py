@@ -56,8 +56,8 @@ class Similarity(ResultTable):
 
     def to_arrow(self) -> "pa.Table":
         """Return a table of pyarrow with columns user (or item) and likeness."""
-        column = {"users": "user", "items": "item"}[self.what]
-        return pa.table({column: as_arrow(self.ids.tolist()), "likeness": self.likeness})
+        ids = {self.what.removesuffix("s"): as_arrow(self.ids.tolist())}
+        return pa.table(ids | {"likeness": self.likeness})
 
     def __repr__(self) -> str:
         return f"{self._headline()}: {listing(self.ids)}"

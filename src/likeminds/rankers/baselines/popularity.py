@@ -345,10 +345,7 @@ def _label_counts(annotations: Annotations) -> Float:
 
 
 def _log_odds(counts: Float, weight: Float) -> tuple[Float, Float]:
-    """Return c and n / (n + m), given n, k and the expected k; zeros where there are no labels.
-
-    ``weight`` is that of all labels of the item.
-    """
+    """Return c and n / (n + m), given n, k, expected k, and the weight of the item's labels."""
     total, positive, expected = np.maximum(counts, 0.0).T
     # After the subtraction of weights, a small remainder is rounding.
     some = total > 1e-9 * weight

@@ -296,13 +296,8 @@ class PooledLogistic(_LogisticRanker):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Inverse of the ridge on the weights, as in
-        `sklearn.linear_model.LogisticRegression`: it multiplies the sum over all rows.
-    standardize, unknown, user_column, verbose
-        As in `ThreeLevelRanker`.
-    tol, max_iter
-        Stopping criteria of the regression.
+    C, standardize, tol, max_iter, unknown, user_column, verbose
+        As in `LogisticPerUser`; C multiplies the sum over all rows.
 
     Attributes
     ----------
