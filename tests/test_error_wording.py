@@ -590,7 +590,7 @@ def without_differences():
 RANKERS = [
     (lambda: LatentClassRanker(11).fit(choices()), "only 10 users"),
     (lambda: one_class().predict_proba(choices().X, choices().users), "choice_sets"),
-    (lambda: one_class().wtp("cost"), "'cost' is not a feature"),
+    (lambda: one_class().wtp("cost"), "price names 'cost', but the features are"),
     (lambda: LatentClassRanker(1).fit(without_differences()), "No feature differs"),
     (lambda: leaderboard(voted(), level=90), "level"),
     (lambda: leaderboard(voted(), "p99"), "p99"),
