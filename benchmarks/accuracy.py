@@ -9,7 +9,7 @@ others as ``NAME.npz`` with ``X`` (items x features), and one row per label in `
 import argparse
 import platform
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
@@ -18,7 +18,7 @@ from sklearn.decomposition import PCA
 import likeminds
 from likeminds import Annotations, Comparison, RankerCV, compare, load_electricity
 from likeminds.features.reduction import component_names
-from likeminds.paper.experiments.data_sets import UserDataSet, fewer_users, read_data
+from likeminds.paper.experiments.data_sets import fewer_users, read_data
 from likeminds.rankers.registry import PAPER_BASELINES, default_rankers, that_apply
 
 ROOT = Path(__file__).parents[1]
@@ -29,14 +29,24 @@ VARIANCE = 0.99
 MOST_PEOPLE = 300
 
 
+@dataclass(frozen=True)
+class UserDataSet:
+    """One attribute of a data set."""
+
+    name: str
+    annotations: Annotations
+    attribute: str | None = None
+
+
 def data_sets(folder: Path | None, most_users: int) -> Iterator[UserDataSet]:
     """Yield the bundled data, then what the folder holds, attribute by attribute."""
     yield UserDataSet("electricity", fewer_users(load_electricity(), most_users))
     for path in sorted(folder.glob("*.npz")) if folder else []:
         if path.stem != "electricity":
-            for data in read_data(path):
-                whole = reduced(data.annotations)
-                yield replace(data, annotations=fewer_users(whole, most_users))
+            parts = read_data(path)
+            for attribute, rows in parts.items():
+                fewer = fewer_users(reduced(rows), most_users)
+                yield UserDataSet(path.stem, fewer, attribute if len(parts) > 1 else None)
 
 
 def reduced(annotations: Annotations) -> Annotations:

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -22,9 +22,6 @@ from likeminds.data.item_features import (
 )
 from likeminds.data.sources import read_table
 from likeminds.data.splits import split_within_users
-
-if TYPE_CHECKING:
-    pass
 
 TABLES = ("annotations.parquet", "annotations.csv")
 IMAGES = "images"

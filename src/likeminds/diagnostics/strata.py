@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds._util.per_user_arrays import order_by
+from likeminds.data.identifiers import encode_pairs
 from likeminds.metrics.by_user import ratio
 
 
@@ -104,18 +104,10 @@ def auc_variance(auc: Float, n_positive: Float, n_negative: Float) -> Float:
 
 def midranks(codes: Index, scores: Float) -> Float:
     """Return the rank of each score among those of its code, from 1; ties share their mean."""
-    by_score = np.argsort(scores, kind="stable")
-    order, offsets = order_by(codes[by_score], int(codes.max(initial=-1)) + 1)
-    sorted_rows = by_score[order]
-    code, value = codes[sorted_rows], scores[sorted_rows]
-    begins = np.ones(len(value), dtype=np.bool_)
-    begins[1:] = (code[1:] != code[:-1]) | (value[1:] != value[:-1])
-    first = np.flatnonzero(begins)
-    last = np.append(first[1:], len(value)) - 1
-    tie = np.cumsum(begins) - 1
-    ranks = np.empty(len(value))
-    ranks[sorted_rows] = 0.5 * (first + last)[tie] - offsets[code] + 1.0
-    return ranks
+    tie = encode_pairs(codes, np.unique(scores, return_inverse=True)[1])
+    in_tie, in_code = np.bincount(tie), np.bincount(codes)
+    before, offsets = np.cumsum(in_tie) - in_tie, np.cumsum(in_code) - in_code
+    return np.asarray(before[tie] - offsets[codes] + 0.5 * (in_tie[tie] + 1))
 
 
 def _sums(codes: Index, values: Float | None, n: int) -> Float:

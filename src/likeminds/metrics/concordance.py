@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.checks import as_vector, as_weights, listing, same_length
-from likeminds.data.identifiers import encode
+from likeminds.data.identifiers import encode, encode_pairs
 from likeminds.metrics.by_user import MetricByUser, auc_by_user, ratio
 
 
@@ -124,32 +124,26 @@ def _pairs(
     same_length(grades=grade, scores=score, users=user)
     given = as_weights(weights, len(grade))
     weight = np.ones(len(grade)) if given is None else np.asarray(given, dtype=np.float64)
-    every = _same_squared([user], weight, len(distinct))
+    same_grade, same_score = encode_pairs(user, grade), encode_pairs(user, score)
 
-    def unequal(*columns: Index) -> Float:
-        return 0.5 * (every - _same_squared([user, *columns], weight, len(distinct)))
+    def unequal(codes: Index) -> Float:
+        """Return, by user, the weight of pairs of rows with unequal codes."""
+        owner = np.empty(codes.max() + 1, dtype=np.intp)
+        owner[codes] = user
+        alike = np.bincount(owner, np.bincount(codes, weight) ** 2, len(distinct))
+        return np.asarray(0.5 * (np.bincount(user, weight) ** 2 - alike))
 
-    by_grade, by_score, by_both = unequal(grade), unequal(score), unequal(grade, score)
-    alike = _ordered_alike(user, grade, score, weight, len(distinct))
+    by_grade, by_score = unequal(same_grade), unequal(same_score)
+    by_both = unequal(encode_pairs(same_grade, score))
+    # Ranks from zero within each user, the same for tied scores.
+    first = np.full(len(distinct), len(user))
+    np.minimum.at(first, user, same_score)
+    alike = _ordered_alike(user, grade, same_score - first[user], weight, len(distinct))
     return distinct, _Pairs(alike, by_grade, by_score, by_grade + by_score - by_both)
-
-
-def _same_squared(columns: list[Index], weight: Float, n_users: int) -> Float:
-    """Return, by user, the sum of the squared weights of rows that agree in all columns."""
-    order = np.lexsort(columns[::-1])
-    new = np.zeros(len(order), dtype=bool)
-    new[0] = True
-    for column in columns:
-        new[1:] |= np.diff(column[order]) != 0
-    starts = np.flatnonzero(new)
-    total = np.add.reduceat(weight[order], starts)
-    by_user = np.bincount(columns[0][order[starts]], weights=total**2, minlength=n_users)
-    return np.asarray(by_user, dtype=np.float64)
 
 
 def _ordered_alike(user: Index, grade: Index, score: Index, weight: Float, n_users: int) -> Float:
     """Return, by user, the weight of pairs whose grades and scores are ordered alike."""
-    score = _ranks_within(user, score)
     total = np.zeros(n_users)
     for bit in range(int(score.max()).bit_length()):
         prefix = score >> (bit + 1)
@@ -166,18 +160,6 @@ def _ordered_alike(user: Index, grade: Index, score: Index, weight: Float, n_use
         beaten = below[first_of_grade] - below[first_of_set]
         total += np.bincount(who, weights=np.where(is_higher, w * beaten, 0.0), minlength=n_users)
     return total
-
-
-def _ranks_within(user: Index, score: Index) -> Index:
-    """Return ranks from zero within each user, the same for tied scores."""
-    order = np.lexsort((score, user))
-    who, ordered = user[order], score[order]
-    starts = np.append(True, np.diff(who) != 0)
-    steps = np.cumsum(starts | np.append(True, np.diff(ordered) != 0))
-    first = np.maximum.accumulate(np.where(starts, steps, 0))
-    ranks = np.empty(len(order), dtype=np.intp)
-    ranks[order] = steps - first
-    return ranks
 
 
 def _share(above: Float, below: Float) -> Float:

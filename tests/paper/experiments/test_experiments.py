@@ -412,9 +412,9 @@ class TestData:
         lines = ["user,item,label,x,attribute", *(",".join(map(str, row)) for row in rows)]
         (tmp_path / "d.csv").write_text("\n".join(lines))
         for kind in ("npz", "csv"):
-            parts = list(read_data(tmp_path / f"d.{kind}"))
-            assert [part.attribute for part in parts] == ["p", "q"]
-            assert [part.annotations.X.ravel().tolist() for part in parts] == [[1, 2], [1, 2]]
+            parts = read_data(tmp_path / f"d.{kind}")
+            assert list(parts) == ["p", "q"]
+            assert [part.X.ravel().tolist() for part in parts.values()] == [[1, 2], [1, 2]]
 
     @pytest.mark.parametrize(
         ("name", "message"),
@@ -429,7 +429,7 @@ class TestData:
             np.savez(tmp_path / name, X=[[1.0]])
         error = FileNotFoundError if message.startswith("There") else ValueError
         with pytest.raises(error, match=message):
-            list(read_data(tmp_path / name))
+            read_data(tmp_path / name)
 
 
 def test_a_threshold_that_caps_nothing_is_counted():

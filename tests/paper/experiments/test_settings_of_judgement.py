@@ -10,7 +10,7 @@ from likeminds.paper.experiments import ablation, claims, data_sets, table1
 from likeminds.paper.experiments.command import _with_tuning
 from likeminds.paper.experiments.fig3 import BEST, CHOSEN, TRUE_KAPPA, score_structure
 from likeminds.paper.experiments.path_search import PathCV, at_edge, beyond_edges
-from likeminds.paper.experiments.report_page import make_part
+from likeminds.paper.experiments.report_page import make_part, phrase
 from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, ResultStore
 from likeminds.paper.experiments.table2 import rows_by_user
 from likeminds.paper.experiments.trials import (
@@ -99,9 +99,9 @@ class TestTuning:
 
     def test_the_report_says_how_candidates_are_dropped(self):
         for scale in ("quick", "paper"):
-            assert "successive halving" in SCALES[scale].search
-        assert "--tuned every" in SCALES["quick"].search
-        assert "--tuned" not in SCALES["paper"].search
+            assert "successive halving" in phrase("search", SCALES[scale])
+        assert "--tuned every" in phrase("search", SCALES["quick"])
+        assert "--tuned" not in phrase("search", SCALES["paper"])
 
     def test_other_words_are_refused(self):
         with pytest.raises(ValueError, match="first or every"):

@@ -20,7 +20,7 @@ from likeminds._util.checks import listing
 from likeminds._util.console import SafeConsole, in_words, report_progress
 from likeminds._version import __version__
 from likeminds.paper.experiments.claims import judge_claims, lead
-from likeminds.paper.experiments.report_page import ReportPart, markdown_table, write_report
+from likeminds.paper.experiments.report_page import ReportPart, markdown_table, phrase, write_report
 from likeminds.paper.experiments.setting import (
     PARTS,
     SCALES,
@@ -127,9 +127,8 @@ def reproduce(
     machine = _machine_table(what, remaining, setting, made)
     parts.append(ReportPart("", "How it was made", "", [machine]))
     title = f"The paper, rebuilt (scale: {setting.scale.name})"
-    return write_report(
-        folder, name, title, f"{setting.scale.difference} {lead(parts, verdicts)}", parts
-    )
+    first = f"{phrase('difference', sizes)} {lead(parts, verdicts)}"
+    return write_report(folder, name, title, first, parts)
 
 
 def _chosen(what: str, scale: str, jobs: int | None) -> list[str]:

@@ -1,6 +1,6 @@
 """The data sets of Table 3: Shoes and SUN or their stand-ins, and the user's files."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,9 +59,8 @@ def data_sets(setting: ExperimentSetting) -> list[DataSet]:
     """Return all data sets of a run; errors in them are raised before anything is fitted."""
     found = [_shoes(setting), _sun(setting)]
     for path in setting.data:
-        parts = list(read_data(path, _MOST_USERS))
-        wide = any(part.annotations.n_features > part.annotations.n_items for part in parts)
-        attributes = {part.attribute or part.name: part.annotations for part in parts}
+        attributes = read_data(path, _MOST_USERS)
+        wide = any(part.n_features > part.n_items for part in attributes.values())
         found.append(DataSet(path.stem, attributes, _VARIANCE if wide else None, {}))
     return found
 
@@ -128,30 +127,20 @@ def _labelled_items(annotations: Annotations) -> Annotations:
     )
 
 
-@dataclass(frozen=True)
-class UserDataSet:
-    """One attribute of one of the user's data sets."""
-
-    name: str
-    annotations: Annotations
-    attribute: str | None = None
-
-
-def read_data(path: Path, most_users: int | None = None) -> Iterator[UserDataSet]:
-    """Yield the attributes of a file, with at most so many users, drawn at random.
+def read_data(path: Path, most_users: int | None = None) -> dict[str, Annotations]:
+    """Return the attributes of a file, each with at most so many users, drawn at random.
 
     The file is a table for `Annotations.from_csv` or `from_parquet`, or an archive ``.npz`` with
     ``X`` (items x features), and per label ``user``, ``item``, ``label`` (0 or 1) and optionally
-    ``group`` and ``attribute``.
+    ``group`` and ``attribute``. A single attribute has the name of the file.
     """
     if path.suffix not in _SUFFIXES:
         raise ValueError(f"{path}: data sets are files that end in {', '.join(_SUFFIXES)}.")
     readers = {".csv": Annotations.from_csv, ".parquet": Annotations.from_parquet}
     whole = readers.get(path.suffix, _from_archive)(path)
-    parts = whole.by_attribute() if whole.n_attributes > 1 else {None: whole}
-    for attribute, rows in parts.items():
-        fewer = rows if most_users is None else fewer_users(rows, most_users)
-        yield UserDataSet(path.stem, fewer, None if attribute is None else str(attribute))
+    parts = whole.by_attribute() if whole.n_attributes > 1 else {path.stem: whole}
+    most = whole.n_users if most_users is None else most_users
+    return {str(name): fewer_users(rows, most) for name, rows in parts.items()}
 
 
 def fewer_users(annotations: Annotations, most: int) -> Annotations:

@@ -28,7 +28,6 @@ from likeminds.paper.experiments.trials import (
     LEARNED,
     OURS,
     learned_prior,
-    loss_of_learned_prior,
     paper_search,
     simulation_parameters,
 )
@@ -69,7 +68,6 @@ def run(setting: ExperimentSetting) -> ReportPart:
         "recovery": recover(setting),
         "structure": recover_structure(setting, parameters),
     }
-    most = setting.scale.simulation.n_users * max(setting.scale.recovery_labels)
     return make_part(
         "fig3",
         setting,
@@ -80,7 +78,6 @@ def run(setting: ExperimentSetting) -> ReportPart:
             "recovery": _recovery_picture(facts["recovery"]),
         },
         describe_flagged=describe_flagged,
-        loss_of_learned_prior=loss_of_learned_prior(most),
     )
 
 

@@ -16,7 +16,12 @@ from likeminds._util.array_types import Float
 from likeminds._util.atomic_files import write_whole
 from likeminds._util.result_tables import render
 from likeminds.paper.experiments import published
-from likeminds.paper.experiments.setting import SCALES, ExperimentSetting
+from likeminds.paper.experiments.setting import (
+    MANY_LABELS,
+    SCALES,
+    ExperimentScale,
+    ExperimentSetting,
+)
 from likeminds.plots.figures import COLOURS, as_png, as_svg, draw_line, new_figure, set_title
 from likeminds.report.page import PagePicture, ReportTable, inlined
 
@@ -51,7 +56,8 @@ def _environment() -> Environment:
     )
     own = (percent, points, interval, mean)
     environment.filters |= {function.__name__: function for function in own} | {"number": format}
-    environment.globals |= {"table": markdown_table, "published": published, "SCALES": SCALES}
+    environment.globals |= {"table": markdown_table, "published": published}
+    environment.globals |= {"SCALES": SCALES, "MANY_LABELS": MANY_LABELS}
     return environment
 
 
@@ -68,6 +74,12 @@ def make_part(
     (found,) = _blocks(filled.found)
     blocks = [*_blocks(str(filled)), f"Made by `{setting.command(key)}`."]
     return ReportPart(key, filled.title, found, blocks, facts, figures or {})
+
+
+def phrase(name: str, scale: ExperimentScale) -> str:
+    """Return a macro about the sizes, filled in."""
+    macros: Any = _environment().get_template("macros.md").module
+    return " ".join(str(getattr(macros, name)(scale)).split())
 
 
 def _blocks(text: str) -> list[str]:

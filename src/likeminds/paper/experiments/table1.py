@@ -20,7 +20,6 @@ from likeminds.paper.experiments.trials import (
     SHRUNK,
     SIMPLE_BASELINES,
     Trials,
-    loss_of_learned_prior,
     penalty_rows,
     run_trials,
     variant_name,
@@ -33,7 +32,7 @@ _HARDLY = 1e-3
 
 def run(setting: ExperimentSetting) -> ReportPart:
     """Compare all rankers on the simulation, next to the paper's figures."""
-    trials, size = run_trials(setting.simulation().annotations, setting), setting.scale.simulation
+    trials = run_trials(setting.simulation().annotations, setting)
     others = sorted((SHRUNK, LEARNED, *SIMPLE_BASELINES), key=lambda name: -trials.means[name])
     return make_part(
         "table1",
@@ -42,7 +41,6 @@ def run(setting: ExperimentSetting) -> ReportPart:
         cells={name: plus_minus(values) for name, values in trials.by_repeat.items()},
         others={name: trials.difference(name, OURS)[:3] for name in others},
         penalty_rows=penalty_rows({"simulation": trials}),
-        loss_of_learned_prior=loss_of_learned_prior(size.n_users * size.n_samples),
     )
 
 

@@ -20,7 +20,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.features.reduction import Reduce
 from likeminds.metrics.paired import PairedDifference, over_repeats
 from likeminds.paper.experiments.path_search import PathCV, at_edge
-from likeminds.paper.experiments.setting import ExperimentSetting, ResultStore, Tuned
+from likeminds.paper.experiments.setting import MANY_LABELS, ExperimentSetting, ResultStore, Tuned
 from likeminds.rankers.baselines import ConsensusOnly, LogisticPerUser, OnePerUser, RidgeToConsensus
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.registry import PAPER_BASELINES, NamedRankers
@@ -43,8 +43,6 @@ SIMPLE_BASELINES = {
     "Logistic regression per person": LogisticPerUser,
     "Consensus only": ConsensusOnly,
 }
-# Above so many labels, the learned prior takes the AUC loss, whose steps do not visit every label.
-MANY_LABELS = 50_000
 
 # A coarse grid, as wide as those of the other rankers, and a fine path of lambda3 where a few users
 # have a personal part. Paths are extended where an edge wins. The simulation has 5 groups.
@@ -140,16 +138,6 @@ def compared_rankers(
 def learned_prior(n_labels: int) -> HierarchicalRanker:
     """Return the ranker with nothing to tune, with the loss that suits so many labels."""
     return HierarchicalRanker(loss="auc" if n_labels > MANY_LABELS else "auto")
-
-
-def loss_of_learned_prior(n_labels: int) -> str:
-    """Return a sentence on its loss, where that is not the ranker's own choice."""
-    if n_labels <= MANY_LABELS:
-        return ""
-    return (
-        f" Above {MANY_LABELS:,} labels the learned prior has the AUC loss: the cost of a step "
-        "does not grow with the labels, as that of the logistic loss does."
-    )
 
 
 class ComparedRanker(BaseEstimator):  # type: ignore[misc]
