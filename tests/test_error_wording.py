@@ -775,7 +775,7 @@ MODELS = [
     (lambda: compare(said(), ["RMTL"], n_folds=1), "n_folds must be at least 2"),
     (
         lambda: compare(crowd(), ["ConsensusOnyl"]),
-        "no ranker called 'ConsensusOnyl'; there are ThreeLevelRankerCV",
+        "no ranker called 'ConsensusOnyl'; there are hierarchical",
     ),
     (
         lambda: compare(crowd(), ["ConsensusOnly", ConsensusOnly()]),

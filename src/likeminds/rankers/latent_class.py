@@ -171,26 +171,22 @@ class LatentClassRanker(Ranker):
 
     def _select(self, problem: LatentClasses) -> LatentClassFit:
         """Return the fit with the requested number of classes, or the lowest BIC."""
-        n_users = problem.n_users
-        numbers = range(1, max(1, min(self.max_classes, n_users // _USERS_PER_CLASS)) + 1)
-        if not isinstance(self.n_classes, str):
-            if self.n_classes > n_users:
-                raise ValueError(
-                    f"n_classes is {self.n_classes}, but there are only {counted(n_users, 'user')}"
-                    ': choose fewer classes, or n_classes="auto".'
-                )
-            numbers = range(self.n_classes, self.n_classes + 1)
-        best: LatentClassFit | None = None
-        self.selection_ = []
-        for number in numbers:
+        n_users, asked = problem.n_users, self.n_classes
+        if isinstance(asked, str):
+            most = max(1, min(self.max_classes, n_users // _USERS_PER_CLASS))
+        elif asked > n_users:
+            raise ValueError(
+                f"n_classes is {asked}, but there are only {counted(n_users, 'user')}: choose "
+                'fewer classes, or n_classes="auto".'
+            )
+        fits: list[LatentClassFit] = []
+        for number in range(1, most + 1) if isinstance(asked, str) else [asked]:
             rng = np.random.default_rng(self.random_state)
-            found = problem.fit(number, self.n_starts, rng, self.tol, self.max_iter)
-            self.selection_.append(found.row())
-            if best is not None and found.bic >= best.bic:
+            fits.append(problem.fit(number, self.n_starts, rng, self.tol, self.max_iter))
+            if len(fits) > 1 and fits[-1].bic >= fits[-2].bic:
                 break
-            best = found
-        assert best is not None
-        return best
+        self.selection_ = [one.row() for one in fits]
+        return min(fits, key=lambda one: one.bic)
 
     def _set_classes(self, fitted: LatentClassFit, prior: FittedPrior) -> None:
         """Set the fitted attributes, coefficients in the units of the features."""

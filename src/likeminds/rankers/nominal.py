@@ -222,18 +222,17 @@ class NominalRanker(AttributeModel):
         chosen = np.arange(n_users)
         if n_users > _MOST_USERS:
             chosen = np.sort(np.random.default_rng(0).permutation(n_users)[:_MOST_USERS])
-        total, silent = np.zeros((len(ids), n_classes)), np.zeros(len(ids))
+        total = np.zeros((len(ids), n_classes))
         step = max(1, _AT_ONCE // len(chosen))
         for start in range(0, len(ids), step):
             some = np.arange(start, min(start + step, len(ids)))
             item, user = np.repeat(some, len(chosen)), np.tile(chosen, len(some))
             chances = self.predict_proba(features[item], self.users_[user], ids[item])
-            unlabelled = ~voted[user, item]
-            np.add.at(total, item[unlabelled], chances[unlabelled])
-            silent[some] = np.bincount(item, weights=unlabelled, minlength=len(ids))[some]
+            chances[voted[user, item]] = 0.0
+            total[some] = chances.reshape(len(some), len(chosen), n_classes).sum(axis=1)
         n_votes = voted.sum(axis=0)
         # If all sampled users have labelled an item, their labels stand for the others.
-        mean = np.where(silent[:, None] > 0, total, votes)
+        mean = np.where(total.any(axis=1, keepdims=True), total, votes)
         mean = mean / np.maximum(mean.sum(axis=1, keepdims=True), _LEAST)
         shares = (votes + (n_users - n_votes)[:, None] * mean) / n_users
         return ClassShares(ids, self.classes_, n_votes, shares, annotations.frames)

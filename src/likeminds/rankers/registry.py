@@ -146,18 +146,15 @@ def as_rankers(rankers: Given, n_folds: int, random_state: int) -> NamedRankers:
         raise ValueError("There is no ranker to compare: rankers is empty.")
     if isinstance(rankers, Mapping):
         return {str(name): _ready(given, search) for name, given in rankers.items()}
-    known = default_rankers(**search)
     named: NamedRankers = {}
     for given in rankers:
-        name = given if isinstance(given, str) else _name_of(given)
+        if isinstance(given, str):
+            name, ranker = ranker_called(given, **search)
+        else:
+            name, ranker = _name_of(given), _ready(given, search)
         if name in named:
             raise ValueError(f"Two rankers are called {name}. Name them in a mapping.")
-        if isinstance(given, str) and name not in known:
-            raise ValueError(
-                f"There is no ranker called {name!r}; there are {', '.join(known)}."
-                f"{did_you_mean(name, known)}"
-            )
-        named[name] = known[name] if isinstance(given, str) else _ready(given, search)
+        named[name] = ranker
     return named
 
 
