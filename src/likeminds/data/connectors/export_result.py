@@ -196,17 +196,11 @@ class Collector:
     """Collects an export, record by record."""
 
     labels: dict[tuple[Hashable, Hashable, str], Any] = field(default_factory=dict)
-    comparisons: list[tuple[Hashable, Hashable, Hashable]] = field(default_factory=list)
-    texts: dict[Hashable, str] = field(default_factory=dict)
+    found: Export = field(default_factory=lambda: Export([], [], {}, ()))
     ticks: dict[str, list[tuple[Hashable, Hashable, list[str], str]]] = field(default_factory=dict)
     reasons: dict[str, list[str]] = field(default_factory=dict)
     times: dict[Hashable, list[float]] = field(default_factory=dict)
-    ties: list[bool] = field(default_factory=list)
-    features: list[Sides] = field(default_factory=list)
     feature_names: tuple[str, ...] = ()
-    categories: list[Hashable] = field(default_factory=list)
-    choices: list[ExportedChoice] = field(default_factory=list)
-    concepts: list[tuple[float, ...]] = field(default_factory=list)
 
     def add(
         self, user: Hashable, item: Hashable, attribute: str, label: object, where: str
@@ -241,13 +235,14 @@ class Collector:
         elif winner == loser:
             self.leave_out("since an item was compared with itself", where)
         else:
-            self.comparisons.append((user, winner, loser))
-            self.ties.append(tie)
+            found = self.found
+            if category is not None or found.categories:
+                known = len(found.comparisons) - len(found.categories)
+                found.categories.extend([None] * known + [category])
+            found.comparisons.append((user, winner, loser))
+            found.ties.append(tie)
             if features is not None:
-                self.features.append(features)
-            if category is not None or self.categories:
-                known = len(self.comparisons) - 1 - len(self.categories)
-                self.categories += [None] * known + [category]
+                found.features.append(features)
 
     def add_choice(
         self,
@@ -267,7 +262,7 @@ class Collector:
         elif best == worst:
             self.leave_out("since one item is both the best and the worst", where)
         else:
-            self.choices.append((user, tuple(shown), best, worst))
+            self.found.choices.append((user, tuple(shown), best, worst))
 
     def tick(
         self, user: Hashable, item: Hashable, attribute: str, choices: object, where: str
@@ -321,7 +316,7 @@ class Collector:
     def add_text(self, item: object, text: str | None) -> None:
         """Note the text of an item, if it has one."""
         if text is not None and _is_plain(item):
-            self.texts[item] = text
+            self.found.texts[item] = text
 
     def add_time(self, user: Hashable, seconds: object) -> None:
         """Note how long an answer took, if that is known."""
@@ -335,21 +330,16 @@ class Collector:
     def export(self) -> Export:
         """Return all that was collected."""
         self._add_ticks()
-        return Export(
-            [(*key, label) for key, label in self.labels.items()],
-            self.comparisons,
-            self.texts,
-            tuple(
+        return replace(
+            self.found,
+            labels=[(*key, label) for key, label in self.labels.items()],
+            left_out=tuple(
                 LeftOut(reason, len(places), tuple(places[:_N_PLACES]))
                 for reason, places in self.reasons.items()
             ),
-            {user: median(times) for user, times in self.times.items()},
-            self.ties if any(self.ties) else [],
-            self.features,
-            self.feature_names,
-            self.categories,
-            self.choices,
-            self.concepts,
+            seconds={user: median(times) for user, times in self.times.items()},
+            ties=self.found.ties if any(self.found.ties) else [],
+            feature_names=self.feature_names,
         )
 
     def _add_ticks(self) -> None:

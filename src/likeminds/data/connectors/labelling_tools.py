@@ -77,7 +77,7 @@ def _compare(collector: Collector, user: Hashable, task: Record, value: Record, 
         collector.leave_out("since neither side was selected", where)
     else:
         winner, loser = texts if selected == _SIDES[0] else reversed(texts)
-        collector.texts |= {winner: winner, loser: loser}
+        collector.found.texts.update({winner: winner, loser: loser})
         collector.add_comparison(user, winner, loser, where)
 
 

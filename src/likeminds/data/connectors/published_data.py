@@ -116,7 +116,7 @@ def read_polis(path: str | PathLike[str], collector: Collector) -> None:
         if not {_COMMENT, _BODY} <= set(table.column_names):
             raise ValueError(f"{fspath(comments)} needs the columns {_COMMENT} and {_BODY}.")
         both = zip(table[_COMMENT].to_pylist(), table[_BODY].to_pylist(), strict=True)
-        collector.texts |= {comment: body for comment, body in both if body}
+        collector.found.texts.update((comment, body) for comment, body in both if body)
 
 
 def read_preferences(path: str | PathLike[str], collector: Collector) -> None:
@@ -134,7 +134,7 @@ def read_preferences(path: str | PathLike[str], collector: Collector) -> None:
             continue
         keys = [(prompt, str(answer)) for answer in answers]
         winner, loser = (names.setdefault(key, f"answer {len(names) + 1}") for key in keys)
-        collector.texts |= {winner: keys[0][1], loser: keys[1][1]}
+        collector.found.texts.update({winner: keys[0][1], loser: keys[1][1]})
         collector.add_comparison(_user_of(record, _ONLY_USER), winner, loser, where)
 
 

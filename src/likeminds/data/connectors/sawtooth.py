@@ -193,8 +193,8 @@ def add_conjoint(path: FilePath, tasks: Iterable[SurveyTask], collector: Collect
     taken = list(tasks)
     concepts = [concept for task in taken for concept in task.concepts]
     collector.feature_names, features = _encode(path, concepts)
-    numbers = count(len(collector.concepts))
-    collector.concepts += features
+    numbers = count(len(collector.found.concepts))
+    collector.found.concepts.extend(features)
     for task in taken:
         shown = [next(numbers) for _ in task.concepts]
         worst = None if task.worst is None else shown[task.worst]

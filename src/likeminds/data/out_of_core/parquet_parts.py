@@ -122,7 +122,8 @@ class ParquetParts:
             _refuse_changed(file, stamp)
             with _readable(file), _batches(file, self.types, columns, n_rows) as batches:
                 for batch in batches:
-                    piece = TablePart(file, start, self._as_typed(batch))
+                    typed = pa.schema([(name, self.types[name]) for name in batch.schema.names])
+                    piece = TablePart(file, start, pa.Table.from_batches([batch]).cast(typed))
                     with piece.blamed():
                         piece = replace(piece, table=spread(piece.table))
                     yield piece
@@ -130,15 +131,6 @@ class ParquetParts:
             _refuse_changed(file, stamp)
             if start != length:
                 raise ValueError(f"{file} says that it has {length:,} rows, but has {start:,}.")
-
-    def _as_typed(self, batch: "pa.RecordBatch") -> "pa.Table":
-        """Return a batch as a table whose columns have the types of all files."""
-        table = pa.Table.from_batches([batch])
-        for place, field in enumerate(table.schema):
-            if field.type != self.types[field.name]:
-                column = table.column(place).cast(self.types[field.name])
-                table = table.set_column(place, field.name, column)
-        return table
 
     def sources(self, names: Iterable[str]) -> list[str]:
         """Return the columns of the files that some columns come from, those of lists included."""
