@@ -165,7 +165,7 @@ class SparkFrame(Protocol):
     toArrow: Callable[[], pa.Table]  # noqa: N815
 
 
-class SparkRows(LabelSource[Ranker, Posterior]):
+class SparkRows(LabelSource):
     """Labels in a Spark data frame, from which rankers of statistics learn.
 
     Parameters

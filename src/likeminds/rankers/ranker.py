@@ -148,7 +148,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     @with_callbacks
     def fit(
         self,
-        X: ArrayLike | Annotations | LabelSource["Ranker", object],
+        X: ArrayLike | Annotations | LabelSource,
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -285,7 +285,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     def score(
         self,
-        X: ArrayLike | Annotations | LabelSource["Ranker", object],
+        X: ArrayLike | Annotations | LabelSource,
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
