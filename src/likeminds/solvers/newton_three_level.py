@@ -11,7 +11,7 @@ curvature is used together with exact gradients over all users.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import count, islice
 from typing import ClassVar
 
 import numpy as np
@@ -171,11 +171,19 @@ class FastSolver:
         consensus, group, personal = _three_levels(components)
         decomposition = self.decompose(loss) if isinstance(loss, QuadraticLoss) else loss
         loss = decomposition.loss
-        penalty = Penalty.of(consensus, group, personal, _mean_curvature(loss))
+        # The mean of |b_i|^2 is a lower bound of the size of A_i for the AUC loss.
+        curvature = float(np.vdot(loss.linear, loss.linear)) / loss.shape[0] + _TINY
+        penalty = Penalty.of(consensus, group, personal, curvature)
         unit = gradient_scale(loss, components)
         problem, sample = decomposition.problems(penalty, unit, accuracy=min(1e-8, 1e-4 * tol))
-        record = _StepHistory(0.5 * float(loss.constant.sum()), callback)
-        descend = partial(minimise, tol=0.5 * tol, watch=record, max_steps=max_iter)
+        constant, number = 0.5 * float(loss.constant.sum()), count(1)
+        steps: list[tuple[float, float]] = []  # objective and residual of each
+
+        def watch(value: float, residual: float) -> bool:
+            steps.append((value + constant, residual))
+            return bool(callback and callback(next(number), *steps[-1]))
+
+        descend = partial(minimise, tol=0.5 * tol, watch=watch, max_steps=max_iter)
         with one_blas_thread():
             if start is not None:
                 found = TrustRegionResult(_point_at(problem, start))
@@ -187,54 +195,28 @@ class FastSolver:
                 at, transform = found.point, np.eye(found.point.B.shape[1])
                 at = evaluate(problem, at.theta, at.B, transform, at.block_fits)
                 found = replace(found, point=at)
-            record.clear()
+            steps.clear()
             found = found if found.interrupted else descend(problem, found.point)
             parts = (found.point.theta, *all_levels(problem, found.point))
             gradient = loss.gradient(total_weights(parts, loss.shape[0]))
             residual = optimality_residual(loss, components, parts, gradient)
             value = objective(loss, components, parts, gradient)
-        history = record.history(value, residual)
+        objectives, residuals = np.array([*steps, (value, residual)]).T
+        # The first residual is that of the start, unless there was no step.
+        history = History(objectives, residuals[min(1, len(steps)) :])
         return Solution(parts, value, residual, residual <= tol, history, found.interrupted)
 
     def _race(
         self, problem: ReducedProblem, descend: Callable[..., TrustRegionResult]
     ) -> TrustRegionResult:
         """Take a few steps from every start, and return the descent with the lowest objective."""
-        starts = chain([_spectral_start(problem, _ridge_consensus(problem))], _starts(problem))
         runs: list[TrustRegionResult] = []
-        for point in islice(starts, self.n_starts):
+        for point in islice(_starts(problem), self.n_starts):
             runs.append(descend(problem, point, tol=_RACE_TOL, max_steps=_RACE_STEPS))
             if runs[-1].interrupted:
                 break
         best = min(runs, key=lambda run: run.point.value)
         return TrustRegionResult(best.point, runs[-1].interrupted)
-
-
-class _StepHistory:
-    """Records objective and residual of each step, and passes them to the callback."""
-
-    def __init__(self, constant: float, callback: Callback | None) -> None:
-        self.constant, self.callback = constant, callback
-        self.n_steps = 0
-        self.clear()
-
-    def clear(self) -> None:
-        self.objectives: list[float] = []
-        self.residuals: list[float] = []
-
-    def __call__(self, value: float, residual: float) -> bool:
-        self.n_steps += 1
-        self.objectives.append(value + self.constant)
-        self.residuals.append(residual)
-        if self.callback is None:
-            return False
-        return bool(self.callback(self.n_steps, self.objectives[-1], self.residuals[-1]))
-
-    def history(self, value: float, residual: float) -> History:
-        return History(
-            objective=np.array([*self.objectives, value]),
-            residual=np.array([*self.residuals[1:], residual]),
-        )
 
 
 def _three_levels(components: Sequence[Component]) -> tuple[Consensus, Group, Personal]:
@@ -248,12 +230,6 @@ def _three_levels(components: Sequence[Component]) -> tuple[Consensus, Group, Pe
     return tuple(components)  # type: ignore[return-value]
 
 
-def _mean_curvature(loss: QuadraticLoss) -> float:
-    """Return the mean of |b_i|^2, a lower bound of the size of A_i for the AUC loss."""
-    squares = np.einsum("ij,ij->i", loss.linear, loss.linear)
-    return float(squares.mean()) + _TINY
-
-
 def _point_at(problem: ReducedProblem, parts: Parts) -> Iterate:
     """Return the point nearest to given levels."""
     theta, G, _ = parts
@@ -263,8 +239,7 @@ def _point_at(problem: ReducedProblem, parts: Parts) -> Iterate:
     return evaluate(problem, theta, B, B, (rows[0], rows[-1]))
 
 
-def _take_rows(block: Block, state: UserWeights, previous: None) -> tuple[int, Float]:  # noqa: ARG001
-    """Return the rows of the block's users."""
+def _take_rows(block: Block, state: UserWeights, *_unused: None) -> tuple[int, Float]:
     return 0, state.W[block.users]
 
 
@@ -277,7 +252,7 @@ def _ridge_consensus(problem: ReducedProblem) -> Float:
     return np.asarray(np.linalg.solve(matrix + lift * np.eye(d), right), dtype=np.float64)
 
 
-def _ridge_system(block: CachedBlock, penalty: Penalty, previous: None) -> tuple[SumTuple, None]:  # noqa: ARG001
+def _ridge_system(block: CachedBlock, penalty: Penalty, *_unused: None) -> tuple[SumTuple, None]:
     part, weight = block.spectrum, block.multiplicity
     share = 2.0 * penalty.weak / (part.curvature + 2.0 * penalty.weak)
     matrix = weight * part.weighted_sum(share * part.curvature)
@@ -292,17 +267,15 @@ def _spectral_start(problem: ReducedProblem, theta: Float) -> Iterate:
 
 
 def _consensus_deviations(
-    block: CachedBlock,
-    state: tuple[Penalty, Float],
-    previous: None,  # noqa: ARG001
+    block: CachedBlock, state: tuple[Penalty, Float], *_unused: None
 ) -> Float:
-    """Return the deviations of users from the consensus."""
     (penalty, theta), part = state, block.spectrum
     return part.back(deviate(part.curvature, part.slope, part.into(theta), penalty).v)
 
 
 def _starts(problem: ReducedProblem) -> Iterator[Iterate]:
-    """Yield more starts: with groups, there may be several minima."""
+    """Yield one start or, with groups, several: there may be several minima."""
+    yield _spectral_start(problem, _ridge_consensus(problem))
     if problem.penalty.n_groups:
         yield _spectral_start(problem, np.zeros(problem.n_features))
         yield from _threshold_starts(problem)
@@ -342,11 +315,7 @@ def _threshold_starts(problem: ReducedProblem) -> Iterator[Iterate]:
             yield evaluate(problem, theta, at.B, at.transform, (rows, None))
 
 
-def _curvature_bounds(
-    block: CachedBlock,
-    penalty: Penalty,
-    previous: None,  # noqa: ARG001
-) -> tuple[float, float]:
+def _curvature_bounds(block: CachedBlock, penalty: Penalty, *_unused: None) -> tuple[float, float]:
     """Return the maximum and the sum of the largest curvatures of a block's users."""
     curvature = block.spectrum.curvature
     largest = (2.0 * penalty.weak * curvature / (curvature + 2.0 * penalty.weak)).max(axis=1)

@@ -21,7 +21,6 @@ from likeminds._util.per_user_arrays import (
     times_back,
 )
 from likeminds.components import top_directions
-from likeminds.losses.quadratic import CurvatureSpectrum
 from likeminds.solvers.variable_projection import (
     CachedBlock,
     CachedFit,
@@ -212,38 +211,31 @@ class BlockCurvature:
     across: Float  # M_i B in eigen-coordinates, shape (p, r, k)
     inverse: Float  # J_i^-1, shape (p, k, k)
 
-    @classmethod
-    def at(cls, part: CurvatureSpectrum, penalty: Penalty, fit: CachedFit) -> "BlockCurvature":
-        """Return it where users have been fitted."""
-        c, deviations, directions = fit.C, fit.deviations, fit.directions
-        rank_one = deviations.rank_one
-        across = deviations.majoriser[:, :, None] * directions
-        across -= rank_one[:, :, None] * times_back(directions, rank_one)[:, None, :]
-        J = directions.transpose(0, 2, 1) @ across + 2.0 * penalty.strong * np.eye(c.shape[1])
-        inverse = np.asarray(np.linalg.inv(lift_diagonal(J, 1e-10)), dtype=np.float64)
-        return cls(deviations, with_one(c), part.back(deviations.gradient), across, inverse)
-
-    def apply(self, part: CurvatureSpectrum, T: Float) -> Float:
-        """Return the Hessian of these users times T."""
-        x = part.into(self.ones @ T)
-        rank_one = self.deviations.rank_one
-        product = self.deviations.majoriser * x - rank_one * row_dots(rank_one, x)[:, None]
-        follow = times(self.inverse, times_back(self.across, x) + self.gradient @ T[1:].T)
-        total = self.ones.T @ part.back(product - times(self.across, follow))
-        total[1:] -= follow.T @ self.gradient
-        return np.asarray(total)
-
 
 def _block_curvature(
     block: CachedBlock, penalty: Penalty, fit: CachedFit
 ) -> tuple[Float, BlockCurvature]:
     """Return the Gram matrix of (1, c_i), and the block's contribution to the Hessian."""
-    curvature = BlockCurvature.at(block.spectrum, penalty, fit)
-    return block.multiplicity * (curvature.ones.T @ curvature.ones), curvature
+    c, deviations, directions = fit.C, fit.deviations, fit.directions
+    rank_one = deviations.rank_one
+    across = deviations.majoriser[:, :, None] * directions
+    across -= rank_one[:, :, None] * times_back(directions, rank_one)[:, None, :]
+    J = directions.transpose(0, 2, 1) @ across + 2.0 * penalty.strong * np.eye(c.shape[1])
+    inverse = np.asarray(np.linalg.inv(lift_diagonal(J, 1e-10)), dtype=np.float64)
+    ones, gradient = with_one(c), block.spectrum.back(deviations.gradient)
+    curvature = BlockCurvature(deviations, ones, gradient, across, inverse)
+    return block.multiplicity * (ones.T @ ones), curvature
 
 
-def _apply(block: CachedBlock, T: Float, curvature: BlockCurvature) -> tuple[Float, None]:
-    return block.multiplicity * curvature.apply(block.spectrum, T), None
+def _apply(block: CachedBlock, T: Float, at: BlockCurvature) -> tuple[Float, None]:
+    """Return the Hessian of these users times T."""
+    part, rank_one = block.spectrum, at.deviations.rank_one
+    x = part.into(at.ones @ T)
+    product = at.deviations.majoriser * x - rank_one * row_dots(rank_one, x)[:, None]
+    follow = times(at.inverse, times_back(at.across, x) + at.gradient @ T[1:].T)
+    total = at.ones.T @ part.back(product - times(at.across, follow))
+    total[1:] -= follow.T @ at.gradient
+    return block.multiplicity * total, None
 
 
 def _mean_majoriser(problem: ReducedProblem, point: Iterate) -> Float:
