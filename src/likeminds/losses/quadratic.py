@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from likeminds._util.array_types import Bool, Float, Index
+from likeminds._util.array_types import Float, Index
 from likeminds._util.map_reduce import Executor, ThreadExecutor, in_order, in_threads
 from likeminds._util.per_user_arrays import row_dots, times, times_back
 from likeminds.losses.rows import RowBlock, Rows
@@ -91,12 +91,11 @@ class LossBlock:
 
 @dataclass(frozen=True)
 class UserWeights:
-    """All users' weights, and a mask of users: the state of a pass."""
+    """All users' weights: the state of a pass."""
 
-    per_user: ClassVar[tuple[str, ...]] = ("W", "chosen")
+    per_user: ClassVar[tuple[str, ...]] = ("W",)
 
     W: Float
-    chosen: Bool | None = None
 
 
 @dataclass(frozen=True)
@@ -142,15 +141,15 @@ class QuadraticLoss:
         """Return A_i w_i - b_i for every user."""
         return self.apply(W) - self.linear
 
-    def squares(self, W: Float, chosen: Bool) -> Float:
-        """Return |Z_i w_i - t_i|^2 of the chosen users, and 0 of the others."""
-        return in_order(self.blocks.map(_squares, UserWeights(W, chosen)), len(W))
+    def squares(self, W: Float) -> Float:
+        """Return |Z_i w_i - t_i|^2 of every user: twice their losses."""
+        # w'Aw - 2 b'w = w'(Aw - b) - b'w
+        return row_dots(W, self.gradient(W) - self.linear) + self.constant
 
     def value(self, W: Float, gradient: Float | None = None) -> float:
         """Return the loss; with the gradient at W given, no pass over the users is needed."""
         if gradient is None:
             gradient = self.gradient(W)
-        # w'Aw - 2 b'w = w'(Aw - b) - b'w
         return 0.5 * float(np.vdot(W, gradient - self.linear) + self.constant.sum())
 
 
@@ -181,22 +180,6 @@ def _total_matrix(block: LossBlock, *_unused: None) -> tuple[Float, None]:
         rows = Z.reshape(-1, Z.shape[2])
         total += rows.T @ rows
     return total, None
-
-
-def _squares(block: LossBlock, at: UserWeights, own: None) -> tuple[Index | slice, Float]:  # noqa: ARG001
-    assert at.chosen is not None
-    W, chosen = at.W[block.users], at.chosen[block.users]
-    found = np.zeros(len(chosen))
-    places = np.flatnonzero(chosen[block.dense_users])
-    users = block.dense_users[places]
-    product = times(block.matrices[places], W[users]) - 2.0 * block.linear[users]
-    found[users] = row_dots(W[users], product) + block.constant[users]
-    rows = block.factors.rows
-    some = replace(block.factors, rows=rows.of(chosen[rows.users]), cached=None)
-    for users, Z, target in some:
-        residual = times(Z, W[users]) - target
-        found[users] = row_dots(residual, residual)
-    return block.users, found
 
 
 @dataclass(frozen=True)

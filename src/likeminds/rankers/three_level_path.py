@@ -5,7 +5,7 @@ One eigendecomposition of the statistics of a fold's complement serves all candi
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby, product
 from typing import TYPE_CHECKING
 
 from likeminds._util.array_types import Float, Index
@@ -33,29 +33,17 @@ _LOSS_PARAMETERS = ("loss", "standardize")
 
 def default_grid(alpha_group: float) -> list[Candidate]:
     """Return candidates from separate rankings to the consensus only, around a penalty."""
-    with_groups = [
+    without = product(_ALPHA_CONSENSUS, _ALPHA_WITHOUT_GROUPS_TIMES, (0.0,), (0,))
+    with_groups = product(_ALPHA_CONSENSUS, _ALPHA_GROUP_TIMES, _SHRINKAGE_SHARE, _N_GROUPS)
+    return [
         {
             "alpha_consensus": alpha,
             "alpha_group": times * alpha_group,
             "group_shrinkage": share * times * alpha_group,
             "n_groups": n_groups,
         }
-        for alpha in _ALPHA_CONSENSUS
-        for times in _ALPHA_GROUP_TIMES
-        for share in _SHRINKAGE_SHARE
-        for n_groups in _N_GROUPS
+        for alpha, times, share, n_groups in chain(without, with_groups)
     ]
-    without = [
-        {
-            "alpha_consensus": alpha,
-            "alpha_group": times * alpha_group,
-            "group_shrinkage": 0.0,
-            "n_groups": 0,
-        }
-        for alpha in _ALPHA_CONSENSUS
-        for times in _ALPHA_WITHOUT_GROUPS_TIMES
-    ]
-    return without + with_groups
 
 
 @dataclass(frozen=True)

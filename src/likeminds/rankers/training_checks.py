@@ -254,21 +254,22 @@ _MANY, _MATRICES = 1024, 8
 def refuse_too_wide(ranker: str, n_features: int) -> None:
     """Warn of large matrices of features x features; refuse those that do not fit in memory."""
     needed = 8 * n_features**2
-    if n_features > _MANY and needed <= _MATRIX_BYTES:
-        warnings.warn(
-            f"{ranker} works with matrices of features x features: with {n_features:,} features "
-            f"they take about {_MATRICES * needed / (1 << 30):.1f} GiB, and a step as long as "
-            "their products. Reduce the features first (likeminds.features.Reduce), or use "
-            "HierarchicalRanker, which works in the space of the labels.",
-            UserWarning,
-            stacklevel=6,
-        )
+    how = (
+        "Reduce the features first (likeminds.features.Reduce), or use HierarchicalRanker, which "
+        "works in the space of the labels."
+    )
     if needed > _MATRIX_BYTES:
         raise ValueError(
             f"{ranker} works with matrices of features x features, and one for {n_features} "
-            f"features takes {needed / (1 << 30):.0f} GiB. Reduce the features first "
-            "(likeminds.features.Reduce), or use HierarchicalRanker, which works in the space of "
-            "the labels."
+            f"features takes {needed / (1 << 30):.0f} GiB. {how}"
+        )
+    if n_features > _MANY:
+        warnings.warn(
+            f"{ranker} works with matrices of features x features: with {n_features:,} features "
+            f"they take about {_MATRICES * needed / (1 << 30):.1f} GiB, and a step as long as "
+            f"their products. {how}",
+            UserWarning,
+            stacklevel=6,
         )
 
 
