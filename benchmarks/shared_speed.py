@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.shared_crowds import read_crowds_of
 from likeminds import Annotations, HierarchicalRanker
 from likeminds.baselines import Factorisation
-from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.design import Design, labels_of_rows
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
@@ -84,7 +84,8 @@ def measure(said: Annotations, method: str) -> dict[str, Any]:
 
 def passes(said: Annotations) -> tuple[float, float]:
     """Return the seconds of one pass over people without effects of items, and with them."""
-    coordinates = Design.of_annotations(said, standardize=True, intercept=True)
+    weight = labels_of_rows(said)
+    coordinates = Design.of_table(said.features, weight, standardize=True, intercept=True)
     n_weights = coordinates.n_weights
     first = first_model(coordinates.size, n_weights, LogisticLikelihood())
     wider = replace(first, prior=replace(first.prior, residual=1.2 * first.prior.residual))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.design import Design, labels_of_rows
 from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
@@ -61,7 +61,8 @@ LIKELIHOODS = {
 
 def coordinates_of(said, *, standardize=True, intercept=True, **more):
     """Return how the model sees the features of annotations."""
-    return Design.of_annotations(said, standardize=standardize, intercept=intercept, **more)
+    table, weight = said.features, labels_of_rows(said)
+    return Design.of_table(table, weight, standardize=standardize, intercept=intercept, **more)
 
 
 def responses_of(said, loss="logistic"):

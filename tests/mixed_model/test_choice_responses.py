@@ -9,7 +9,8 @@ from likeminds import Annotations, HierarchicalRanker
 from likeminds.data.coded_labels import are_choices
 from likeminds.mixed_model.choice_responses import ChoiceBlocks
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
-from likeminds.mixed_model.losses import are_mixed, choose_loss
+from likeminds.mixed_model.losses import are_mixed
+from likeminds.rankers.training_data import TrainingData
 
 FEATURES = dict(zip("abcd", np.random.default_rng(0).normal(size=(4, 3)), strict=True))
 POINT = np.array([0.3, -1.1, 0.7, 0.4])  # the last is the intercept's
@@ -99,7 +100,7 @@ def test_labels_and_comparisons_are_one_likelihood():
     both = votes.concat(pairs)
     assert are_mixed(both)
     assert not are_choices(both)
-    assert choose_loss("auto", both).name == "mixed"
+    assert TrainingData.of(both).loss("auto").name == "mixed"
 
     def label(item, yes):
         return np.logaddexp(0.0, -(1 if yes else -1) * (score(item) + POINT[3]))

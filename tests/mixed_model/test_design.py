@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from learned_model import coordinates_of
 from likeminds import Annotations, HierarchicalRanker, make_schools
-from likeminds.mixed_model.design import Design
 
 CROWD = make_schools(20, 30, 30, 4, 2, contested=0.5, random_state=0).annotations
 
@@ -24,7 +24,7 @@ def moved(features):
 
 @pytest.mark.parametrize("standardize", [True, False])
 def test_moments_are_those_of_the_labels(standardize):
-    found = Design.of_annotations(CROWD, standardize=standardize, intercept=True)
+    found = coordinates_of(CROWD, standardize=standardize, intercept=True)
     rows = CROWD.X
     np.testing.assert_allclose(found.origin, rows.mean(axis=0))
     scale = rows.std(axis=0) if standardize else np.ones(rows.shape[1])
@@ -73,7 +73,7 @@ def test_a_single_item_is_said_in_a_sentence():
 def test_few_items_of_many_features_need_no_square_matrix(standardize):
     features = np.random.default_rng(0).normal(size=(len(CROWD.item_ids), 2000))
     tracemalloc.start()
-    found = Design.of_annotations(moved(features), standardize=standardize, intercept=True)
+    found = coordinates_of(moved(features), standardize=standardize, intercept=True)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 2000**2 / 2
@@ -95,7 +95,7 @@ def test_idle_directions_are_left_out():
     crowd = Annotations(
         users=np.repeat(np.arange(6), 10), items=None, labels=labels, features=features
     )
-    coordinates = Design.of_annotations(crowd, standardize=True, intercept=True)
+    coordinates = coordinates_of(crowd, standardize=True, intercept=True)
     assert (coordinates.n_weights, coordinates.size) == (3, 4)
     point = rng.normal(size=4)
     np.testing.assert_allclose(

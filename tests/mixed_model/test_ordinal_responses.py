@@ -12,6 +12,7 @@ from likeminds import Annotations, HierarchicalRanker, load, save
 from likeminds.mixed_model.item_posteriors import choice_slopes
 from likeminds.mixed_model.losses import ChoiceLoss
 from likeminds.mixed_model.ordinal_responses import DavidsonLikelihood
+from likeminds.rankers.training_data import TrainingData
 
 NU = 1.5
 ITEMS = 12
@@ -141,7 +142,7 @@ def test_nu_is_recovered_and_decided_pairs_are_predicted_better(crowd, ranker):
 def test_without_marks_ties_are_half_wins(crowd):
     assert crowd.half.tied is None
     np.testing.assert_array_equal(crowd.half.weights, crowd.davidson.weights)
-    likelihood = ChoiceLoss().first_likelihood(crowd.half)
+    likelihood = TrainingData.of(crowd.half).first_likelihood(ChoiceLoss())
     assert not isinstance(likelihood, DavidsonLikelihood)
     with pytest.raises(ValueError, match="tie_model"):
         Annotations.from_comparisons(["a"], ["x"], ["y"], [True], tie_model="rao")
@@ -149,7 +150,8 @@ def test_without_marks_ties_are_half_wins(crowd):
 
 def test_larger_sets_do_not_tie(crowd):
     ranking = Annotations.from_rankings([0], [[0, 1, 2]], **crowd.known)
-    likelihood = ChoiceLoss().first_likelihood(crowd.davidson.concat(ranking))
+    data = TrainingData.of(crowd.davidson.concat(ranking))
+    likelihood = data.first_likelihood(ChoiceLoss())
     assert not isinstance(likelihood, DavidsonLikelihood)
 
 

@@ -170,15 +170,14 @@ def _without(
 
 def _show_items_unshared(output: Output, ranker: "Ranker", annotations: "Annotations") -> None:
     """Print that item effects are off, because no two users labelled the same item."""
-    from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED, are_shared
-    from likeminds.mixed_model.losses import choose_loss
+    from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED
+    from likeminds.rankers.training_data import TrainingData
 
     parameters = ranker.get_params(deep=False)
     if parameters.get("item_effects") != "auto" or not annotations.has_items:
         return
-    if are_shared(annotations):
-        return
-    if choose_loss(parameters["loss"], annotations).takes_items:
+    data = TrainingData.of(annotations)
+    if not data.is_shared and data.loss(parameters["loss"]).takes_items:
         output.hint(NOT_SHARED)
 
 

@@ -30,27 +30,6 @@ class Design:
     beyond: float = 0.0
 
     @classmethod
-    def of_annotations(
-        cls,
-        annotations: Annotations,
-        *,
-        standardize: bool,
-        intercept: bool,
-        every: bool = False,
-        most: int | None = None,
-    ) -> "Design":
-        """Measure the features of the items by the labels given to them: see `of_table`."""
-        weight = labels_of_rows(annotations)
-        return cls.of_table(
-            annotations.features,
-            weight,
-            standardize=standardize,
-            intercept=intercept,
-            every=every,
-            most=most,
-        )
-
-    @classmethod
     def of_table(
         cls,
         table: FloatArray,

@@ -66,6 +66,7 @@ from likeminds.mixed_model.optimisers import (
     evaluate_model,
     first_guess,
     first_model,
+    take_steps,
     update_tau2,
 )
 from likeminds.mixed_model.primal_dual import information_left
@@ -239,26 +240,21 @@ def _alternate(
     """Fit users' prior given the items, and the items given users, in turns; J never rises."""
     is_whole = not objective.structure.has_directions
     at = (evaluate_model if is_whole else _by_directions)(objective, objective.model)
-    trace, converged, stopped, pace = [at.value], False, False, StepLength()
-    try:
-        while not (converged or stopped) and len(trace) <= max_iter:
-            before = at.value
-            if is_whole:
-                objective, at = step_both(objective, at, pace)
-            else:
-                at = _descend_a_little(objective, at, tol)
-                objective, at = step_items(objective, at, _by_directions)
-            trace.append(at.value)
-            gain = before - at.value
-            converged = pace.was_single and gain <= tol * abs(at.value)
-            if callback is not None:
-                stopped = bool(callback(len(trace) - 1, at.value, gain))
-    except KeyboardInterrupt:
-        stopped = True
+
+    def advance(at: EvaluatedModel, pace: StepLength) -> EvaluatedModel:
+        nonlocal objective
+        if is_whole:
+            objective, new = step_both(objective, at, pace)
+        else:
+            at = _descend_a_little(objective, at, tol)
+            objective, new = step_items(objective, at, _by_directions)
+        return new
+
+    at, trace, converged, stopped = take_steps(at, advance, tol, max_iter, callback)
     return PriorFit(
         at.model,
         trace,
-        converged and not stopped,
+        converged,
         stopped,
         objective.warm_starts,
         mean_covariance=objective.covariance_of_mean(at.model, at.moments),

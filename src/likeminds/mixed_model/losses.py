@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from likeminds._util.array_types import Float, FloatArray
+from likeminds._util.array_types import Float
 from likeminds.data.annotations import Annotations
 from likeminds.data.coded_labels import are_choices, classes_by_set, counted_alike
 from likeminds.data.label_parsing import block_medians
@@ -23,7 +23,7 @@ from likeminds.mixed_model.likelihoods import (
     Likelihood,
     LogisticLikelihood,
 )
-from likeminds.mixed_model.ordinal import CumulativeLogit, GradeCounts, Graded, StandardNormal
+from likeminds.mixed_model.ordinal import CumulativeLogit, Graded, StandardNormal
 from likeminds.mixed_model.ordinal_responses import DavidsonLikelihood
 from likeminds.mixed_model.responses import AucResponses, LabelResponses, Responses
 from likeminds.mixed_model.user_posteriors import FittedPrior
@@ -85,12 +85,8 @@ class PriorLoss(ABC):
     curvature_bound: ClassVar[float] = LogisticLikelihood.curvature_bound
     rows_are_items: ClassVar[bool] = False
 
-    def first_likelihood(self, annotations: Annotations) -> Likelihood:  # noqa: ARG002
-        """Return the likelihood that learning starts from."""
-        return self.likelihood
-
     def first_of_ties(self, ties: Float) -> Likelihood:  # noqa: ARG002
-        """Return the same, by the weights of `tie_weights`."""
+        """Return the likelihood that learning starts from, by the weights of `tie_weights`."""
         return self.likelihood
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:  # noqa: ARG002
@@ -166,15 +162,6 @@ class GradedLoss(LogisticLoss):
     rows_are_items = False
     graded: ClassVar[type[Graded]]  # the likelihood
 
-    def first_likelihood(self, annotations: Annotations) -> Likelihood:
-        """Return the likelihood that learning starts from."""
-        grades = need_grades(annotations, self.name)
-        return self.first_given(GradeCounts.of(grades, annotations.user_codes))
-
-    def first_given(self, grade_counts: GradeCounts) -> Graded:
-        """Return the likelihood that learning starts from, by how grades were given."""
-        return self.graded.given(grade_counts)
-
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
         """Return labels with the bin of each grade."""
         assert annotations.grades is not None
@@ -215,13 +202,6 @@ class GaussianLoss(GradedLoss):
         return super().prepare(annotations, likelihood)._with(weights=weight)
 
 
-def need_grades(annotations: Annotations, loss: str) -> FloatArray:
-    """Return the grades; refuse labels that are none."""
-    if annotations.grades is None:
-        raise ValueError(f'loss="{loss}" learns from grades, but these labels are yes or no.')
-    return annotations.grades
-
-
 class ChoiceLoss(PriorLoss):
     """Each positive label is a choice among it and the negatives shown with it."""
 
@@ -231,10 +211,6 @@ class ChoiceLoss(PriorLoss):
     one_class_informs = False
     takes_items = True
     rows_are_items = True
-
-    def first_likelihood(self, annotations: Annotations) -> Likelihood:
-        """Return the likelihood that learning starts from."""
-        return self.first_of_ties(tie_weights(annotations))
 
     def first_of_ties(self, ties: Float) -> Likelihood:
         """Return the likelihood of choices; with ties, if there are some and all sets are pairs."""
@@ -310,18 +286,6 @@ GRADE_LOSSES: dict[str, PriorLoss] = {
     loss.name: loss for loss in (CumulativeLoss(), GaussianLoss(), MedianLoss())
 }
 ALL_LOSSES = PRIOR_LOSSES | GRADE_LOSSES
-
-
-def choose_loss(loss: str | PriorLoss, annotations: Annotations) -> PriorLoss:
-    """Return the loss that a name stands for; "auto" goes by how the labels were asked for."""
-    if isinstance(loss, PriorLoss):
-        return loss
-    if loss == "auto":
-        loss = LogisticLoss.name
-        if annotations.choice_set_codes is not None:
-            loss = ChoiceLoss.name if are_choices(annotations) else loss
-            loss = MixedLoss.name if are_mixed(annotations) else loss
-    return ALL_LOSSES[loss]
 
 
 def are_mixed(annotations: Annotations) -> bool:

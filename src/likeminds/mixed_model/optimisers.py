@@ -16,7 +16,9 @@ direction than in the others does. Or T has a variance for each coordinate, so o
 cost. For a diagonal Omega, the same steps are taken with its diagonal alone.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -284,10 +286,23 @@ def score(
 ) -> PriorFit:
     """Fit all of Omega by Fisher scoring from the objective's model; J never rises."""
     at = evaluate_model(objective, objective.model)
+    advance = partial(step, objective)
+    at, trace, converged, stopped = take_steps(at, advance, tol, max_iter, callback)
+    return PriorFit(at.model, trace, converged, stopped, objective.warm_starts, moments=at.moments)
+
+
+def take_steps(
+    at: EvaluatedModel,
+    advance: Callable[[EvaluatedModel, StepLength], EvaluatedModel],
+    tol: float,
+    max_iter: int,
+    callback: Callback | None,
+) -> tuple[EvaluatedModel, list[float], bool, bool]:
+    """Step until J falls by less than a share ``tol``; return J by step, converged, stopped."""
     trace, converged, stopped, pace = [at.value], False, False, StepLength()
     try:
         while not (converged or stopped) and len(trace) <= max_iter:
-            new = step(objective, at, pace)
+            new = advance(at, pace)
             gain, at = at.value - new.value, new
             trace.append(at.value)
             converged = pace.was_single and gain <= tol * abs(at.value)
@@ -295,8 +310,7 @@ def score(
                 stopped = bool(callback(len(trace) - 1, at.value, gain))
     except KeyboardInterrupt:
         stopped = True
-    converged = converged and not stopped
-    return PriorFit(at.model, trace, converged, stopped, objective.warm_starts, moments=at.moments)
+    return at, trace, converged and not stopped, stopped
 
 
 def descend(

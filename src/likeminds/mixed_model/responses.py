@@ -133,9 +133,9 @@ class InMemoryResponses(Executor[ResponseBlock]):
         raise NotImplementedError
 
     @property
-    def rows_each(self) -> Index:
-        """How many places each user has."""
-        raise NotImplementedError
+    def n_users(self) -> int:
+        """How many users have labels."""
+        return sum(map(len, self.plan))
 
     def data(self, number: int) -> PaddedRows:
         """Return one block."""
@@ -202,11 +202,6 @@ class ItemTableResponses(CachedResponses):
     design: Design  # the coordinates of the items
     is_ready: bool  # whether the table of the items is in coordinates already
     set_size: int = 1
-
-    @property
-    def n_users(self) -> int:
-        """How many users have labels."""
-        return len(self.rows.users)
 
     @property
     def users(self) -> Index:
@@ -288,11 +283,6 @@ class AucResponses(CachedResponses):
     """
 
     labels: LabelResponses
-
-    @property
-    def n_users(self) -> int:
-        """How many users there are."""
-        return self.labels.n_users
 
     @property
     def plan(self) -> list[Index]:

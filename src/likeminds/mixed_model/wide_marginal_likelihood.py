@@ -82,11 +82,6 @@ class KernelRows(InMemoryResponses):
         return [block.users for block in self.blocks]
 
     @property
-    def n_users(self) -> int:
-        """How many users have labels."""
-        return sum(map(len, self.plan))
-
-    @property
     def n_bytes(self) -> int:
         """What the inner products take."""
         return sum(8 * block.weight.size * block.weight.shape[1] for block in self.blocks)

@@ -291,7 +291,7 @@ class TrainingData:
                 f'loss="{loss.name}" learns from grades, but these labels are yes or no: pass '
                 "grades=True where they are read, if they are grades."
             )
-        return loss.first_given(self.counts.grades)
+        return loss.graded.given(self.counts.grades)
 
     def responses(
         self, loss: PriorLoss, likelihood: Likelihood, coordinates: Design, *, items: bool

@@ -290,11 +290,6 @@ class ItemRows(InMemoryResponses):
         return self.posteriors
 
     @property
-    def n_users(self) -> int:
-        """How many users have labels."""
-        return self.labels.n_users
-
-    @property
     def n_bytes(self) -> int:
         """What all blocks together take."""
         size = self.labels.design.size
