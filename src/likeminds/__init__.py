@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from likeminds.mixed_model.posterior import Posterior
     from likeminds.rankers.decomposed import DecomposedRanker
     from likeminds.rankers.hierarchical import HierarchicalRanker
+    from likeminds.rankers.item_table import Similarity
     from likeminds.rankers.latent_class import LatentClassRanker
     from likeminds.rankers.leaderboards import Leaderboard, leaderboard
     from likeminds.rankers.multi_attribute import AttributeModel
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from likeminds.rankers.registry import default_rankers
     from likeminds.rankers.score_decomposition import ScoreDecomposition
     from likeminds.rankers.search import RankerCV
-    from likeminds.rankers.similarity import Similarity
     from likeminds.rankers.three_level import ThreeLevelRanker
     from likeminds.rankers.three_level_search import ThreeLevelRankerCV
     from likeminds.report import write_report
@@ -157,6 +157,7 @@ _HOMES = {
     "mixed_model.posterior": ("Posterior",),
     "rankers.decomposed": ("DecomposedRanker",),
     "rankers.hierarchical": ("HierarchicalRanker",),
+    "rankers.item_table": ("Similarity",),
     "rankers.latent_class": ("LatentClassRanker",),
     "rankers.leaderboards": ("Leaderboard", "leaderboard"),
     "rankers.multi_attribute": ("AttributeModel",),
@@ -166,7 +167,6 @@ _HOMES = {
     "rankers.registry": ("default_rankers",),
     "rankers.score_decomposition": ("ScoreDecomposition",),
     "rankers.search": ("RankerCV",),
-    "rankers.similarity": ("Similarity",),
     "rankers.three_level": ("ThreeLevelRanker",),
     "rankers.three_level_search": ("ThreeLevelRankerCV",),
     "report": ("write_report",),

@@ -5,7 +5,7 @@ A user i belongs to class k with probability pi_k, and labels with the coefficie
     log L = sum_i log sum_k pi_k exp(-loss_i(b_k)).
 
 A ridge on b_k and pseudo-users of each class, both tiny, keep estimates finite. The objective is
-log L with these two; `LatentClassFit.log_likelihood` is log L alone.
+log L with these two; `LatentClassFit.criteria` has log L alone.
 """
 
 from dataclasses import dataclass, replace
@@ -40,11 +40,6 @@ class ClassParameters:
     def n_classes(self) -> int:
         """The number of classes."""
         return len(self.shares)
-
-    @property
-    def n_free(self) -> int:
-        """The number of free parameters."""
-        return int(self.points.size) + self.n_classes - 1
 
     def flat(self) -> Float:
         """Return all parameters: coefficients, then log-odds of shares to the last one."""
@@ -261,30 +256,21 @@ class LatentClassFit:
         """The shares and coefficients of classes."""
         return self.evaluated.parameters
 
-    @property
-    def log_likelihood(self) -> float:
-        """The log-likelihood, without penalties."""
-        return float(self.evaluated.log_likelihoods.sum())
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's criterion, with the number of users as that of observations."""
-        n_users = self.evaluated.problem.n_users
-        return self.parameters.n_free * float(np.log(n_users)) - 2.0 * self.log_likelihood
-
-    @property
-    def aic(self) -> float:
-        """Akaike's criterion."""
-        return 2.0 * self.parameters.n_free - 2.0 * self.log_likelihood
-
-    @property
-    def entropy(self) -> float:
-        """Relative entropy: 1 where every user's class is certain, 0 where none is known."""
-        if self.parameters.n_classes == 1:
-            return 1.0
-        member = self.evaluated.memberships
-        uncertain = -float(xlogy(member, member).sum())
-        return 1.0 - uncertain / (len(member) * float(np.log(self.parameters.n_classes)))
+    @cached_property
+    def criteria(self) -> dict[str, float]:
+        """The criteria by which numbers of classes are compared; BIC counts users."""
+        member, likelihood = self.evaluated.memberships, float(self.evaluated.log_likelihoods.sum())
+        n_users, n_classes = member.shape
+        n_free = self.parameters.points.size + n_classes - 1
+        most_uncertain = n_users * float(np.log(n_classes)) or 1.0
+        return {
+            "classes": n_classes,
+            "log_likelihood": likelihood,  # without penalties
+            "parameters": n_free,
+            "aic": 2.0 * n_free - 2.0 * likelihood,
+            "bic": n_free * float(np.log(n_users)) - 2.0 * likelihood,
+            "entropy": 1.0 + float(xlogy(member, member).sum()) / most_uncertain,
+        }
 
     @cached_property
     def covariance(self) -> Float:
@@ -318,17 +304,6 @@ class LatentClassFit:
         covariance = class_covariance(shares[None], points)[0]
         covariance += np.einsum("k,kpq->pq", shares, self.class_covariances())
         return GaussianPrior.of_covariance(shares @ points, covariance)
-
-    def row(self) -> dict[str, float]:
-        """Return the criteria by which numbers of classes are compared."""
-        return {
-            "classes": self.parameters.n_classes,
-            "log_likelihood": self.log_likelihood,
-            "parameters": self.parameters.n_free,
-            "aic": self.aic,
-            "bic": self.bic,
-            "entropy": self.entropy,
-        }
 
 
 def class_covariance(member: Float, points: Float) -> Float:

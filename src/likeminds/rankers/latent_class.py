@@ -183,10 +183,10 @@ class LatentClassRanker(Ranker):
         for number in range(1, most + 1) if isinstance(asked, str) else [asked]:
             rng = np.random.default_rng(self.random_state)
             fits.append(problem.fit(number, self.n_starts, rng, self.tol, self.max_iter))
-            if len(fits) > 1 and fits[-1].bic >= fits[-2].bic:
+            if len(fits) > 1 and fits[-1].criteria["bic"] >= fits[-2].criteria["bic"]:
                 break
-        self.selection_ = [one.row() for one in fits]
-        return min(fits, key=lambda one: one.bic)
+        self.selection_ = [one.criteria for one in fits]
+        return min(fits, key=lambda one: one.criteria["bic"])
 
     def _set_classes(self, fitted: LatentClassFit, prior: FittedPrior) -> None:
         """Set the fitted attributes, coefficients in the units of the features."""
@@ -211,8 +211,9 @@ class LatentClassRanker(Ranker):
         self.group_ = self.coef_ - self.consensus_
         self.personal_ = np.zeros_like(self.group_)
         self.prior_, self.n_groups_ = prior, min(self.n_classes_ - 1, n_weights)
-        self.log_likelihood_, self.bic_ = fitted.log_likelihood, fitted.bic
-        self.aic_, self.entropy_ = fitted.aic, fitted.entropy
+        criteria = fitted.criteria
+        self.log_likelihood_, self.bic_ = criteria["log_likelihood"], criteria["bic"]
+        self.aic_, self.entropy_ = criteria["aic"], criteria["entropy"]
         self.objective_trace_ = np.array(fitted.trace)
         self.objective_, self.n_iter_ = fitted.trace[-1], len(fitted.trace) - 1
         self.converged_ = fitted.converged

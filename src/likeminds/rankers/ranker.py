@@ -21,10 +21,9 @@ from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
 from likeminds.losses.statistics import Statistics
 from likeminds.metrics.concordance import mean_concordance
 from likeminds.mixed_model.item_posteriors import ItemPosteriors, refuse_new_items
-from likeminds.rankers import ranking, score_decomposition, similarity
+from likeminds.rankers import item_table, ranking, score_decomposition
 from likeminds.rankers.candidates import Candidate, FromRows
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
-from likeminds.rankers.item_table import summary_html
 from likeminds.rankers.training_checks import (
     as_annotations,
     record_update,
@@ -132,8 +131,8 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     rank = ranking.rank
     rank_all = ranking.rank_all
     explain = score_decomposition.explain
-    similar_users = similarity.similar_users
-    similar_items = similarity.similar_items
+    similar_users = item_table.similar_users
+    similar_items = item_table.similar_items
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -385,12 +384,12 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     def _repr_html_inner(self) -> str:
         """Return the facts of the fit, above scikit-learn's diagram of the parameters."""
-        return summary_html(self) + str(super()._repr_html_inner())
+        return item_table.summary_html(self) + str(super()._repr_html_inner())
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)
         if "text/html" in bundle:
-            bundle["text/html"] = summary_html(self) + bundle["text/html"]
+            bundle["text/html"] = item_table.summary_html(self) + bundle["text/html"]
         return bundle
 
     def __sklearn_tags__(self) -> Tags:

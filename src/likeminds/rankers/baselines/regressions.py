@@ -64,12 +64,6 @@ class ConsensusOnly(_RidgeRanker):
     ----------
     coef_, consensus_, group_, personal_, users_, scale_, classes_
         As in `ThreeLevelRanker`; each row of ``coef_`` is the consensus.
-
-    Examples
-    --------
-    >>> from likeminds import load_electricity
-    >>> ConsensusOnly().fit(load_electricity()).coef_.shape
-    (361, 6)
     """
 
     _grid = grid(alpha=(1.0, 0.1, 0.01, 0.001, 0.0001))
@@ -96,12 +90,6 @@ class OnePerUser(_RidgeRanker):
     ----------
     coef_, consensus_, group_, personal_, users_, scale_, classes_
         As in `ThreeLevelRanker`; the consensus is the mean over users.
-
-    Examples
-    --------
-    >>> from likeminds import load_electricity
-    >>> OnePerUser().fit(load_electricity()).coef_.shape
-    (361, 6)
     """
 
     _grid = grid(alpha=(10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003))
@@ -303,12 +291,6 @@ class PooledLogistic(_LogisticRanker):
     ----------
     coef_, consensus_, users_, scale_, classes_
         As in `ThreeLevelRanker`; each row of ``coef_`` is the consensus.
-
-    Examples
-    --------
-    >>> from likeminds import load_electricity
-    >>> PooledLogistic().fit(load_electricity()).coef_.shape
-    (361, 6)
     """
 
     _grid = grid(C=(1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0))
