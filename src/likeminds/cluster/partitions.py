@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -52,38 +53,14 @@ class LabelTable:
     counts: tuple[int, ...] = ()
     grades: Float | None = None
 
-    @property
-    def are_grades(self) -> bool:
-        """Whether labels are grades."""
-        return self.reading is not None and self.reading.grades is not None
-
-    @property
-    def n_labels(self) -> int:
-        """How many labels there are."""
-        return sum(self.counts)
-
-    @property
-    def n_positive(self) -> int:
-        """How many of them are positive."""
-        assert self.binary is not None
-        return int(np.array(self.counts) @ self.binary)
-
-    def are_positive(self, grades: Float) -> Bool:
-        """Say which grades count as a yes, where yes or no is asked for."""
-        assert self.reading is not None
-        assert isinstance(self.reading.threshold, float)
-        return np.asarray(grades > self.reading.threshold)
-
     def arguments(self, labels: NDArray[Any]) -> dict[str, Any]:
         """Return what `Annotations` are to be told of the labels of some rows."""
-        if self.are_grades:
+        if self.reading is not None and self.reading.grades is not None:
             return {"labels": labels, "reading": self.reading}
         if self.reading is not None and self.reading.threshold == "median":
             return {"labels": labels, "threshold": "median"}
         assert self.binary is not None
-        positive: list[Any] = [
-            one for one, is_one in zip(self.values, self.binary, strict=True) if is_one
-        ]
+        positive: list[Any] = list(compress(self.values, self.binary))
         if labels.dtype.kind != "O":
             return {"labels": np.isin(labels, positive)}
         return {"labels": np.array([one in positive for one in labels.tolist()], dtype=np.bool_)}
@@ -327,25 +304,20 @@ def _as_table(part: object, name: str, columns: PartitionColumns) -> pa.Table:
         # Workers have threads enough, and those of Arrow each keep memory of their own.
         return pq.ParquetFile(part).read(use_threads=False)
     if isinstance(part, Annotations):
+        codes, ids, choice_sets = part.choice_set_codes, part.choice_set_ids, None
+        if codes is not None:  # without ids, no set continues in another partition
+            choice_sets = [f"{name}, {one}" for one in codes] if ids is None else ids[codes]
         found: dict[str, Iterable[object] | None] = {
             "user": part.users,
             "item": part.items,
             "label": part.outcomes,
             "weight": part.weights,
-            "choice_set": _choice_sets(part, name),
+            "choice_set": choice_sets,
             **{mark: getattr(part, mark) for mark in _MARKS},
         }
         given = {role: values for role, values in found.items() if values is not None}
         return pa.table({role: pa.array(list(values)) for role, values in given.items()})
     return pa.Table.from_pandas(part, preserve_index=False)
-
-
-def _choice_sets(part: Annotations, name: str) -> Sequence[Hashable] | None:
-    """Return the ids of choice sets; without any, no set continues in another partition."""
-    codes, ids = part.choice_set_codes, part.choice_set_ids
-    if codes is None:
-        return None
-    return [f"{name}, {code}" for code in codes] if ids is None else ids[codes].tolist()
 
 
 def _ids_among(names: Sequence[str], columns: PartitionColumns) -> list[str]:

@@ -257,7 +257,9 @@ class Shuffle:
         there = [number for number, one in enumerate(counted) if one is not None]
         counts = LabelCounts.joined([counted[number] for number in there])
         if self.statistics:
-            counts = replace(counts, n_labels=labels.n_labels, n_positive=labels.n_positive)
+            assert labels.binary is not None
+            n_positive = int(np.array(labels.counts) @ labels.binary)
+            counts = replace(counts, n_labels=sum(labels.counts), n_positive=n_positive)
         return [shards[number] for number in there], catalogue, labels, counts, n_bytes
 
     def _read(self, parts: Iterable[object], items: Future | None) -> list[Part]:
@@ -327,7 +329,9 @@ def _count(shard: Annotations | Statistics | None, labels: LabelTable) -> LabelC
         return None if shard is None else LabelCounts.of(shard)
     weight, nothing = shard.class_weight.sum(axis=0), np.zeros(0)
     if shard.grades is not None:
-        yes = labels.are_positive(shard.grades)
+        assert labels.reading is not None
+        assert isinstance(labels.reading.threshold, float)
+        yes = shard.grades > labels.reading.threshold
         weight = np.array([weight[~yes].sum(), weight[yes].sum()])
     labelled = (nothing, nothing.astype(np.intp), frozenset({LogisticLoss.name}), np.zeros(3))
     return LabelCounts(shard.user_ids, shard.has_pairs, 0, 0, weight, *labelled, None)

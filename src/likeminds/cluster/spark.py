@@ -47,7 +47,6 @@ class SparkReader:
     columns: PartitionColumns
     catalogue: ItemBroadcast
     labels: LabelTable
-    n_labels: int  # in all partitions
 
     @classmethod
     def of(
@@ -65,7 +64,7 @@ class SparkReader:
         counted = ("The table", list(counts), list(counts.values()))
         labels = read_label_table([counted], column=columns.label, **how)
         catalogue = read_catalogue(features, columns.item, item_ids, feature_names)
-        return cls(columns, catalogue, labels, sum(counts.values()))
+        return cls(columns, catalogue, labels)
 
     def annotations(self, batches: Iterable[pa.RecordBatch]) -> Annotations | None:
         """Return the rows of a partition; None where there are none."""
@@ -136,7 +135,7 @@ def fit_statistics(
             "positive and negative labels."
         )
     statistics = merged_statistics(found, catalogue)
-    record_training(ranker, catalogue.names, labels.reading, n_labels=reading.n_labels)
+    record_training(ranker, catalogue.names, labels.reading, n_labels=sum(labels.counts))
     for name in ("statistics_", "annotations_"):
         ranker.__dict__.pop(name, None)
     ranker._fit_statistics(statistics)

@@ -279,7 +279,8 @@ class AnnotationFolder(LabelSource):
         answers = found.answers
         labels = answers.binary[label]
         if found.by_median:
-            ratings = found.label_values[label]
+            values = found.labels.values.to_numpy(zero_copy_only=False)
+            ratings = np.asarray(values, dtype=np.float64)[label]
             labels = ratings > block_medians(ratings, users)
         covariates = self.options.get("user_features")
         return Annotations._of(

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.array_types import IdArray, Index
 from likeminds._util.checks import listing
 from likeminds._util.lazy_imports import compute, pa
 from likeminds.data.column_roles import Frame, as_frame, default_verb, read_values
@@ -69,11 +69,6 @@ class FirstPass:
         return np.bincount(
             self.users.codes, weights=self.users.counts, minlength=len(self.user_ids)
         ).astype(np.intp)
-
-    @property
-    def label_values(self) -> Float:
-        """The labels as numbers, where a user's median is the threshold."""
-        return np.asarray(self.labels.values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def survey(
