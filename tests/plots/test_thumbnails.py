@@ -8,7 +8,7 @@ from matplotlib.offsetbox import AnnotationBbox
 
 from likeminds import Annotations, HierarchicalRanker, find_schools, make_schools, plots
 from likeminds.plots.thumbnails import ThumbnailItems
-from likeminds.schools.weight_levels import items_of
+from likeminds.schools.population import items_of
 
 mpl.use("Agg")
 N_ITEMS = 80

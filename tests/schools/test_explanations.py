@@ -16,7 +16,7 @@ from likeminds import (
 )
 from likeminds.report.facts import ReportFacts, agreed
 from likeminds.schools import Explanation
-from likeminds.schools.weight_levels import likeness
+from likeminds.schools.explanations import likeness
 
 pytestmark = pytest.mark.seconds
 

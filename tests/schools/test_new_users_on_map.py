@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from likeminds import HierarchicalRanker, ThreeLevelRanker, find_schools, make_schools
+from likeminds.schools.population import WeightLevels
 from likeminds.schools.user_map import NewUserProjection, levels_of_posterior
-from likeminds.schools.weight_levels import WeightLevels
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from scipy.special import expit
 from likeminds import Annotations, HierarchicalRanker, ThreeLevelRanker, find_schools
 from likeminds.metrics.severity import calibrate
 from likeminds.schools import Explanation, school_soft_labels
-from likeminds.schools.items import Items
+from likeminds.schools.population import Items
 from likeminds.schools.school_soft_labels import BOUND, VoteMatrices, YesLogOdds, shares_of_groups
 
 pytestmark = pytest.mark.seconds

@@ -22,10 +22,9 @@ from likeminds import (
 from likeminds.components import Consensus, Group, Personal
 from likeminds.metrics.paired import discoveries
 from likeminds.rankers.baselines import CMTL, JFL, RMTL
-from likeminds.schools.items import Items
 from likeminds.schools.mixture import divide
+from likeminds.schools.population import Items, WeightLevels
 from likeminds.schools.school_names import leading, name_deviation, strengths
-from likeminds.schools.weight_levels import WeightLevels
 
 pytestmark = pytest.mark.seconds
 

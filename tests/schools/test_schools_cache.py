@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from likeminds import Annotations, HierarchicalRanker, find_schools, load, make_schools, save
-from likeminds.schools import find
-from likeminds.schools.find import keep_schools
+from likeminds.schools import mixture
+from likeminds.schools.mixture import keep_schools
 
 pytestmark = pytest.mark.seconds
 
@@ -34,14 +34,14 @@ def test_the_same_is_found_without_dividing_again(ranker, tmp_path, monkeypatch)
     assert len(before) == 2
     keep_schools(ranker)
     again = load(save(ranker, tmp_path / "model", with_data=True))
-    monkeypatch.setattr(find, "divide", refuse)
+    monkeypatch.setattr(mixture, "divide", refuse)
     same(find_schools(ranker), before)
     same(find_schools(again), before)
 
 
 def test_what_no_longer_holds_is_found_anew(ranker, monkeypatch):
     keep_schools(ranker)
-    monkeypatch.setattr(find, "divide", refuse)
+    monkeypatch.setattr(mixture, "divide", refuse)
     for options in ({"n_schools": 3}, {"random_state": 1}):
         with pytest.raises(AssertionError, match="divided again"):
             find_schools(ranker, **options)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from likeminds import HierarchicalRanker, find_schools, load_electricity, make_schools
+from likeminds.schools.population import WeightLevels
 from likeminds.schools.user_map import levels_of_posterior, map_places, n_dimensions
-from likeminds.schools.weight_levels import WeightLevels
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from likeminds import Annotations, HierarchicalRanker, find_schools, write_report
 from likeminds.plots import heatmap, user_card
 from likeminds.schools import Explanation
-from likeminds.schools.items import Items
+from likeminds.schools.population import Items
 from likeminds.schools.school_soft_labels import YesLogOdds
 
 pytestmark = pytest.mark.seconds

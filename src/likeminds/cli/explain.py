@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.ranker import Ranker
     from likeminds.schools import Explanation
-    from likeminds.schools.items import Items
+    from likeminds.schools.population import Items
     from likeminds.schools.result import Facts
 
 
@@ -80,7 +80,7 @@ def explain(
     them, or those of --features or --images.
     """
     from likeminds.schools import Explanation
-    from likeminds.schools.weight_levels import items_of
+    from likeminds.schools.population import items_of
     from likeminds.storage.models import load
 
     one_score = user is not None and item is not None
@@ -126,7 +126,7 @@ def explain(
 def _as_items(shown: "ModelItems | None", model: "Ranker | AttributeModel") -> "Items | None":
     import numpy as np
 
-    from likeminds.schools.items import Items
+    from likeminds.schools.population import Items
 
     if shown is None:
         return None

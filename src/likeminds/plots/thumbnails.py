@@ -10,7 +10,7 @@ import numpy as np
 from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds.features.images import Picture, Pictures, picture_of, thumbnail
 from likeminds.plots.figures import require_matplotlib
-from likeminds.schools.items import Items
+from likeminds.schools.population import Items
 from likeminds.schools.school_names import is_made
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from likeminds.plots.figures import BLUE, GREY, draw_once, new_figure, set_title
 from likeminds.plots.thumbnails import Images, ThumbnailItems, label_rows
 from likeminds.rankers.ranker import Ranker
 from likeminds.schools import Explanation
-from likeminds.schools.items import Items, JudgedItem
+from likeminds.schools.population import Items, JudgedItem
 from likeminds.schools.result import position_of
 from likeminds.schools.school_names import are_named, shorten
 

@@ -23,11 +23,10 @@ from likeminds.plots.thumbnails import Images, ThumbnailItems, label_ends, label
 from likeminds.rankers.leaderboards import Leaderboard
 from likeminds.rankers.ranker import Ranker
 from likeminds.schools import School, Schools
-from likeminds.schools.items import Items
+from likeminds.schools.population import Items, WeightLevels
 from likeminds.schools.school_names import are_telling
 from likeminds.schools.school_soft_labels import BOUND
 from likeminds.schools.user_map import map_places, n_dimensions
-from likeminds.schools.weight_levels import WeightLevels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

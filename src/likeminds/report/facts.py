@@ -18,9 +18,8 @@ from likeminds.plots.thumbnails import Images
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.ranker import Ranker
 from likeminds.schools import Explanation, Schools
-from likeminds.schools.items import Items
+from likeminds.schools.population import Items, as_ranker
 from likeminds.schools.school_names import are_named, are_telling, leading
-from likeminds.schools.weight_levels import as_ranker
 
 _MOST_WISHES = 6
 _VERDICTS = (

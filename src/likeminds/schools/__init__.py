@@ -2,7 +2,7 @@
 
 from likeminds.schools.explanations import Explanation
 from likeminds.schools.find import find_schools
-from likeminds.schools.items import JudgedItem
+from likeminds.schools.population import JudgedItem
 from likeminds.schools.result import Axis, School, Schools
 from likeminds.schools.school_soft_labels import SoftLabels
 

@@ -15,10 +15,9 @@ from likeminds.rankers.capabilities import in_memory
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.ranking import best_of, expected_grades, repeated
 from likeminds.schools.find import find_schools
-from likeminds.schools.items import Items
+from likeminds.schools.population import Items, Population, items_of, score_variances
 from likeminds.schools.result import Facts, Schools, named_shares, plain_items, position_of
 from likeminds.schools.school_names import are_named, are_telling, strengths, wishes
-from likeminds.schools.weight_levels import Population, items_of, likeness
 
 # Fewer users are not divided in two.
 _FEWEST = 10
@@ -83,8 +82,14 @@ class Explanation(Population):
 
     @cached_property
     def likeness(self) -> Float:
-        """Likeness of each user with the consensus: see `schools.weight_levels.likeness`."""
+        """Likeness of each user with the consensus: see `likeness`."""
         return likeness(self.levels.coef, self.levels.consensus, self.spread)
+
+    @cached_property
+    def disagreement(self) -> Float:
+        """The disagreement about each item; none without items."""
+        rng = np.random.default_rng(0)
+        return np.zeros(0) if self.items is None else self.items.disagreement(self.levels.coef, rng)
 
     @cached_property
     def consensus(self) -> list[Facts]:
@@ -107,7 +112,7 @@ class Explanation(Population):
         if self.items is not None and not self._has_names:
             scores = self.items.features @ self.levels.consensus
             for name, key in (("best", scores), ("worst", -scores)):
-                judged = self.items.judged(self.items.at_least(key), _FEW, scores)
+                judged = self.items.judged(_at_least(self.items, key), _FEW, scores)
                 facts[name] = plain_items(judged, "score")
         return facts | self.schools.to_dict()
 
@@ -126,9 +131,8 @@ class Explanation(Population):
                 "theirs, or a HierarchicalRanker that has learned log-odds. Keep the data with "
                 "the model, or give annotations."
             )
-        disagreement = items.disagreement(self.levels.coef, np.random.default_rng(0))
-        key = {"agreed": soft.at_least, "divisive": disagreement}[which]
-        judged = items.judged(key, len(items), disagreement)
+        key = {"agreed": soft.at_least, "divisive": self.disagreement}[which]
+        judged = items.judged(key, len(items), self.disagreement)
         plain = zip(plain_items(judged, "spread"), judged, strict=True)
         return {
             "which": which,
@@ -194,7 +198,7 @@ class Explanation(Population):
         }
         if self.items is not None:
             by_user, by_all = self.items.features @ own, self.items.features @ shared
-            both = {"": (by_user, user), "_by_consensus": (self.items.at_least(by_all), None)}
+            both = {"": (by_user, user), "_by_consensus": (_at_least(self.items, by_all), None)}
             for whose, (scores, who) in both.items():
                 best = best_of(scores, _FEW)
                 facts[f"best{whose}"] = self.items.ids[best].tolist()
@@ -230,13 +234,12 @@ class Explanation(Population):
             raise KeyError(f"{item!r} is not among the {len(items or ())} items.{hint}")
         by_user = items.places(self.levels.coef)[:, row]
         order = np.argsort(-by_user, kind="stable")
-        disagreement = items.disagreement(self.levels.coef, np.random.default_rng(0))
         by_school = [float(items.places(school.weights[None])[0, row]) for school in found]
         text = items.text_of(item)
         return ({"item": item} if text is None else {"item": item, "text": text}) | {
             "consensus": float(items.places(self.levels.consensus[None])[0, row]),
             "spread": float(by_user.std()),
-            "more_divisive_than": float((disagreement < disagreement[row]).mean()),
+            "more_divisive_than": float((self.disagreement < self.disagreement[row]).mean()),
             "schools": [
                 {"number": school.number, "name": school.name, "beats": beats}
                 for school, beats in zip(found, by_school, strict=True)
@@ -289,6 +292,23 @@ class Explanation(Population):
         return None if found is None else found.tolist()
 
 
+def _at_least(items: Items, scores: Float) -> Float:
+    """Return lower bounds of the consensus's scores: see `rank`."""
+    return scores if items.learned is None else items.learned.lower_bound(scores)
+
+
 def _users_by_share(users: IdArray, beats: Float, places: Index) -> list[Facts]:
     chosen = zip(users[places].tolist(), beats[places].tolist(), strict=True)
     return [{"user": user, "beats": share} for user, share in chosen]
+
+
+def likeness(weights: Float, consensus: Float, spread: Float) -> Float:
+    """Return the correlation over the items of each user's scores with the consensus's.
+
+    1 is the same ranking, -1 the reverse. If only one of the two has variance, the
+    correlation is taken as 0; where neither has, as 1.
+    """
+    own, shared = (np.sqrt(score_variances(w, spread)) for w in (weights, consensus[None]))
+    size = own * shared
+    together = weights @ (spread @ consensus) / np.where(size > 0, size, 1.0)
+    return np.asarray(np.where(size > 0, together, own == shared), dtype=np.float64)

@@ -6,57 +6,51 @@ from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
+from scipy.special import ndtr
 
-from likeminds._util.array_types import Float, Index
+from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.result_tables import Frames
 from likeminds.data.annotations import Annotations
+from likeminds.metrics.paired import discoveries
 from likeminds.metrics.severity import severity_of
-from likeminds.rankers.capabilities import Capability, in_memory
+from likeminds.rankers.capabilities import in_memory
 from likeminds.rankers.ranker import Ranker
-from likeminds.schools.items import Items, JudgedItem
 from likeminds.schools.mixture import (
-    Found,
+    AXES_SHOWN,
+    SEED,
     MixturePartition,
-    divide,
-    mark_of,
+    divide_population,
     read_cache,
-    write_cache,
 )
-from likeminds.schools.result import LEVELS, Axis, School, Schools
-from likeminds.schools.school_names import are_telling, leading, strengths
-from likeminds.schools.school_soft_labels import (
-    BOUND,
-    SoftLabels,
-    VoteMatrices,
-    YesLogOdds,
-    shares_of_groups,
-)
-from likeminds.schools.weight_levels import (
+from likeminds.schools.population import (
+    Items,
+    JudgedItem,
     Population,
     WeightLevels,
     as_ranker,
     items_of,
-    labels_of,
-    loners,
-    variance_shares,
+    score_variances,
 )
+from likeminds.schools.result import LEVELS, Axis, School, Schools, variance_shares
+from likeminds.schools.school_names import are_telling, leading, strengths
+from likeminds.schools.school_soft_labels import BOUND, SoftLabels
 
-ITEMS_SHOWN, AXES_SHOWN = 8, 3
-# The seed of results that are cached.
-_SEED = 0
+ITEMS_SHOWN = 8
 # If all users agree, the least personal share of a loner's variance.
 _OF_THEIR_OWN = 0.05
 # Items whose places differ less between users are not divisive.
 _DIVIDED = 0.05
-# The share of users at one end of a direction.
-_END = 0.25
+# The false discovery rate among loners if the personal level is exactly zero for no user.
+_FALSE_LONERS = 0.05
+# The standard deviation of a normal distribution over its median absolute deviation.
+_NORMAL = 1.4826
 
 
 def find_schools(
     ranker: Ranker,
     annotations: Annotations | Items | None = None,
     n_schools: int | str = "auto",
-    random_state: int | Generator | None = _SEED,
+    random_state: int | Generator | None = SEED,
     *,
     texts: Mapping[Hashable, str] | None = None,
     labels: Annotations | None = None,
@@ -108,21 +102,19 @@ def find_schools(
     rng = np.random.default_rng(random_state)
     ranker = in_memory(as_ranker(ranker))
     items = items_of(ranker, annotations, rng, texts)
-    population = Population(
-        ranker, items, labels_of(ranker, annotations) if labels is None else labels
-    )
+    given = annotations if isinstance(annotations, Annotations) else None
+    population = Population(ranker, items, given if labels is None else labels)
     levels, spread = population.levels, population.spread
     requested = _requested(n_schools, len(levels.users))
-    found = None
-    if requested is None and random_state == _SEED and items is not None:
-        found = read_cache(as_ranker(ranker), mark_of(population), items)
-    division, soft, disagreement = _divided(population, requested, rng) if found is None else found
+    found = read_cache(population) if requested is None and random_state == SEED else None
+    division, soft, disagreement = found or divide_population(population, requested, rng)
     words = _Descriptions(population, division, soft)
     n_found = len(words.added)
-    frames: Frames = "pyarrow" if population.labels is None else population.labels.frames
+    known = population.known_labels
+    frames: Frames = "pyarrow" if known is None else known.frames
     soft = None if soft is None else soft.of_schools(n_found, frames)
     coordinates, directions = population.coordinates
-    level_shares, loner = variance_shares(levels, spread), loners(levels, spread)
+    level_shares, loner = variance_shares(levels, spread), _loners(levels, spread)
     if not directions.size:
         # If all users agree, some are still a little further from the others than by chance.
         loner = loner & (level_shares[:, LEVELS.index("personal")] >= _OF_THEIR_OWN)
@@ -150,65 +142,8 @@ def find_schools(
         agreement=division.agreement,
         suggested=requested is None,
         verb=population.verb,
-        severity=severity_of(population.labels),
+        severity=severity_of(known),
         frames=frames,
-    )
-
-
-def keep_schools(ranker: Ranker) -> None:
-    """Cache with a ranker how its users divide, and their soft labels.
-
-    `find_schools` with the ranker's own items and labels then takes a fraction of the time, also
-    after the ranker was saved with its data and loaded. A cache for other weights or labels is not
-    used; a ranker without items caches nothing.
-    """
-    fitted = as_ranker(ranker)
-    if not Capability.LEVELS.of(fitted) or fitted.training_annotations_ is None:
-        return
-    rng = np.random.default_rng(_SEED)
-    population = Population(ranker, items_of(ranker, None, rng))
-    write_cache(fitted, mark_of(population), _divided(population, None, rng))
-
-
-def _divided(population: Population, n_schools: int | None, rng: Generator) -> Found:
-    points, items = population.coordinates[0], population.items
-    division = divide(points, n_schools, rng)
-    if items is None:
-        return division, None, np.zeros(0)
-    soft = _soft_labels(population, points, division, rng)
-    return division, soft, items.disagreement(population.levels.coef, rng)
-
-
-def _soft_labels(
-    population: Population, points: Float, division: MixturePartition, rng: Generator
-) -> SoftLabels | None:
-    """Predict who says yes; None where scores are not log-odds and no labels calibrate them."""
-    items, labels = population.items, population.known_labels
-    assert items is not None
-    odds = YesLogOdds.of_ranker(population.ranker, items, labels)
-    if odds is None:
-        return None
-    votes = VoteMatrices.of_annotations(labels, population.levels.users, items)
-    n_users, n_schools = division.membership.shape
-    all_users = np.ones((1, n_users), dtype=np.bool_)
-    schools = division.labels == np.arange(n_schools)[:, None]
-    axes = points[:, :AXES_SHOWN].T
-    low, high = np.quantile(axes, [_END, 1.0 - _END], axis=1)[:, :, None]
-    ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_users)
-    # A school may be empty where more were requested for than there are.
-    groups = np.concatenate([all_users, schools | ~schools.any(axis=1)[:, None], ends])
-    share, error = shares_of_groups(odds, votes, groups, rng)
-    own, shape = slice(1, 1 + n_schools), (len(axes), 2, len(items))
-    return SoftLabels(
-        items=items.ids,
-        rows=items.rows,
-        n_votes=np.asarray(votes.voted.sum(axis=0)).astype(np.intp),
-        share=share[0],
-        error=error[0],
-        by_school=share[own],
-        error_by_school=error[own],
-        at_ends=share[own.stop :].reshape(shape),
-        error_at_ends=error[own.stop :].reshape(shape),
     )
 
 
@@ -347,3 +282,24 @@ class _Descriptions:
             else ()
         )
         return {"typical": self.items.judged(own, ITEMS_SHOWN), "divisive": divisive}
+
+
+def _loners(levels: WeightLevels, spread: Float) -> Bool:
+    """Return whose personal level is not zero, or larger than chance would make it.
+
+    If the personal level is exactly zero for most, those for whom it is not. Else the cube root
+    of its variance is nearly normal for ordinary users (Wilson and Hilferty), with the median and
+    the median absolute deviation as parameters, and outliers are found at a false discovery rate
+    of 5 % (Benjamini and Hochberg).
+    """
+    if levels.own is not None:
+        return levels.own
+    size = score_variances(levels.personal, spread)
+    if size.max(initial=0.0) <= 1e-12 * score_variances(levels.coef, spread).max(initial=0.0):
+        return np.zeros(len(size), dtype=np.bool_)
+    root = np.cbrt(size)
+    middle = np.median(root)
+    width = _NORMAL * np.median(np.abs(root - middle))
+    if not width:
+        return np.asarray(root > middle)
+    return discoveries(ndtr(-(root - middle) / width), _FALSE_LONERS)

@@ -17,10 +17,15 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from likeminds._util.array_types import Bool, Float, Index
+from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.ranker import Ranker
-from likeminds.schools.items import Items
-from likeminds.schools.school_soft_labels import SoftLabels
-from likeminds.schools.weight_levels import Population
+from likeminds.schools.population import Population, as_ranker, items_of
+from likeminds.schools.school_soft_labels import (
+    SoftLabels,
+    VoteMatrices,
+    YesLogOdds,
+    shares_of_groups,
+)
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
@@ -38,6 +43,11 @@ _STARTS, _STEPS = 3, 200
 # of the means, and by how many standard deviations they must be fewer half step.
 _WINDOW, _GAP = 1 / 6, 1.0
 _RESAMPLES = 20
+# The seed of results that are cached.
+SEED = 0
+AXES_SHOWN = 3
+# The share of users at one end of a direction.
+_END = 0.25
 # The arrays of `SoftLabels`, and their names in files.
 _SHARES = {
     **{name: name for name in ("n_votes", "share", "error", "by_school", "error_by_school")},
@@ -165,7 +175,7 @@ def _jaccard(first: Bool, second: Bool) -> Float:
     return np.asarray(both / np.maximum(either, 1))
 
 
-def mark_of(population: Population) -> str:
+def _mark_of(population: Population) -> str:
     """Return a checksum of everything that a division and its soft labels depend on."""
     levels, items, annotations = population.levels, population.items, population.known_labels
     assert items is not None
@@ -181,14 +191,24 @@ def mark_of(population: Population) -> str:
     return digest.hexdigest()
 
 
-def write_cache(ranker: Ranker, mark: str, found: Found) -> None:
-    """Store a division with its ranker."""
-    division, soft, disagreement = found
+def keep_schools(ranker: Ranker) -> None:
+    """Cache with a ranker how its users divide, and their soft labels.
+
+    `find_schools` with the ranker's own items and labels then takes a fraction of the time, also
+    after the ranker was saved with its data and loaded. A cache for other weights or labels is not
+    used; a ranker without items caches nothing.
+    """
+    fitted = as_ranker(ranker)
+    if not Capability.LEVELS.of(fitted) or fitted.training_annotations_ is None:
+        return
+    rng = np.random.default_rng(SEED)
+    population = Population(ranker, items_of(ranker, None, rng))
+    division, soft, disagreement = divide_population(population, None, rng)
     tried = sorted(division.criterion)
     values = np.array([division.criterion[k] for k in tried])
     finite = np.isfinite(values)
     cached: dict[str, Any] = {
-        "mark": mark,
+        "mark": _mark_of(population),
         "membership": division.membership,
         "stability": division.stability,
         "agreement": float(division.agreement),
@@ -200,13 +220,13 @@ def write_cache(ranker: Ranker, mark: str, found: Found) -> None:
     }
     if soft is not None:
         cached |= {stored_as: getattr(soft, name) for name, stored_as in _SHARES.items()}
-    ranker.cached_schools_ = cached
+    fitted.cached_schools_ = cached
 
 
-def read_cache(ranker: Ranker, mark: str, items: Items) -> Found | None:
-    """Return the division stored with a ranker, if its mark is the same; else None."""
-    cached = ranker.cached_schools_
-    if cached is None or cached["mark"] != mark:
+def read_cache(population: Population) -> Found | None:
+    """Return the division stored with a ranker, if it is of these users, items and labels."""
+    cached, items = as_ranker(population.ranker).cached_schools_, population.items
+    if cached is None or items is None or cached["mark"] != _mark_of(population):
         return None
     values = np.where(cached["ruled_out"], np.inf, cached["criterion"])
     criterion = dict(zip(cached["tried"].tolist(), values.tolist(), strict=True))
@@ -217,3 +237,46 @@ def read_cache(ranker: Ranker, mark: str, items: Items) -> Found | None:
         shares = {name: cached[stored_as] for name, stored_as in _SHARES.items()}
         soft = SoftLabels(items.ids, items.rows, **shares)
     return division, soft, cached["apart"]
+
+
+def divide_population(population: Population, n_schools: int | None, rng: Generator) -> Found:
+    """Divide users, and compute the soft labels of the parts and the disagreement about items."""
+    points, items = population.coordinates[0], population.items
+    division = divide(points, n_schools, rng)
+    if items is None:
+        return division, None, np.zeros(0)
+    soft = _soft_labels(population, points, division, rng)
+    return division, soft, items.disagreement(population.levels.coef, rng)
+
+
+def _soft_labels(
+    population: Population, points: Float, division: MixturePartition, rng: Generator
+) -> SoftLabels | None:
+    """Predict who says yes; None where scores are not log-odds and no labels calibrate them."""
+    items, labels = population.items, population.known_labels
+    assert items is not None
+    odds = YesLogOdds.of_ranker(population.ranker, items, labels)
+    if odds is None:
+        return None
+    votes = VoteMatrices.of_annotations(labels, population.levels.users, items)
+    n_users, n_schools = division.membership.shape
+    all_users = np.ones((1, n_users), dtype=np.bool_)
+    schools = division.labels == np.arange(n_schools)[:, None]
+    axes = points[:, :AXES_SHOWN].T
+    low, high = np.quantile(axes, [_END, 1.0 - _END], axis=1)[:, :, None]
+    ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_users)
+    # A school may be empty where more were requested for than there are.
+    groups = np.concatenate([all_users, schools | ~schools.any(axis=1)[:, None], ends])
+    share, error = shares_of_groups(odds, votes, groups, rng)
+    own, shape = slice(1, 1 + n_schools), (len(axes), 2, len(items))
+    return SoftLabels(
+        items=items.ids,
+        rows=items.rows,
+        n_votes=np.asarray(votes.voted.sum(axis=0)).astype(np.intp),
+        share=share[0],
+        error=error[0],
+        by_school=share[own],
+        error_by_school=error[own],
+        at_ends=share[own.stop :].reshape(shape),
+        error_at_ends=error[own.stop :].reshape(shape),
+    )

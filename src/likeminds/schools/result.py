@@ -13,7 +13,7 @@ from likeminds._util.result_tables import Frames, ResultTable, Rows, as_kind
 from likeminds._util.text_format import LIKE, Verb, counted
 from likeminds.data.identifiers import lookup
 from likeminds.metrics.severity import Severity
-from likeminds.schools.items import JudgedItem
+from likeminds.schools.population import JudgedItem, WeightLevels, score_variances
 from likeminds.schools.school_soft_labels import SoftLabels
 
 LEVELS = ("consensus", "group", "personal")
@@ -294,6 +294,19 @@ class Schools(ResultTable):
             f"; {self.severity}" if self.severity is not None and self.severity.differs else ""
         )
         return f"No difference between rankings that these labels can show: {users}{severity}"
+
+
+def variance_shares(levels: WeightLevels, spread: Float) -> Float:
+    """Return the shares of the levels in the sum of their scores' variances, (n_users, 3)."""
+    parts = np.column_stack(
+        [
+            np.repeat(score_variances(levels.consensus[None], spread), len(levels.users)),
+            score_variances(levels.group, spread),
+            score_variances(levels.personal, spread),
+        ]
+    )
+    total = parts.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0, parts / np.where(total > 0, total, 1.0), [1.0, 0.0, 0.0]))
 
 
 def position_of(user: Hashable, users: IdArray) -> int:

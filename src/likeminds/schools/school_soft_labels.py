@@ -18,8 +18,7 @@ from likeminds.metrics.severity import calibrate
 from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.ranker import Ranker
-from likeminds.schools.items import Items
-from likeminds.schools.weight_levels import as_ranker
+from likeminds.schools.population import Items, as_ranker
 
 # The normal quantile of bounds that hold with a probability of 95 %.
 BOUND = 1.645

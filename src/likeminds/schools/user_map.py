@@ -10,13 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 from likeminds._util.array_types import Bool, Float
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.schools.result import Schools
-from likeminds.schools.weight_levels import (
-    WeightLevels,
-    as_ranker,
-    variance_shares,
-    with_learned_columns,
-)
+from likeminds.schools.population import WeightLevels, as_ranker, with_learned_columns
+from likeminds.schools.result import Schools, variance_shares
 
 # A second direction is drawn if it holds this share of the differences between users.
 _ROUNDING = 0.1

@@ -21,7 +21,7 @@ from likeminds.rankers.answer_scales import AnswerScale
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.rankers.ranker import Ranker
-from likeminds.schools.find import keep_schools
+from likeminds.schools.mixture import keep_schools
 from likeminds.service.app_state import AppState
 from likeminds.service.catalogue import ItemCatalogue, read_catalogue
 from likeminds.service.metrics import log, start_logging

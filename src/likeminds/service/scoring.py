@@ -20,9 +20,8 @@ from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.score_decomposition import decompose_score, interval
 from likeminds.rankers.validation import positions_by_user
 from likeminds.schools.explanations import Explanation
-from likeminds.schools.items import Items
+from likeminds.schools.population import Items, WeightLevels, items_of
 from likeminds.schools.user_map import MapPositions, NewUserProjection, levels_of_posterior
-from likeminds.schools.weight_levels import WeightLevels, items_of
 from likeminds.service.catalogue import ItemCatalogue
 
 # Items among which the most informative ones are searched.

@@ -202,7 +202,7 @@ def _about_items(which: str, query: schemas.PageQuery, queries: Queries) -> dict
     soft = found.soft_labels
     if which == "agreed" and soft is None:
         raise HTTPException(404, "The model was saved without labels, which this is computed from.")
-    spread = items.disagreement(explained.levels.coef, np.random.default_rng(0))
+    spread = explained.disagreement
     key = spread if which == "divisive" or soft is None else soft.at_least
     total = len(items) if which == "agreed" or found.axes else 0
     rows = []
