@@ -65,7 +65,7 @@ class ComponentsRanker(StatisticsRanker):
 
     def _fit_loss(self, loss: QuadraticLoss, summary: AbstractStatistics) -> Parts:
         self.components_, solver = self._list_components(loss), SOLVERS["accelerated"]
-        return self._note(self._solve(solver, loss, self.components_, summary.user_ids))
+        return self._solve(solver, loss, self.components_, summary.user_ids)
 
     def _list_components(self, loss: QuadraticLoss) -> list[Component]:
         """Return the components, with default penalties for the loss."""

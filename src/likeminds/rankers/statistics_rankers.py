@@ -145,19 +145,30 @@ class StatisticsRanker(Ranker):
     def _finalise(self, loss: QuadraticLoss, summary: AbstractStatistics, parts: Parts) -> None:
         """Learn what depends on the parts; nothing by default."""
 
-    def _note(self, solution: Solution) -> Parts:
-        """Set the attributes of a solution, and return its parts; warn if it did not converge."""
-        if solution.interrupted:
-            warnings.warn(
-                f"Interrupted after {solution.n_iter} iterations: these are the best levels so "
-                f"far, with an optimality residual of {solution.residual:.1e}.",
-                ConvergenceWarning,
-                stacklevel=7,
+    def _solve(
+        self,
+        solver: Solver,
+        loss: QuadraticLoss,
+        components: Sequence[Component],
+        user_ids: IdArray,
+    ) -> Parts:
+        """Run a solver, from the last solution after a warm start or an update."""
+        with both_callbacks(self, self.callback) as callback:
+            solution = solver.solve(
+                loss,
+                components,
+                start=self._last_parts(user_ids),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=callback,
             )
-        elif not solution.converged:
+        if solution.interrupted or not solution.converged:
+            what, how = "Stopped", f" above tol={self.tol:g}: increase max_iter or tol"
+            if solution.interrupted:
+                what, how = "Interrupted", ": these are the best levels so far"
             warnings.warn(
-                f"Stopped after {solution.n_iter} iterations, above tol={self.tol:g}, with "
-                f"an optimality residual of {solution.residual:.1e}. Increase max_iter or tol.",
+                f"{what} after {solution.n_iter} iterations, with an optimality residual of "
+                f"{solution.residual:.1e}{how}.",
                 ConvergenceWarning,
                 stacklevel=7,
             )
@@ -178,24 +189,6 @@ class StatisticsRanker(Ranker):
         self.group_ = np.where(has_pairs[:, None], G - mean_group, 0.0)
         self.personal_ = np.where(has_pairs[:, None], P, 0.0)
         self.coef_ = self.consensus_ + self.group_ + self.personal_
-
-    def _solve(
-        self,
-        solver: Solver,
-        loss: QuadraticLoss,
-        components: Sequence[Component],
-        user_ids: IdArray,
-    ) -> Solution:
-        """Run a solver, from the last solution after a warm start or an update."""
-        with both_callbacks(self, self.callback) as callback:
-            return solver.solve(
-                loss,
-                components,
-                start=self._last_parts(user_ids),
-                tol=self.tol,
-                max_iter=self.max_iter,
-                callback=callback,
-            )
 
     def _fitted_parts(self) -> list[Float]:
         """Return the parts of the last fit, in the units of the features."""

@@ -208,7 +208,7 @@ class ThreeLevelRanker(StatisticsRanker):
 
     def _fit_loss(self, loss: QuadraticLoss, summary: AbstractStatistics) -> Parts:
         levels = self._levels(summary)
-        return self._note(self._solve(self._solver(), loss, levels, summary.user_ids))
+        return self._solve(self._solver(), loss, levels, summary.user_ids)
 
     def _solver(self) -> Solver:
         return SOLVERS[self.solver] if isinstance(self.solver, str) else self.solver
