@@ -164,24 +164,26 @@ class Output:
 
     @contextmanager
     def _warnings_as_notes(self) -> Iterator[None]:
-        """Show warnings, and messages about how data was read, as notes."""
-        logger, handler = logging.getLogger("likeminds.data"), logging.Handler()
+        """Show warnings, and messages about data and fits, as notes."""
+        loggers = [logging.getLogger(f"likeminds.{name}") for name in ("data", "rankers")]
+        levels, handler = [logger.level for logger in loggers], logging.Handler()
 
         def note(message: object) -> None:
             self.note(in_options(str(message)))
 
         handler.emit = lambda record: note(record.getMessage())  # type: ignore[method-assign]
-        logger.addHandler(handler)
-        level = logger.level
-        logger.setLevel(logging.INFO)
+        for logger in loggers:
+            logger.addHandler(handler)
+            logger.setLevel(logging.INFO)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("default", UserWarning)
                 warnings.showwarning = lambda message, *_, **__: note(message)
                 yield
         finally:
-            logger.removeHandler(handler)
-            logger.setLevel(level)
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.removeHandler(handler)
+                logger.setLevel(level)
 
     def _fail(self, text: str, code: int) -> None:
         if self.debug:

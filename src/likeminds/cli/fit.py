@@ -115,7 +115,6 @@ def fit(
     new = _new_ranker(ranker, loss, folds, seed)
     if read.words_only and "standardize" in new.get_params():
         new.set_params(standardize=False)  # words differ in size as they matter
-    _show_items_unshared(output, new, annotations)
     started = time.perf_counter()
     scores: dict[str, Any] = {}
     learn = partial(_learn, output, new, jobs)
@@ -166,19 +165,6 @@ def _without(
         return kept[""]
     rows = [np.isin(annotations.users, p.users) & (about.astype(str) == a) for a, p in kept.items()]
     return annotations[np.any(rows, axis=0)]
-
-
-def _show_items_unshared(output: Output, ranker: "Ranker", annotations: "Annotations") -> None:
-    """Print that item effects are off, because no two users labelled the same item."""
-    from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED
-    from likeminds.rankers.training_data import TrainingData
-
-    parameters = ranker.get_params(deep=False)
-    if parameters.get("item_effects") != "auto" or not annotations.has_items:
-        return
-    data = TrainingData.of(annotations)
-    if not data.is_shared and data.loss(parameters["loss"]).takes_items:
-        output.hint(NOT_SHARED)
 
 
 def _learn(
