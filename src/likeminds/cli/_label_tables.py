@@ -10,7 +10,6 @@ from likeminds.cli._output import Output
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from likeminds.data.connectors.export_result import Sides
     from likeminds.rankers.capabilities import ReadableModel
 
 Names = dict[Hashable, str]
@@ -21,15 +20,8 @@ _NAMES = ("title", "name")
 _TEXTS = ("text", "title", "name", "statement", "comment-body")
 # The index of a data frame in a file.
 _INDEX = ("", "Unnamed: 0", "index")
-# The columns of choice sets as a table of labels: pairs and other sets of items, and sets of
-# concepts, which are not items. Features of concepts may be called label or weight.
-SIDES: Columns = {"attribute": None, "user": "user", "item": "item"} | {
-    role: f"_{role}" for role in ("label", "weight", "choice_set")
-}
-CONCEPTS: Columns = SIDES | {"item": None}
-SETS = (SIDES, CONCEPTS)
-# The columns of such a table that mark its rows.
-MARKS = ("tied", "picks_worst")
+# The arguments of `Annotations` for the rows of choice sets.
+SetRows = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -62,13 +54,14 @@ def read_tables(
     pairs: ComparisonOptions,
     user: str | None,
     dropped: Dropped,
-) -> tuple[list[tuple["pa.Table", Columns]], Names]:
-    """Return tables of labels, each with its columns by role, and the texts of an export."""
+) -> tuple[list[tuple["pa.Table", Columns]], list[SetRows], Names]:
+    """Return tables of labels with their columns by role, choice sets, and texts of an export."""
     from likeminds.data.column_roles import id_texts, usual_columns
     from likeminds.data.sources import read_table
     from likeminds.data.wide import is_wide
 
     tables: list[tuple[pa.Table, Columns]] = []
+    sets: list[SetRows] = []
     texts: Names = {}
     if data.annotations is not None:
         table = dropped.without(read_table(data.annotations, id_texts(data.columns)))
@@ -80,15 +73,15 @@ def read_tables(
             table = dropped.without(table)
         tables.append((table, _find_item_and_label(output, table, columns)))
     if pairs.comparisons is not None:
-        tables.append((_read_comparisons(pairs, data.user, user), SIDES))
+        sets.append(_read_comparisons(pairs, data.user, user))
     if pairs.of_attribute is not None and pairs.export is None:
         raise ValueError("--attribute chooses from an export: give --from, or leave it out.")
     if pairs.export is not None:
-        exported, texts = _read_export(output, *pairs.export, pairs)
-        tables += exported
-    if not tables:
+        labels, choices, texts = _read_export(output, *pairs.export, pairs)
+        tables, sets = tables + labels, sets + choices
+    if not (tables or sets):
         raise ValueError("There are no labels: give --annotations, --comparisons, or --from.")
-    return tables, texts
+    return tables, sets, texts
 
 
 def _as_long(table: "pa.Table", data: LabelOptions) -> tuple["pa.Table", Columns]:
@@ -123,7 +116,8 @@ def _with_user(
     return table.append_column("user", pa.array([user] * table.num_rows))
 
 
-def _read_comparisons(pairs: ComparisonOptions, column: str | None, user: str | None) -> "pa.Table":
+def _read_comparisons(pairs: ComparisonOptions, column: str | None, user: str | None) -> SetRows:
+    from likeminds.data.choice_sets import preference_arguments
     from likeminds.data.column_roles import find_column, id_texts
     from likeminds.data.sources import read_table
 
@@ -137,16 +131,17 @@ def _read_comparisons(pairs: ComparisonOptions, column: str | None, user: str | 
             f"The comparisons are about several attributes (column {about!r}), and are learned "
             "from one at a time: give a table of each."
         )
-    return _as_sides(_with_user(table, column, user), names, pairs.tie_model)
+    return preference_arguments(_with_user(table, column, user), names, pairs.tie_model, {})
 
 
 def _read_export(
     output: Output, tool: str, path: str, pairs: ComparisonOptions
-) -> tuple[list[tuple["pa.Table", Columns]], Names]:
-    """Return labels, comparisons and texts of an export; print its summary."""
-    import pyarrow as pa
+) -> tuple[list[tuple["pa.Table", Columns]], list[SetRows], Names]:
+    """Return labels, choice sets and texts of an export; print its summary."""
+    import numpy as np
 
-    from likeminds.data.column_roles import LABEL_ROLES, as_arrow
+    from likeminds.data.choice_sets import ChoiceOptions, comparison_arguments
+    from likeminds.data.column_roles import LABEL_ROLES
     from likeminds.data.connectors import read_export
 
     export, attribute = read_export(tool, path), pairs.of_attribute
@@ -154,6 +149,7 @@ def _read_export(
         export = export.of_category(attribute)
     output.show(str(export))
     tables: list[tuple[pa.Table, Columns]] = []
+    sets = []
     if export.labels or not (export.comparisons or export.choices):
         table = export.to_table(attribute)
         export.refuse_mixed(attribute)
@@ -163,19 +159,15 @@ def _read_export(
             table, columns["label"] = table.rename_columns({"label": names[0]}), names[0]
         tables.append((table, columns))
     if export.comparisons:
-        roles: Columns = {role: role for role in ("user", "winner", "loser")}
-        ids = map(as_arrow, map(list, zip(*export.comparisons, strict=True)))
-        compared = dict(zip(roles, ids, strict=True))
-        if export.ties:
-            roles |= {"tie": "tie"}
-            compared["tie"] = pa.array(export.ties)
-        style = export.features, export.feature_names
-        tables.append((_as_sides(pa.table(compared), roles, pairs.tie_model, *style), SIDES))
+        compared = zip(*export.comparisons, strict=True)
+        given: SetRows = dict(zip(("users", "winners", "losers"), compared, strict=True))
+        sides = tuple(map(np.array, zip(*export.features, strict=True))) or None
+        given |= {"ties": export.ties or None, "tie_model": pairs.tie_model}
+        style = ChoiceOptions(features=sides, feature_names=export.feature_names)
+        sets.append(comparison_arguments(given, style if sides else {}))
     if export.choices:
-        rows = export.choice_arguments()
-        columns = CONCEPTS if rows["items"] is None else SIDES
-        tables.append((_as_rows(rows, export.feature_names), columns))
-    return tables, export.texts
+        sets.append(export.choice_arguments())
+    return tables, sets, export.texts
 
 
 def _find_item_and_label(output: Output, table: "pa.Table", columns: Columns) -> Columns:
@@ -195,52 +187,6 @@ def _find_item_and_label(output: Output, table: "pa.Table", columns: Columns) ->
                 "names another)."
             )
     return columns
-
-
-def _as_sides(
-    table: "pa.Table",
-    names: Columns,
-    tie_model: str,
-    features: "Sequence[Sides]" = (),
-    feature_names: Sequence[str] = (),
-) -> "pa.Table":
-    """Return comparisons as labels: a row for each side of each pair, which is a choice set."""
-    import numpy as np
-
-    from likeminds.data.choice_sets import comparison_arguments
-    from likeminds.data.column_roles import ID_ROLES, as_frame, find_columns, read_values
-
-    frame = as_frame(table)
-    values = {
-        role: read_values(frame, name, as_ids=role in ID_ROLES)
-        for role, name in find_columns(frame, names, ()).items()
-        if name is not None
-    }
-    pairs = {"users": values["user"], "winners": values["winner"], "losers": values["loser"]}
-    extra = {"ties": values.get("tie"), "strength": values.get("strength")}
-    sides = tuple(map(np.array, zip(*features, strict=True))) if features else None
-    given = pairs | extra | {"tie_model": tie_model}
-    return _as_rows(comparison_arguments(given, {"features": sides}), feature_names)
-
-
-def _as_rows(rows: "dict[str, Any]", feature_names: Sequence[str]) -> "pa.Table":
-    """Return the rows of choice sets as a table, with marks and with features by row."""
-    import numpy as np
-    import pyarrow as pa
-
-    from likeminds.data.column_roles import as_arrow
-
-    n_rows = len(rows["labels"])
-    weights = np.ones(n_rows) if rows["weights"] is None else rows["weights"]
-    table = {"user": as_arrow(rows["users"].tolist()), "_label": rows["labels"]}
-    table |= {"_choice_set": rows["choice_sets"], "_weight": weights}
-    if rows["items"] is not None:
-        table["item"] = as_arrow(rows["items"].tolist())
-    marks = {name: rows.get(name) for name in MARKS}
-    no_marks = np.zeros(n_rows, np.bool_)
-    table |= {f"_{name}": no_marks if mark is None else mark for name, mark in marks.items()}
-    own = rows["features"].T if rows["features_per"] == "row" else ()
-    return pa.table(table | dict(zip(feature_names, own, strict=True)))
 
 
 class FeatureTable(NamedTuple):

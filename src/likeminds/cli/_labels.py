@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from likeminds.cli._label_tables import (
-    MARKS,
-    SETS,
     Columns,
     Dropped,
     FeatureTable,
     Names,
+    SetRows,
     read_tables,
     read_texts,
 )
@@ -57,15 +56,16 @@ def read_labels(
     if texts is not None and data.images is not None:
         raise ValueError("Give --texts or --images, not both.")
     dropped = Dropped(data.drop or ())
-    tables, exported = read_tables(output, data, pairs, user, dropped)
+    tables, sets, exported = read_tables(output, data, pairs, user, dropped)
     by_export = pairs.export is not None and texts == pairs.export[1]
     if by_export and not exported:
         raise ValueError(f"--texts: {texts} has no texts, only labels.")
     is_described = any(one is not None for one in (data.features, data.images, texts, model))
-    ids_only = not is_described and any(columns in SETS for _, columns in tables)
+    ids_only = not is_described and bool(sets)
     exported_texts = exported if by_export else None
     reader = _Reader(output, data, model, shown, texts, exported_texts, ids_only, dropped)
     parts = [reader.read(table, columns) for table, columns in tables]
+    parts += map(reader.read_sets, sets)
     dropped.refuse_unknown()
     annotations = parts[0].annotations
     if len(parts) > 1 and annotations.grades is not None:
@@ -105,28 +105,42 @@ class _Reader:
         """Return the annotations of one table."""
         from likeminds.data.annotations import Annotations
 
-        data, model = self.data, self.model
-        marks = {}
-        if columns in SETS:
-            marks = {name: table[f"_{name}"].to_numpy() for name in MARKS}
-            table = table.drop_columns([f"_{name}" for name in MARKS])
+        data = self.data
         options: dict[str, Any] = {**columns, "user_features": data.user_features}
-        if columns not in SETS:
-            options |= data.label_reading(model)
-            options |= {"constants": data.constants, "base": data.base}
-            if self.texts is not None or data.images is not None:  # refuse bad labels before that
-                Annotations.from_frame(table, **options, features=[])
+        options |= data.label_reading(self.model) | {"constants": data.constants, "base": data.base}
+        if self.texts is not None or data.images is not None:  # refuse bad labels before that
+            Annotations.from_frame(table, **options, features=[])
         table, features, names, reduction = self._with_features(table, columns)
-        options["features"] = features
-        words_only = self.texts is not None and features is None
-        if self.texts is not None:
-            column = _item_column(table, columns)
-            options["features"], names = self._with_texts(table, column, features)
-        annotations = Annotations.from_frame(table, **options)
-        if columns in SETS:  # numbers of sets are not ids that another table could share
-            given = {name: mark if mark.any() else None for name, mark in marks.items()}
-            annotations = annotations._with(choice_set_ids=None, **given)
-        return ReadLabels(annotations, reduction, names, words_only)
+        annotations = Annotations.from_frame(table, **options, features=features)
+        return ReadLabels(annotations, reduction, names, self._words_only)
+
+    def read_sets(self, rows: SetRows) -> ReadLabels:
+        """Return the annotations of choice sets."""
+        import numpy as np
+        import pyarrow as pa
+
+        from likeminds.data.annotations import Annotations
+        from likeminds.data.column_roles import as_arrow
+        from likeminds.data.tables import read_items
+
+        own = dict(zip(rows["feature_names"] or (), rows["features"].T, strict=True))
+        items = {} if rows["items"] is None else {"item": as_arrow(rows["items"].tolist())}
+        by_row = own if rows["features_per"] == "row" else {}
+        table, features, names, reduction = self._with_features(
+            pa.table(items | by_row), {"item": "item" if items else None}
+        )
+        if isinstance(features, pa.Table):
+            rows |= read_items(features, "item", None) | {"features_per": "item"}
+            rows["items"] = table["item"].to_pylist()
+        elif by_row:
+            chosen = np.column_stack([by_row[name] for name in features])
+            rows |= {"features": chosen, "feature_names": features}
+        annotations = Annotations._of_sets(rows | {"user_features": self.data.user_features})
+        return ReadLabels(annotations, reduction, names, self._words_only)
+
+    @property
+    def _words_only(self) -> bool:
+        return self.texts is not None and self.data.features is None
 
     def _with_features(
         self, table: "pa.Table", columns: Columns
@@ -137,6 +151,7 @@ class _Reader:
         model, shown = self.model, self.shown
         if self.data.images is not None:
             return self._with_pictures(table, columns)
+        features, named = None, None
         if self.data.features is not None:
             column = _item_column(table, columns)
             drop = self.dropped.without
@@ -144,9 +159,15 @@ class _Reader:
             ids = found.table[found.key].to_pylist()
             renamed = [column if c == found.key else c for c in found.table.column_names]
             table = _with_ids(table, column, ids, found.names, strict=False)
-            return table, found.table.rename_columns(renamed), found.names, None
+            features, named = found.table.rename_columns(renamed), found.names
+        if self.texts is not None:
+            return table, *self._with_texts(table, _item_column(table, columns), features), None
+        if features is not None:
+            return table, features, named, None
         if model is None:
-            return table, _own_features(table, columns) if self.ids_only else None, None, None
+            sets = "label" not in columns  # whose other columns are features
+            own = [name for name in table.column_names if sets and name != columns["item"]]
+            return table, own if self.ids_only else None, None, None
         names = [str(name) for name in model.feature_names_]
         by_id = columns["item"] or find_column("item", table.column_names)
         if (shown is None or by_id is None) and _has_features(table, columns, names):
@@ -243,12 +264,6 @@ class _Reader:
             further = features.take([row[item] for item in ids]).drop_columns([column])
             names, arrays = names + further.column_names, arrays + further.columns
         return pa.table(arrays, names=names), {item: texts[item] for item in ids if texts[item]}
-
-
-def _own_features(table: "pa.Table", columns: Columns) -> list[str]:
-    """Return the features of the rows of choice sets; none for other tables."""
-    known = {*columns.values(), *(f"_{name}" for name in MARKS)}
-    return [name for name in table.column_names if name not in known and columns in SETS]
 
 
 def _item_column(table: "pa.Table", columns: dict[str, str | None]) -> str:

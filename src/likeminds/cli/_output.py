@@ -50,12 +50,15 @@ _OPTIONS = {
     },
     "attributes": "--attribute",
     "choice": "--label-column",
+    "chosen": "--winner-column",
     "item_column": "--item-column",
     "items": "--features",
     "memory_limit": "--memory",
     "n_folds": "--folds",
     "n_schools": "--schools",
+    "rejected": "--loser-column",
     "test_size": "--holdout",
+    "ties": "--tie-column",
     "with_data": "--keep-data",
 }
 # Arguments without an option, in messages that commands print.
