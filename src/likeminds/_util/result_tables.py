@@ -1,7 +1,7 @@
 """Results that are tables: as data frames, HTML from ``templates/``, text, and tables of rich."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
@@ -169,15 +169,8 @@ def html_table(rows: Rows) -> str:
     header = [str(name).replace("_", " ") for name in rows[0]]
     cells = ([_cell(value) for value in row.values()] for row in rows[:_MOST_ROWS])
     more = len(rows) - _MOST_ROWS
-    return table_html(header, cells) + (f"<p>and {more:,} more</p>" if more > 0 else "")
-
-
-def table_html(
-    header: Sequence[str], rows: Iterable[Sequence[str]], caption: str | None = None
-) -> str:
-    """Return cells as a table of HTML."""
     blocks: Any = _environment().get_template("blocks.html").module
-    return str(blocks.table(header, rows, caption))
+    return f"{blocks.table(header, cells)}" + (f"<p>and {more:,} more</p>" if more > 0 else "")
 
 
 def _cell(value: object, keep: str = "\n\t") -> str:

@@ -197,12 +197,8 @@ class LabelTableOptions:
         """Return the options of how labels are read; by default as those of the model."""
         readings: set[LabelReading | None] = set()
         if model is not None:  # that of all classes, or the one that all rankers share
-            all_classes = model.label_reading_
-            readings = (
-                {all_classes}
-                if all_classes
-                else {one.label_reading_ for one in model.rankers_.values()}
-            )
+            by_ranker = {one.label_reading_ for one in model.rankers_.values()}
+            readings = {model.label_reading_} if model.label_reading_ else by_ranker
         options: dict[str, Any] = {"reading": readings.pop() if len(readings) == 1 else None}
         options |= {
             name: value

@@ -99,16 +99,13 @@ def frame_arguments(frame: object, options: FrameOptions) -> tuple[dict[str, Any
     kind, frames = _kind_of(frame), [frame]
     del frame
     columns = _read_columns(frames, named)
-    columns |= {name: named.get(name) for name in ("positive", "threshold", "reading")}
-    columns["nominal"] = named.get("nominal", False)
+    passed_on = ("positive", "threshold", "reading", "nominal", "duplicates")
+    columns |= {name: named[name] for name in passed_on if name in named}
     if _is_declared(named):
         columns["grades"] = named.get("grades")
-    covariates = named.get("user_features")
-    columns["user_features"] = (
-        None if covariates is None else Covariates.read(covariates, named.get("user"))
-    )
+    if named.get("user_features") is not None:
+        columns["user_features"] = Covariates.read(named["user_features"], named.get("user"))
     columns["verb"] = named.get("verb") or default_verb(named.get("positive")) or columns["verb"]
-    columns["duplicates"] = named.get("duplicates", "keep")
     return columns, kind
 
 

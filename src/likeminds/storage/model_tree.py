@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from likeminds._util.lazy_rows import LazyRows
 from likeminds.data.annotations import Annotations
 from likeminds.data.covariates import CovariateEncoder, Covariates
+from likeminds.data.identifiers import as_objects
 from likeminds.data.label_parsing import LabelReading
 from likeminds.losses.rows import Rows
 from likeminds.losses.statistics import ClassMoments, Statistics
@@ -325,7 +326,4 @@ def _ids_to_bytes(ids: NDArray[Any], name: str) -> NDArray[np.uint8]:
 
 def ids_from_bytes(array: NDArray[np.uint8]) -> NDArray[Any]:
     """Return ids of any kind from the JSON that the file has of them."""
-    values = [untag(value) for value in json.loads(array.tobytes())]
-    ids = np.empty(len(values), dtype=object)
-    ids[:] = values
-    return ids
+    return as_objects([untag(value) for value in json.loads(array.tobytes())])

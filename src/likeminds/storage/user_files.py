@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from likeminds._util.array_types import IdArray, Index
 from likeminds._util.lazy_rows import LazyIds, LazyRows
+from likeminds.data.identifiers import as_objects
 from likeminds.rankers.capabilities import ReadableModel
 from likeminds.storage.safetensors import (
     ArrayFile,
@@ -290,9 +291,7 @@ def from_arrays(content: NDArray[Any], ends: NDArray[np.int64] | None, kind: str
     whole = content[int(ends[0]) : int(ends[-1])].tobytes() if len(ends) else b""
     cuts = (ends - ends[0]).tolist()
     texts = [whole[a:b].decode() for a, b in pairwise(cuts)]
-    found = np.empty(len(texts), dtype=object)
-    found[:] = texts if kind == "text" else [untag(json.loads(text)) for text in texts]
-    return found
+    return as_objects(texts if kind == "text" else [untag(json.loads(text)) for text in texts])
 
 
 def hashes_of(ids: Iterable[Hashable]) -> NDArray[np.uint64]:
