@@ -194,10 +194,7 @@ def with_centred_factors(
 
 
 def _less_mean(prior: GaussianPrior, average: Float, *, is_whole: bool) -> GaussianPrior:
-    """Subtract the squared mean of the last weights from Omega, which held second moments.
-
-    Unless Omega is estimated as a whole, only its diagonal is corrected.
-    """
+    """Subtract the squared mean of the last weights from Omega, if not whole, from its diagonal."""
     mean = np.pad(average, (len(prior.mean) - len(average), 0))
     whitened = prior.inverse_root @ mean
     # At least a twentieth of the second moments remains.

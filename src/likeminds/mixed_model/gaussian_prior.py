@@ -309,10 +309,6 @@ class UserPenalty:
         """Return A times vectors, shape (b, p)."""
         return self.of_rows(vectors[:, None, :])[:, 0]
 
-    def around(self, matrices: Float) -> Float:
-        """Return A S A for matrices S, shape (b, p, p)."""
-        return self.of_rows(self.of_rows(matrices).transpose(0, 2, 1))
-
     def variance_reduction(self) -> Float:
         """Return matrices K, shape (b, r, p), with A A = I - K'K."""
         values, vectors = np.linalg.eigh(-(2.0 * self.inner + self.inner @ self.inner))

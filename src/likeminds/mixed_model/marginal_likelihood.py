@@ -182,8 +182,9 @@ class MarginalLikelihood:
     def gradient(self, model: PriorModel, moments: Moments) -> Float:
         """Return the gradient of J by the vector, not divided by the number of users."""
         prior = model.prior
-        # D times the gradient by Omega times D.
-        inner = 0.5 * prior.inverse_middle @ _moment_deficit(moments) @ prior.inverse_middle
+        # Twice the gradient by Omega in the basis of L; then D times that by Omega times D.
+        deficit = moments.n_users * np.eye(len(moments.first)) - moments.second
+        inner = 0.5 * prior.inverse_middle @ deficit @ prior.inverse_middle
         by_directions = 2.0 * (inner @ prior.loadings) / prior.residual[:, None]
         by_residual = 2.0 * inner.diagonal()
         logs = np.array([by_residual[: self.n_weights].sum(), *by_residual[self.n_weights :]])
@@ -232,11 +233,6 @@ class MarginalLikelihood:
         degrees_of_freedom = self.n_weights - model.ridge * float(variances.sum())
         deviation = self.mean_deviation(model)
         return max(degrees_of_freedom, LEAST_KNOWN) / max(float(deviation @ deviation), LEAST_KNOWN)
-
-
-def _moment_deficit(moments: Moments) -> Float:
-    """Return U I - second: twice the gradient of J by Omega, in the basis of L."""
-    return np.asarray(moments.n_users * np.eye(len(moments.first)) - moments.second)
 
 
 def slope_by_log_precision(moments: Moments, likelihood: GaussianLikelihood) -> float:

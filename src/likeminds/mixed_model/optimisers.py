@@ -90,15 +90,10 @@ class StepLength:
     """
 
     def __init__(self, longest: float = 4.0) -> None:
-        # The largest factor: doubled after an extrapolation that lowers J, else halved.
+        # The largest factor (1 is without extrapolation): doubled if J falls by it, else halved.
         self._gains: list[float] = []
         self._longest = longest
         self.was_single = True
-
-    @classmethod
-    def unextended(cls) -> "StepLength":
-        """Return a rule without extrapolation."""
-        return cls(1.0)
 
     @property
     def factor(self) -> float:
@@ -122,7 +117,7 @@ def step(
     objective: MarginalLikelihood, at: EvaluatedModel, pace: StepLength | None = None
 ) -> EvaluatedModel:
     """Return the next model; J does not rise."""
-    move, pace = ScoringStep(objective, at), StepLength.unextended() if pace is None else pace
+    move, pace = ScoringStep(objective, at), StepLength(1.0) if pace is None else pace
     share = pace.factor
     while share > SHORTEST:
         new = evaluate_model(objective, move.to(share))

@@ -224,10 +224,7 @@ class Dual:
         return step, 0.5 * row_dots(residuals - state, times(self.gram, step))
 
     def _approximate_newton(self, state: Float, residuals: Float, curvature: Curvature) -> Float:
-        """Return r - R (I + R'GR)^-1 R'G r approximately, for r = residuals - state.
-
-        At the mode r is zero, so a relative error of the solution is enough.
-        """
+        """Return r - R (I + R'GR)^-1 R'G r approximately, for r = residuals - state."""
 
         def times_inner(vectors: Float) -> Float:
             product = times(self.gram, curvature.times_root(vectors))

@@ -229,10 +229,7 @@ class PosteriorFinder:
     def without_labels(
         self, fitted_prior: FittedPrior, of_covariates: Float
     ) -> tuple[Float, Single]:
-        """Return modes and matrices K of users without labels, to be filled in.
-
-        ``of_covariates`` are the rows of K by covariates, of shape (n_users, m, p).
-        """
+        """Return modes and matrices K, without labels, given rows of K by covariates."""
         size = len(self.params.prior.mean)
         # The penalty for the uncertainty of items takes a few more rows.
         n_rows = self.rank + (0 if fitted_prior.items is None else fitted_prior.items.n_factors)
@@ -311,12 +308,9 @@ def _variance_reduction(system: Primal | Dual, curvature: Curvature, rank: int) 
 
 
 def _approximate_reduction(mode: PosteriorMode, prior: GaussianPrior, rank: int) -> Single:
-    """Return about the K of `_variance_reduction`, in weights, by subspace iteration.
-
-    With Z = R'X in the basis of z, and any matrix Q, the posterior given Q'Z alone has
-    K = (Q'Q + Q'Z Z'Q)^-1/2 Q'Z. Power iteration turns Q towards the leading directions of Z; K'K
-    is never too large, whatever Q is.
-    """
+    """Return about the K of `_variance_reduction`, in weights, by subspace iteration."""
+    # With Z = R'X in the basis of z, the posterior given Q'Z alone has K = (Q'Q + Q'Z Z'Q)^-1/2
+    # Q'Z: K'K is never too large. Power iteration turns Q towards the leading directions of Z.
     rows: Any = mode.data.rows.astype(np.float32) @ prior.root.astype(np.float32)
     Z = mode.derivatives.curvature.times_root_back(rows).astype(np.float32, copy=False)
     back = Z.transpose(0, 2, 1)

@@ -91,10 +91,7 @@ class InformationSpectrum:
 
 
 def _lanczos(matrix: RowSpaceMatrix, start: Float) -> tuple[Float, Float]:
-    """Return the tridiagonal matrices of Lanczos' method, one for each column of a start.
-
-    Vectors are made orthogonal to all earlier ones, so no eigenvalue is counted twice.
-    """
+    """Return the tridiagonal matrices of Lanczos' method, one for each column of a start."""
     n_features, n_vectors = start.shape
     n_steps = min(16, n_features)
     basis = np.zeros((n_steps, n_features, n_vectors))
@@ -104,7 +101,7 @@ def _lanczos(matrix: RowSpaceMatrix, start: Float) -> tuple[Float, Float]:
         basis[step] = vector
         product = matrix.times(vector)
         diagonals[step] = np.einsum("dv,dv->v", product, vector)
-        for _ in range(2):
+        for _ in range(2):  # orthogonal to all earlier ones: no eigenvalue is counted twice
             earlier = np.einsum("sdv,dv->sv", basis[: step + 1], product)
             product -= np.einsum("sdv,sv->dv", basis[: step + 1], earlier)
         off_diagonal[step] = np.linalg.norm(product, axis=0)

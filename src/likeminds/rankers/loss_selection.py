@@ -90,10 +90,7 @@ def _leading(rows: Float) -> Float:
 def _trial_scores(
     ranker: "PriorRanker", annotations: Annotations, features: FloatArray, *, weighed: bool
 ) -> Float:
-    """Return each user's log-likelihood of held-out labels; ``weighed``: users weigh features.
-
-    Other losses, and grades, have the concordance instead: a trial does not calibrate them.
-    """
+    """Return each user's log-likelihood of held-out labels, or the concordance if uncalibrated."""
     names = tuple(map(str, range(features.shape[1])))
     train, test = split_within_users(
         annotations._with(features=features, feature_names=names),
@@ -157,10 +154,7 @@ def _mean(values: Float) -> float:
 
 
 def _for_trials(annotations: Annotations) -> Annotations:
-    """Return labels for trials, in the order of users and items whatever that of the rows.
-
-    Users' covariates are left out: each fit would alternate with their effects, several times as
-    long, and all candidates would gain alike.
-    """
+    """Return labels for trials, in the order of users and items whatever that of the rows."""
+    # Without covariates, with whose effects fits would alternate; all candidates would gain alike.
     order = np.lexsort((annotations.outcomes, annotations.item_codes, annotations.user_codes))
     return annotations[order]._with(user_features=None)

@@ -165,11 +165,6 @@ class ItemMarginalLikelihood(MarginalLikelihood):
         """Return the objective with other posteriors of the items."""
         return replace(self, responses=self.item_responses.with_items(items))
 
-    def with_factor_unit(self, unit: Float) -> "ItemMarginalLikelihood":
-        """Return the objective with shifts of factor weights in other units."""
-        shifts = self.shifts
-        return self if shifts is None else replace(self, shifts=shifts.rescaled(unit))
-
     @property
     def item_responses(self) -> ItemEffects:
         """The labels with their items."""
@@ -225,7 +220,7 @@ def step_both(
 ) -> tuple[ItemMarginalLikelihood, EvaluatedModel]:
     """Move Omega, items and the mean of users at once, or, if J rises, one after the other."""
     move, move_items = ScoringStep(objective, at), _ItemStep(objective, at)
-    pace = StepLength.unextended() if pace is None else pace
+    pace = StepLength(1.0) if pace is None else pace
     for share in dict.fromkeys((pace.factor, 1.0)):
         moved, model = move_items.to(share, move.to(share))
         new = evaluate_model(moved, model)
@@ -297,7 +292,8 @@ class _ItemStep:
                 factor_covariance=old + whole * (self._factor_covariance - old),
             )
             moved, prior, unit = in_units(moved, prior, self._labelled)
-            objective = objective.with_factor_unit(unit)
+            if objective.shifts is not None:
+                objective = replace(objective, shifts=objective.shifts.rescaled(unit))
         return objective.with_items(moved), replace(model, prior=prior)
 
     def _variance(self, effects: Float, share: float) -> float:
