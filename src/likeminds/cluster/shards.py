@@ -43,7 +43,7 @@ from likeminds.storage.user_files import user_files_of
 
 
 @dataclass
-class Shards(LabelSource):
+class Shards(LabelSource[Ranker, Posterior]):
     """Users in shards on the workers of a cluster: all rows of a user are in one of them.
 
     Rankers are fitted to it as to `Annotations`: ``HierarchicalRanker().fit(shards)`` sends a small
@@ -51,18 +51,28 @@ class Shards(LabelSource):
 
     Attributes
     ----------
-    client, user_features, tell
-        As in `from_parts`.
+    client : distributed.Client
+        The cluster.
     catalogue : ItemBroadcast
         The items and their features, which every worker has.
     parts : list of futures
-        The labels of each shard; or, with ``are_statistics``, statistics of them.
-    counts, labels : LabelCounts, LabelTable
-        Counts of all labels, and how they were read.
-    journal, saved_in : Journal, PosteriorFolder
-        Where a fit writes sums and posteriors: see `checkpointed` and `saved_to`.
+        The labels of each shard; or statistics of them.
+    counts : LabelCounts
+        Counts of all labels.
+    journal : Journal
+        The checkpoint: see `checkpointed`.
     traffic : Traffic
         What the last fit sent and received.
+    labels : LabelTable
+        How labels were read.
+    user_features : Covariates, optional
+        Covariates of users.
+    tell : callable
+        Called as ``tell(what, done, total)`` while partitions are read and shards visited.
+    saved_in : PosteriorFolder, optional
+        Where posteriors stay: see `saved_to`.
+    are_statistics : bool
+        Whether shards have statistics of labels instead of rows.
     shuffled : int
         The bytes that shards were made of, where all of it has to travel.
 

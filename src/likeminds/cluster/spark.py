@@ -164,7 +164,7 @@ class SparkFrame(Protocol):
     toArrow: Callable[[], pa.Table]  # noqa: N815
 
 
-class SparkRows(LabelSource):
+class SparkRows(LabelSource[Ranker, Posterior]):
     """Labels in a Spark data frame, from which rankers of statistics learn.
 
     Parameters

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import Any, Generic, Literal, Self, TypeVar, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -27,27 +27,27 @@ from likeminds.data.sources import give_back, read_csv, read_parquet, read_table
 from likeminds.data.tables import FrameOptions, LabelKeywords, frame_arguments, texts_among
 from likeminds.data.wide import matrix_arguments
 
-if TYPE_CHECKING:
-    from likeminds.mixed_model.posterior import Posterior
-    from likeminds.rankers.ranker import Ranker
+R_contra = TypeVar("R_contra", contravariant=True)
+P_co = TypeVar("P_co", covariant=True)
 
 
-class LabelSource(ABC):
+class LabelSource(ABC, Generic[R_contra, P_co]):
     """Labels that rankers are fitted to and scored on in place of `Annotations`.
 
-    The base of `AnnotationFolder`, `cluster.Shards` and `cluster.spark.SparkRows`.
+    The base of `AnnotationFolder`, `cluster.Shards` and `cluster.spark.SparkRows`, for rankers of
+    one type, whose posteriors are of another.
     """
 
     @abstractmethod
-    def fit_ranker(self, ranker: "Ranker") -> None:
+    def fit_ranker(self, ranker: R_contra) -> None:
         """Fit a ranker, whose parameters were checked: ``ranker.fit(source)``."""
 
     @abstractmethod
-    def score(self, ranker: "Ranker") -> float:
+    def score(self, ranker: R_contra) -> float:
         """Return the mean over users of the AUC of their rows: ``ranker.score(source)``."""
 
     @abstractmethod
-    def newcomers(self, ranker: "Ranker") -> "Posterior":
+    def newcomers(self, ranker: R_contra) -> P_co:
         """Return the posteriors of these users, as of new users: ``ranker.newcomer(source)``."""
 
 

@@ -183,7 +183,7 @@ def to_score(owner: Hashable, items: IdArray, features: FloatArray) -> Annotatio
 
 def newcomer(  # the method of every ranker that has ``_newcomers``
     self: "Ranker",
-    X: "Labels | LabelSource | None" = None,
+    X: "Labels | LabelSource[Ranker, Posterior] | None" = None,
     y: ArrayLike | None = None,
     users: Iterable[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,

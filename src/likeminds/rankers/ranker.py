@@ -147,7 +147,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     @with_callbacks
     def fit(
         self,
-        X: ArrayLike | Annotations | LabelSource,
+        X: ArrayLike | Annotations | LabelSource["Ranker", object],
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -284,7 +284,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     def score(
         self,
-        X: ArrayLike | Annotations | LabelSource,
+        X: ArrayLike | Annotations | LabelSource["Ranker", object],
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,

@@ -160,7 +160,7 @@ class RankerCV(Ranker):
 
     def fit(
         self,
-        X: ArrayLike | Annotations | LabelSource,
+        X: ArrayLike | Annotations | LabelSource[Ranker, object],
         y: ArrayLike | None = None,
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,

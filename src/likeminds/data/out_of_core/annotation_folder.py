@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 
@@ -26,10 +26,6 @@ from likeminds.data.out_of_core.first_pass import FirstPass, survey
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
 from likeminds.data.tables import FrameOptions, feature_matrix, texts_among
 
-if TYPE_CHECKING:
-    from likeminds.mixed_model.posterior import Posterior
-    from likeminds.rankers.ranker import Ranker
-
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
@@ -37,6 +33,20 @@ _LEAST = 64 << 20
 # A piece takes several times its size while it is read; so does a range that is put in order.
 _PIECES, _RANGES = 32, 8
 _FEWEST_ROWS, _MOST_ROWS = 1 << 12, 1 << 20
+
+
+class FolderRanker(Protocol):
+    """A ranker, as far as a folder of labels needs it."""
+
+    def _fit_folder(self, folder: "AnnotationFolder") -> None: ...
+
+    def score(self, X: Annotations) -> float:
+        """Return the mean over users of the AUC."""
+        ...
+
+    def newcomer(self, X: Annotations) -> object:
+        """Return the posteriors of new users."""
+        ...
 
 
 # Called as progress(what, done, total), in rows.
@@ -55,7 +65,7 @@ def as_bytes(size: str | float) -> int:
     return int(size)
 
 
-class AnnotationFolder(LabelSource):
+class AnnotationFolder(LabelSource[FolderRanker, object]):
     """Labels in Parquet files that need not fit in memory, in any order.
 
     Rankers take it in place of `Annotations`, and the fit is the same. Those that need statistics
@@ -170,18 +180,17 @@ class AnnotationFolder(LabelSource):
         """Whether a label can be read without the user's other labels."""
         return not self.survey.by_median and self.survey.choice_sets is None
 
-    def fit_ranker(self, ranker: "Ranker") -> None:
+    def fit_ranker(self, ranker: FolderRanker) -> None:
         """Fit a ranker to these labels: ``ranker.fit(folder)``."""
         ranker._fit_folder(self)
 
-    def score(self, ranker: "Ranker") -> float:
+    def score(self, ranker: FolderRanker) -> float:
         """Return the mean over these users of the AUC of their rows: ``ranker.score(folder)``."""
         return ranker.score(self.annotations())
 
-    def newcomers(self, ranker: "Ranker") -> "Posterior":
+    def newcomers(self, ranker: FolderRanker) -> object:
         """Return the posteriors of these users, as of new ones: ``ranker.newcomer(folder)``."""
-        found: Posterior = ranker.newcomer(self.annotations())
-        return found
+        return ranker.newcomer(self.annotations())
 
     def batches(self) -> Iterator[Annotations]:
         """Read the labels piece by piece, as annotations about the same people and items."""
