@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence, Sized
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,11 +31,11 @@ _LOOKED_AT = 5_000
 _LETTERS_IN_A_WORD = 3
 
 
-def listing(values: Sequence[object] | NDArray[Any]) -> str:
+def listing(values: Sequence[object] | NDArray[Any], most: int = _NAMED) -> str:
     """Name the first few values, and count the rest."""
-    named = ", ".join(visible(str(value), keep="") for value in values[:_NAMED])
-    rest = len(values) - _NAMED
-    return f"{named} and {rest} more" if rest > 0 else named
+    named = ", ".join(visible(str(value), keep="") for value in values[:most])
+    rest = len(values) - most
+    return f"{named} and {rest:,} more" if rest > 0 else named
 
 
 def close_matches(wrong: object, known: Iterable[object]) -> list[str]:
@@ -50,14 +50,17 @@ def close_matches(wrong: object, known: Iterable[object]) -> list[str]:
             for name in names
             if (low := name.lower()).startswith(text[:2]) or any(word in low for word in words)
         ][:_LOOKED_AT]
-    as_written = {name.lower(): name for name in reversed(names)}
-    found = get_close_matches(text, as_written, _MOST_MATCHES, _LEAST_ALIKE)
-    alike = [SequenceMatcher(None, low, text).ratio() for low in found]
-    return [
-        as_written[low]
-        for low, ratio in zip(found, alike, strict=True)
-        if ratio >= alike[0] - _LESS_ALIKE
-    ]
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(text)
+    found = []
+    for place, name in enumerate(names):
+        matcher.set_seq1(name.lower())
+        # The cheap bounds come first: most names are nothing like it.
+        bounds = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+        if all(bound() >= _LEAST_ALIKE for bound in bounds):
+            found.append((-matcher.ratio(), place, name))
+    found.sort()
+    return [name for less, _, name in found[:_MOST_MATCHES] if less <= found[0][0] + _LESS_ALIKE]
 
 
 def did_you_mean(wrong: object, known: Iterable[object]) -> str:

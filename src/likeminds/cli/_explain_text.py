@@ -5,6 +5,7 @@ from collections.abc import Hashable, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from likeminds._util.checks import listing
 from likeminds._util.text_format import Verb, counted, signed, written_grade
 from likeminds.cli._output import Output
 
@@ -56,9 +57,8 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
     loners = facts["loners"]
     if loners:
         see = "sees" if len(loners) == 1 else "see"
-        output.show(
-            f"{counted(len(loners), 'person', 'people')} {see} it their own way: {_names(loners)}"
-        )
+        alone, named = counted(len(loners), "person", "people"), listing(loners, _MOST_NAMES)
+        output.show(f"{alone} {see} it their own way: {named}")
     if facts["agreed"]:
         # Surest first: `rank` has other items on top where some have few labels.
         least = min(one["at_least"] for one in facts["agreed"][:_FEW_ITEMS])
@@ -111,7 +111,9 @@ def _show_covariates(output: Output, covariates: "list[Facts]") -> None:
     idle = [str(one["covariate"]) for one in covariates if one["share"] < _ROUNDING]
     if idle:
         go = "goes" if len(idle) == 1 else "go"
-        output.show(f"{_names(idle)} {go} with no difference between people's rankings.")
+        output.show(
+            f"{listing(idle, _MOST_NAMES)} {go} with no difference between people's rankings."
+        )
     for one in covariates:
         if one["covariate"] in idle:
             continue
@@ -135,7 +137,12 @@ def _show_user(output: Output, facts: "Facts") -> None:
             f"Says yes to {severity['share']:.0%} of {counted(severity['labels'], 'label')}; "
             f"the middle half of people to {half}"
         )
-    rows = [_in_words(one) for one in facts["features"][:_MOST_FEATURES] if _differs(one)]
+    # Weights that differ in the digits that are shown.
+    rows = [
+        _in_words(one)
+        for one in facts["features"][:_MOST_FEATURES]
+        if abs(one["own"] - one["consensus"]) >= 2 * _ROUNDING
+    ]
     if rows:
         output.table("Where the weights differ most", rows, digits=2, signed=("own", "consensus"))
         output.hint("(weights times the spread of the feature)")
@@ -147,14 +154,10 @@ def _show_user(output: Output, facts: "Facts") -> None:
                 own = verb if item in facts["labelled"] else verb.conditional
                 most = f"the consensus {verb.most()}" if whose else own.most()
                 graded = "" if grade is None else f" ({written_grade(grade)})"
-                lines[most].append(f"{_called({'item': item} | _text(facts, item))}{graded}")
+                text = {"text": facts["texts"][item]} if item in facts["texts"] else {}
+                lines[most].append(_called({"item": item} | text) + graded)
         for most, named in lines.items():
-            output.show(f"{most.capitalize()}: {_names(named)}")
-
-
-def _differs(feature: "Facts") -> bool:
-    """Tell whether a user's weight differs from the consensus in the digits that are shown."""
-    return bool(abs(feature["own"] - feature["consensus"]) >= 2 * _ROUNDING)
+            output.show(f"{most.capitalize()}: {listing(named, _MOST_NAMES)}")
 
 
 def _show_school(output: Output, facts: "Facts") -> None:
@@ -173,7 +176,7 @@ def _show_school(output: Output, facts: "Facts") -> None:
     for one in facts["divisive"][:_FEW_ITEMS]:
         where = "higher" if one["places"] > 0 else "lower"
         output.show(f"  {_called(one)}: {abs(one['places']):.0%} {where} than all others place it")
-    output.show(f"Members, surest first: {_names(facts['members'])}")
+    output.show(f"Members, surest first: {listing(facts['members'], _MOST_NAMES)}")
 
 
 def _show_item(output: Output, facts: "Facts") -> None:
@@ -236,7 +239,7 @@ def _show_level_shares(output: Output, level_shares: dict[str, float], whose: st
 
 
 def _items(judged: "list[Facts]") -> str:
-    return _names([_called(one) for one in judged[:_FEW_ITEMS]])
+    return ", ".join(_called(one) for one in judged[:_FEW_ITEMS])
 
 
 def _in_words(one: "Facts") -> "Facts":
@@ -251,16 +254,6 @@ def _called(one: "Facts") -> str:
     from likeminds.schools.school_names import shorten
 
     return f'"{shorten(one["text"])}"' if "text" in one else str(one["item"])
-
-
-def _text(facts: "Facts", item: Hashable) -> "Facts":
-    return {"text": facts["texts"][item]} if item in facts["texts"] else {}
-
-
-def _names(values: Sequence[object]) -> str:
-    named = ", ".join(str(value) for value in values[:_MOST_NAMES])
-    more = len(values) - _MOST_NAMES
-    return f"{named} and {more:,} more" if more > 0 else named
 
 
 def show_score(

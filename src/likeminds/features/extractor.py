@@ -44,12 +44,6 @@ def digest_of_file(path: Path) -> bytes:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
 
 
-def digest_of_array(array: NDArray[Any]) -> bytes:
-    """Return the digest of an array's values, shape and type."""
-    header = f"{array.dtype.str} {array.shape}".encode()
-    return digest(header, np.ascontiguousarray(array).tobytes())
-
-
 class FeatureCache(AbstractContextManager["FeatureCache"]):
     """Rows of features by the digest of their inputs.
 
@@ -219,7 +213,10 @@ class ImageExtractor(Extractor):
 
 def digest_of_image(image: Path | NDArray[Any]) -> bytes:
     """Return the digest of a picture; it depends on how far the picture is scaled down."""
-    own = digest_of_array(image) if isinstance(image, np.ndarray) else digest_of_file(image)
+    if isinstance(image, np.ndarray):
+        own = digest(f"{image.dtype.str} {image.shape}".encode(), image.tobytes())
+    else:
+        own = digest_of_file(image)
     limit = scaled_down_to(image)
     return own if limit is None else digest(own, str(limit).encode())
 

@@ -104,6 +104,7 @@ def write_report(
         say=sentences,
         make=sections,
         counted=counted,
+        listing=listing,
     )
     write_whole(target, content.encode())
     return target

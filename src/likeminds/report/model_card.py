@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from likeminds._util.checks import listing
 from likeminds._util.result_tables import render
 from likeminds._util.text_format import counted
 
@@ -38,13 +39,12 @@ def model_card(
 
 def _facts(card: Mapping[str, Any]) -> dict[str, str]:
     features = card["features"]
-    shown = ", ".join(f"`{name}`" for name in features[:20])
-    more = f" and {len(features) - 20:,} more" if len(features) > 20 else ""
+    shown = listing([f"`{name}`" for name in features], 20)
     parameters = {k: v for k, v in card["parameters"].items() if v not in (None, "auto")}
     rows = {
         "users": f"{card['users']:,}",
         "labels": None if card.get("labels") is None else f"{card['labels']:,}",
-        "features": f"{shown}{more}" if features else "none: items have ids only",
+        "features": shown if features else "none: items have ids only",
         "labels in the file": "yes" if card["takes_updates"] else "no",
         "written by": f"likeminds {card['version']}",
         "fingerprint of the training data": card.get("fingerprint") and f"`{card['fingerprint']}`",

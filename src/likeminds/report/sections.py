@@ -9,7 +9,7 @@ import numpy as np
 import sklearn
 
 from likeminds import plots
-from likeminds._util.array_types import IdArray, Index
+from likeminds._util.array_types import Index
 from likeminds._util.text_format import counted, signed
 from likeminds._version import __version__
 from likeminds.diagnostics import MEANINGS, UNUSUAL, Diagnostics
@@ -155,13 +155,6 @@ def named_features(school: School) -> str:
     """Return the features that set a school apart, those with names that mean something."""
     named = {name: value for name, value in school.features.items() if are_named([name])}
     return ", ".join(f"{name.replace('_', ' ')} {signed(v, 2)}" for name, v in named.items())
-
-
-def and_more(names: IdArray) -> str:
-    """List the first of some names, and the number of the others."""
-    more = len(names) - _USERS_NAMED
-    listed = ", ".join(map(str, names[:_USERS_NAMED].tolist()))
-    return f"{listed} and {more:,} more" if more > 0 else listed
 
 
 def strip(
