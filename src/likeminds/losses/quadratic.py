@@ -143,13 +143,13 @@ class QuadraticLoss:
 
     def squares(self, W: Float) -> Float:
         """Return |Z_i w_i - t_i|^2 of every user: twice their losses."""
-        # w'Aw - 2 b'w = w'(Aw - b) - b'w
-        return row_dots(W, self.gradient(W) - self.linear) + self.constant
+        return in_order(self.blocks.map(_squares, UserWeights(W)), len(W))
 
     def value(self, W: Float, gradient: Float | None = None) -> float:
         """Return the loss; with the gradient at W given, no pass over the users is needed."""
         if gradient is None:
             gradient = self.gradient(W)
+        # w'Aw - 2 b'w = w'(Aw - b) - b'w
         return 0.5 * float(np.vdot(W, gradient - self.linear) + self.constant.sum())
 
 
@@ -167,6 +167,11 @@ def _apply(block: LossBlock, at: UserWeights, own: None) -> tuple[Index | slice,
 
     block.factors.each(fill)
     return block.users, product
+
+
+def _squares(block: LossBlock, at: UserWeights, own: None) -> tuple[Index | slice, Float]:
+    users, product = _apply(block, at, own)
+    return users, row_dots(at.W[users], product - 2.0 * block.linear) + block.constant
 
 
 def _cache(block: LossBlock, memory: int) -> ThreadExecutor[LossBlock]:
