@@ -44,7 +44,7 @@ def run(quick: bool) -> Result:
 def _result(size: str, times: dict[str, float], note: str, apart: float, *, judge: bool) -> Result:
     lead = {name: times[LOOP] / value for name, value in times.items()}
     return Result(
-        title="AUC of everybody",
+        title="AUC of all users",
         compares=f"The AUC of each of {size}, against a loop of scikit-learn's roc_auc_score.",
         tables=[
             {

@@ -65,7 +65,7 @@ def run(quick: bool) -> Result:
         notes=[
             "COMT and RAMU have no public program to hold them against.",
             "CMTL's membership matrix of people x people is never formed by ours: at its best it "
-            "shares its eigenvectors with the weights, so that the penalty is one of singular "
+            "shares its eigenvectors with the weights, so the penalty is one of singular "
             "values.",
         ],
         series={"ratios": ratios},

@@ -10,7 +10,7 @@ N_LABELS = 50
 
 
 def run(quick: bool, *, n_users: int = 100_000, memory_goal: float = 4.0) -> Result:
-    """Fit everybody once; the command adds the peak memory of the process."""
+    """Fit all users once; the command adds the peak memory of the process."""
     n_users, n_items, n_features = (300, 200, 64) if quick else (n_users, 10_000, 64)
     crowd = make_schools(n_users, N_LABELS, n_items, n_features, random_state=0).annotations
     statistics = seconds(lambda: Statistics.from_annotations(crowd))
@@ -27,7 +27,7 @@ def run(quick: bool, *, n_users: int = 100_000, memory_goal: float = 4.0) -> Res
                     ["fit, seconds", whole],
                     ["of which statistics, seconds", statistics],
                     ["labels per second", n_users * N_LABELS / whole],
-                    ["Newton steps on everybody", ranker.n_iter_],
+                    ["Newton steps on all users", ranker.n_iter_],
                     ["converged", "yes" if ranker.converged_ else "no"],
                     ["labels that are positive", float(mean(crowd.labels[:10_000].tolist()))],
                 ],

@@ -152,9 +152,9 @@ def _result(
         compares=(
             f"The paper's simulation, {size[0]} people x {size[1]:,} rows x {size[2]} features: "
             f"rows to a relative gap of {GAP:g} in the objective, over one pass of BLAS X'X on "
-            "the same rows (the floor); then how many times sooner the fast solver reaches the "
-            "objective that the algorithm as printed (not the authors' program, which Figure 4 of "
-            f"the rebuilt paper times) has after {n_iter:,} iterations."
+            "the same rows (the floor). Then the lead of the fast solver: how many times sooner it "
+            f"reaches the objective of the printed algorithm after {n_iter:,} iterations. Figure 4 "
+            "of the rebuilt paper times the authors' program."
         ),
         tables=[
             {
@@ -202,7 +202,7 @@ def _notes(over: dict[str, float], n_iter: int, n_timed: int) -> list[str]:
         "The floor is the faster of BLAS with its threads and one thread per person.",
         f"Through the data, {n_timed} iterations are timed and multiplied to {n_iter:,}. The "
         "factored form makes each person's centred rows anew in every product, which a program "
-        "written for this would not; the rows in memory are the fairer rival.",
+        "written for this would not; the rows in memory are the fairer baseline.",
         "Through the data, the fast side includes the statistics; with the statistics, both "
         "start from the loss. The fast side always includes its eigenvectors.",
     ]

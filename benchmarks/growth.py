@@ -54,8 +54,8 @@ def _result(sizes: dict, times: dict, steps: dict[str, int], *, judge: bool) -> 
     more_people = total["people x10"] / total["base"]
     return Result(
         title="Growth",
-        compares="Time at ten times the labels, ten times the people, four times the features, "
-        "and with few and many groups, over the time at the base size.",
+        compares="Time over the time at the base size: with ten times the labels, ten times the "
+        "people, four times the features, few groups and many groups.",
         tables=[_table(sizes, times, ratio, steps)],
         goals=[
             at_most("labels x10: solver", NOISE, ratio["labels x10", "solve"], judge=judge),

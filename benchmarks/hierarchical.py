@@ -1,4 +1,4 @@
-"""The ranker with nothing to tune: its time beside its rivals', and how it grows."""
+"""The ranker with nothing to tune: its time compared with baselines, and how it grows."""
 
 from functools import partial
 from importlib.util import find_spec
@@ -20,7 +20,7 @@ N_LABELS = 50
 
 
 def run(quick: bool) -> Result:
-    """Time the rivals in turns on the bundled data, then a crowd and one ten times as large."""
+    """Time the methods in turns on the bundled data, then a crowd and one ten times as large."""
     crowd = load_electricity()
     if quick:
         crowd = crowd.of_users(crowd.user_ids[:10])
@@ -44,9 +44,9 @@ def run(quick: bool) -> Result:
     more_people = growth[10 * n_users] / growth[n_users]
     return Result(
         title="Nothing to tune",
-        compares="Seconds to fit the bundled data (70 % of everybody's choice sets), and to fit "
+        compares="Seconds to fit the bundled data (70 % of each user's choice sets). Then "
         f"{n_users:,} people and ten times as many, {N_LABELS} labels and {n_features} features "
-        "each, with two groups, and items known by their features alone.",
+        "each, with two groups; items are known by their features alone.",
         tables=[
             {
                 "columns": ["method", "seconds", "times ours"],

@@ -17,7 +17,7 @@ _TINY, _LARGE = (16, 800, 1e-2), (64, 100_000, 1e-5)
 
 
 def run(quick: bool) -> Result:
-    """Fit a crowd and a tenth of it, and a fifth from a sample and from everybody."""
+    """Fit a crowd and a tenth of it, and a fifth from a sample and from all users."""
     n_features, n_users, tol = _TINY if quick else _LARGE
     with patch.object(fit_prior, "_FEWEST", 10 if quick else fit_prior._FEWEST):
         tenth, whole = _crowd(n_users // 10, n_features), _crowd(n_users, n_features)
@@ -26,7 +26,7 @@ def run(quick: bool) -> Result:
             for crowd in (tenth, whole)
         }
         del tenth
-        lost, saved, fifth = _against_everybody(_crowd(n_users // 5, n_features), tol)
+        lost, saved, fifth = _against_all_users(_crowd(n_users // 5, n_features), tol)
     floor, taken, ranker = times[n_users]
     growth = taken / times[n_users // 10][1]
     told = ranker.sampling_
@@ -35,7 +35,7 @@ def run(quick: bool) -> Result:
         compares=f"{n_users:,} people x {N_LABELS} labels x {n_features} features, items without "
         "effects of their own: one fit, beside one pass over all rows that multiplies them with a "
         "matrix of features x features, in all threads. A fifth of the people, with the prior "
-        "learned from a sample and from everybody: held-out AUC (30 % of labels).",
+        "learned from a sample and from all users: held-out AUC (30 % of labels).",
         tables=[
             {
                 "columns": ["people", "one pass, seconds", "fit, seconds", "fit / pass"],
@@ -50,15 +50,15 @@ def run(quick: bool) -> Result:
                     ["corrected steps", told.n_steps],
                     ["expected excess, nats per label", told.excess],
                     ["a fifth: people who learned", fifth.n_learned],
-                    ["a fifth: time from everybody / from a sample", saved],
-                    ["a fifth: AUC from everybody and from a sample, apart", abs(lost)],
+                    ["a fifth: time from all users / from a sample", saved],
+                    ["a fifth: AUC from all users and from a sample, apart", abs(lost)],
                 ],
             },
         ],
         goals=[
             at_most("fit, seconds (two idle cores)", 60, taken, judge=not quick),
             at_most("people x10: time", 8, growth, judge=not quick),
-            at_most("AUC lost to a fit of everybody", 0.0005, abs(lost), judge=not quick),
+            at_most("AUC lost to a fit to all users", 0.0005, abs(lost), judge=not quick),
             at_most("peak memory, GiB", 4.0, None, judge=not quick),
         ],
         notes=["Peak memory is that of the whole process, making the data included."],
@@ -102,14 +102,14 @@ def _fit(crowd: Annotations, tol: float, **parameters: int) -> tuple[float, Hier
 
 
 def _pass(crowd: Annotations) -> None:
-    """Multiply everybody's rows with one matrix, block by block: what no fit can do without."""
+    """Multiply all users' rows with one matrix, block by block: what no fit can do without."""
     rows = Rows.of_annotations(crowd)
     origin, matrix = np.zeros(crowd.n_features), np.eye(crowd.n_features)
     for _ in in_threads(lambda chosen: rows.block(chosen, origin).rows @ matrix, rows.plan()):
         pass
 
 
-def _against_everybody(
+def _against_all_users(
     crowd: Annotations, tol: float
 ) -> tuple[float, float, fit_prior.SubsampleRecord]:
     """Return the held-out AUC lost by sampling, how many times faster it is, and what it was."""

@@ -86,7 +86,7 @@ def main() -> None:
         "and to score) in one run, on a machine that others use too. Larger crowds: "
         f"{chosen.users} people drawn at random. GPBoost fits a random intercept and a random "
         "coefficient of each feature by person, with its defaults; ours has nothing to tune. "
-        "Where it is not done in time with one attribute, the others are left out.",
+        "If it exceeds the time limit on one attribute, the other attributes are left out.",
         "",
         "| data | people x features | splits | HierarchicalRanker | GPBoost | difference | "
         "our seconds | GPBoost's |",

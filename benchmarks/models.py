@@ -60,8 +60,7 @@ def run(quick: bool) -> Result:
         ],
         notes=[
             "The file was written just before: it lies in the system's cache.",
-            "Who is asked about for the first time pays for a checksum of everybody's weights "
-            "and for the ids.",
+            "The first request for a user pays for a checksum of all weights and for the ids.",
         ],
         series={"load": times["load"], "ratio": ratio, "n_users": n_users},
     )

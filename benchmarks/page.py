@@ -19,8 +19,8 @@ def write_page(results: dict[str, Any], path: Path, picture_problem: str | None)
 def _introduction(results: dict[str, Any]) -> list[str]:
     lines = [
         "Written by `make bench`; one benchmark is run again with "
-        "`python -m benchmarks --only NAME`. Times depend on the machine. What counts is ratios "
-        "of times measured in turns in one run: medians of several rounds.",
+        "`python -m benchmarks --only NAME`. Times depend on the machine. Compare ratios of "
+        "times that were measured in turns in one run: medians of several rounds.",
     ]
     if any(result["quick"] for result in results.values()):
         lines += ["", "**Sections marked quick have tiny sizes: their numbers mean nothing.**"]

@@ -44,9 +44,9 @@ def run(quick: bool) -> Result:
     return Result(
         title="From arrays to weights",
         compares=(
-            f"ThreeLevelRanker as it is, from arrays to coef_, on the paper's simulation "
-            f"({size[0]} people x {size[1]:,} rows x {size[2]} features), over one pass of BLAS "
-            "X'X on the same rows (the floor)."
+            f"The paper's simulation, {size[0]} people x {size[1]:,} rows x {size[2]} features: "
+            "ThreeLevelRanker from arrays to coef_, over one pass of BLAS X'X on the same rows "
+            "(the floor)."
         ),
         tables=[
             {

@@ -17,9 +17,9 @@ def run(quick: bool) -> Result:
         title="The paper's Table 2",
         compares=(
             "Shares of the samples of the paper's simulation: processor seconds per gradient "
-            "through all pairs as the definition says, through the rows (Proposition 1), and "
-            f"through the statistics, and of {N_ITER} iterations of the printed algorithm (not "
-            "of the authors' program)."
+            "through all pairs (the definition), through the rows (Proposition 1), and through the "
+            f"statistics; and those of {N_ITER} iterations of the printed algorithm (not of the "
+            "authors' program)."
         ),
         tables=[_gradients(measured), _iterations(measured)],
         goals=[],
