@@ -107,7 +107,7 @@ def link_scripts(_app: Sphinx, _name: str, source: list[str]) -> None:
 
 
 def end_code(_app: Sphinx, page: nodes.document) -> None:
-    """Leave out the empty lines with which pages end their code, so that pytest can run it."""
+    """Leave out the empty lines with which pages end their code for pytest."""
     for block in page.findall(nodes.literal_block):
         if block.rawsource == block.astext():
             block.rawsource = block.rawsource.rstrip("\n")

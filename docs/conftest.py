@@ -1,4 +1,4 @@
-"""Of this folder, pytest runs the pages: what builds the site, and what is built, is left alone."""
+"""Pytest runs the pages of this folder, not the scripts that build the site or their results."""
 
 import pytest
 
