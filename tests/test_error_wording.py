@@ -719,7 +719,7 @@ MODELS = [
         "for a model that was read from a file",
     ),
     (lambda: save(HierarchicalRanker(), "m", users_per_file=5), "not fitted"),
-    (lambda: save(ThreeLevelRanker(), "m"), "not fitted yet: call fit before save"),
+    (lambda: save(ThreeLevelRanker(), "m"), "not fitted: call fit before save"),
     (
         lambda: save(learned(), "nowhere/m"),
         "FileNotFoundError: .*no folder nowhere to write the model in",

@@ -132,7 +132,7 @@ def test_an_interrupt_ends_all_processes_and_says_how_to_go_on(folder):
             marks=pytest.mark.slow,  # it is waited for
         ),
         (["--dask", "local:1", "--resume"], "--checkpoint DIR"),
-        (["--resume"], "say --dask"),
+        (["--resume"], "with --dask"),
         (["--dask", "local:1", "--memory", "1GB"], "not both"),
         (["--dask", "local:1", "--holdout", "0.2"], "leave out --holdout"),
     ],

@@ -377,7 +377,9 @@ class TestNewcomer:
 
     def test_unknown_items_are_told(self, crowd):
         done = run(crowd, *self.ASK, "--annotations", "-", stdin="item,label\nnone,1\n")
-        assert done.err == "Error: There is no item 'none' among these 60 items.\n"
+        assert done.err.startswith(
+            "Error: There is no item 'none' among these 60 items: item-0000,"
+        )
 
     def test_several_attributes_and_pictures_without_their_endings(self, shoes):
         ask = ("newcomer", "m.likeminds", "--images", "images", "--annotations", "-")

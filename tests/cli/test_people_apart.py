@@ -110,4 +110,4 @@ def test_a_fit_on_a_cluster_leaves_people_apart(place, said):
     )
     done = run(place, "fit", *words, "--user-files")
     assert done.code != 0
-    assert "say --dask where" in done.err
+    assert "give its address with --dask" in done.err

@@ -266,7 +266,7 @@ def test_preferences(tmp_path):
     export = read_export("preferences", path)
     assert export.comparisons == [
         ("ann", "answer 1", "answer 2"),
-        ("everybody", "answer 1", "answer 3"),
+        ("all users", "answer 1", "answer 3"),
     ]
     assert export.texts["answer 3"] == "go"
     assert reasons(export) == {

@@ -67,7 +67,7 @@ def test_what_does_not_differ_is_said():
         ({"ann": {"age": np.inf}}, "age contains NaN or infinity"),
         (
             pa.table({"person": ["a", "a"], "age": [1, 2]}),
-            "distinct, but more than once there is a",
+            "distinct, but these occur more than once: a",
         ),
         (pa.table({"age": [1, 2]}), "No column is called user"),
     ],

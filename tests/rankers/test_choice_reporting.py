@@ -215,7 +215,7 @@ def test_elasticities_are_derivatives_of_shares(ranker):
     more[1, 0] *= 1 + 1e-5
     moved = np.array([row["share"] for row in ranker.shares(more).rows])
     expected = (moved / share - 1) / 1e-5
-    found = [row["large"] for row in table.rows if row["among"] == "everybody"]
+    found = [row["large"] for row in table.rows if row["among"] == "all users"]
     np.testing.assert_allclose(found, expected, rtol=1e-3)
     assert len(table.rows) == 6
 

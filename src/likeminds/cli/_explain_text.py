@@ -5,7 +5,6 @@ from collections.abc import Hashable, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from likeminds._util.checks import listing
 from likeminds._util.text_format import Verb, counted, signed, written_grade
 from likeminds.cli._output import Output
 
@@ -57,7 +56,7 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
     loners = facts["loners"]
     if loners:
         see = "sees" if len(loners) == 1 else "see"
-        alone, named = counted(len(loners), "person", "people"), listing(loners, _MOST_NAMES)
+        alone, named = counted(len(loners), "person", "people"), _names(loners)
         output.show(f"{alone} {see} it their own way: {named}")
     if facts["agreed"]:
         # Surest first: `rank` has other items on top where some have few labels.
@@ -107,13 +106,17 @@ def _show_severity(output: Output, severity: "Facts | None") -> None:
     output.hint("(share of a person's labels that are yes, whatever they rank first)")
 
 
+def _names(names: Sequence[object]) -> str:
+    from likeminds._util.checks import listing
+
+    return listing(names, _MOST_NAMES)
+
+
 def _show_covariates(output: Output, covariates: "list[Facts]") -> None:
     idle = [str(one["covariate"]) for one in covariates if one["share"] < _ROUNDING]
     if idle:
         go = "goes" if len(idle) == 1 else "go"
-        output.show(
-            f"{listing(idle, _MOST_NAMES)} {go} with no difference between people's rankings."
-        )
+        output.show(f"{_names(idle)} {go} with no difference between people's rankings.")
     for one in covariates:
         if one["covariate"] in idle:
             continue
@@ -157,7 +160,7 @@ def _show_user(output: Output, facts: "Facts") -> None:
                 text = {"text": facts["texts"][item]} if item in facts["texts"] else {}
                 lines[most].append(_called({"item": item} | text) + graded)
         for most, named in lines.items():
-            output.show(f"{most.capitalize()}: {listing(named, _MOST_NAMES)}")
+            output.show(f"{most.capitalize()}: {_names(named)}")
 
 
 def _show_school(output: Output, facts: "Facts") -> None:
@@ -176,7 +179,7 @@ def _show_school(output: Output, facts: "Facts") -> None:
     for one in facts["divisive"][:_FEW_ITEMS]:
         where = "higher" if one["places"] > 0 else "lower"
         output.show(f"  {_called(one)}: {abs(one['places']):.0%} {where} than all others place it")
-    output.show(f"Members, surest first: {listing(facts['members'], _MOST_NAMES)}")
+    output.show(f"Members, surest first: {_names(facts['members'])}")
 
 
 def _show_item(output: Output, facts: "Facts") -> None:
@@ -316,9 +319,12 @@ def show_part_worths(output: Output, ranker: "Ranker", price: str | None) -> "Fa
     """Show part-worths, and the willingness to pay where a price is named; return the facts."""
     from sklearn.base import clone
 
+    from likeminds.choice_models.specification import find_feature
     from likeminds.rankers.capabilities import Capability
 
     Capability.PART_WORTHS.require(ranker)
+    if price is not None:
+        find_feature(price, ranker.feature_names_, "price")
     if ranker.annotations_ is None:
         raise ValueError("The table needs training labels: fit the model with --keep-data.")
     if ranker.item_effects_:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from likeminds.cli._options import ComparisonOptions, ItemOptions, LabelOptions
+from likeminds.cli._options import NO_COMPARISONS, ComparisonOptions, ItemOptions, LabelOptions
 from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def read_tables(
         labels, choices, texts = _read_export(output, *pairs.export, pairs)
         tables, sets = tables + labels, sets + choices
     if not (tables or sets):
-        raise ValueError("There are no labels: give --annotations, --comparisons, or --from.")
+        ways = "" if pairs is NO_COMPARISONS else ", --comparisons, or --from"
+        raise ValueError(f"There are no labels: give --annotations{ways}.")
     return tables, sets, texts
 
 

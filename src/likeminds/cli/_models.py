@@ -204,7 +204,7 @@ def without_verdicts(
     found = diagnose_annotators(model, labels)
     for name, one in found.items():
         for verdict in verdicts:
-            users = listing(one.of(verdict)) if one.counts[verdict] else "nobody"
+            users = listing(one.of(verdict)) if one.counts[verdict] else "none"
             head = f"{name}, left" if name else "Left"
             output.show(f"{head} out as {verdict}: {users}")
     return {name: found[name].leave_out(verdicts, part) for name, part in labels.items()}

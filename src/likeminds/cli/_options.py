@@ -46,7 +46,7 @@ Model = Annotated[Path, typer.Argument(help="The model, which fit wrote.", show_
 Attribute = Annotated[
     str | None, option("The attribute, where the model has several.", "--attribute")
 ]
-Top = Annotated[int, option("How many items.", "--top", "-k", min=1)]
+Top = Annotated[int, option("How many rows to show.", "--top", "-k", min=1)]
 Like = Annotated[list[str] | None, option("An attribute the items should have; may be repeated.")]
 NotLike = Annotated[
     list[str] | None, option("An attribute the items should not have; may be repeated.", "--not")
@@ -77,8 +77,7 @@ Table = Annotated[
 Texts = Annotated[
     str | None,
     option(
-        "Texts of items: a table with a column of item ids and one of texts. They are shown, and "
-        "fit learns from their words. With --from, the same file once more means its texts.",
+        "Texts of items, to show them: a table with a column of item ids and one of texts.",
         "--texts",
     ),
 ]
@@ -261,11 +260,11 @@ class LargeFitOptions:
 
     memory: str | None = _large(
         "Read labels in pieces: --annotations is a folder of Parquet or CSV files, and reading "
-        "takes at most so much memory: 4GB, 512MiB. The model keeps no labels."
+        "takes at most this much memory: 4GB, 512MiB. The model keeps no labels."
     )
     scratch: Path | None = _large(
         "With --memory: a folder that keeps labels grouped by user for the next fit. By "
-        "default next to the model, and removed once that is written."
+        "default it is next to the model, and removed after the fit."
     )
     dask: str | None = _cluster(
         "Fit on a Dask cluster: the address of its scheduler (tcp://host:8786), or local:4 for "
@@ -291,7 +290,7 @@ class LargeFitOptions:
             raise ValueError("Give --dask or --memory, not both.")
         if self.dask is None and (self.checkpoint or self.resume or self.user_files):
             raise ValueError(
-                "--checkpoint, --resume and --user-files are for fits on a cluster: say --dask "
-                "where."
+                "--checkpoint, --resume and --user-files are for fits on a cluster: give its "
+                "address with --dask."
             )
         return self.dask is not None or self.memory is not None

@@ -46,13 +46,14 @@ _OPTIONS = {
     },
     **{
         name: f"--{name.replace('_', '-')}"
-        for name in ("loss", "nominal", "repeats", "n_features", "unseen")
+        for name in ("loss", "nominal", "repeats", "n_features", "n_users", "price", "unseen")
     },
     "attributes": "--attribute",
     "choice": "--label-column",
     "chosen": "--winner-column",
     "item_column": "--item-column",
     "items": "--features",
+    "label_noise": "--noise",
     "memory_limit": "--memory",
     "n_folds": "--folds",
     "n_schools": "--schools",
@@ -63,7 +64,11 @@ _OPTIONS = {
 }
 # Arguments without an option, in messages that commands print.
 _PYTHON_ONLY = frozenset({"draws", "item_effects", "wide"})
-_NO_COLUMN = re.compile(r"^(\w+): no such column")
+_SUBJECT = re.compile(r"^(\w+(?=: no such column| names )|[a-z]+_\w+(?= must ))")
+# Scikit-learn's message about a parameter that is not one of several words.
+_CONSTRAINT = re.compile(
+    r"The '(\w+)' parameter of \w+ must be a str among \{(.*?)\}.* Got (.*) instead\."
+)
 _OTHERWISE = {
     "Load one that save wrote; read a table of labels with Annotations.from_csv": (
         "Give one that fit wrote; a table of labels is read by fit, with --annotations"
@@ -71,6 +76,7 @@ _OTHERWISE = {
     "Give each alternative a row, with likeminds.wide_to_long,": (
         "Name these as the columns do, with --alternatives (1=TRAIN,2=CAR),"
     ),
+    "item_ids must be distinct": "Items of --features must be distinct",
     "attribute= to choose it": "--attribute to choose it",
     "grades=True": "--grades (1,2,3,4,5, say)",
     "user_features:": "--user-features:",
@@ -230,10 +236,15 @@ def in_options(text: str) -> str:
     'Pass --positive to say which of two answers is the positive one.'
     >>> in_options('Save it with_data=True, or set loss="logistic" or draws=500.')
     'Save it --keep-data, or set --loss logistic or draws=500 in Python.'
+    >>> in_options("test_size must lie between 0 and 1, but is 2.0.")
+    '--holdout must lie between 0 and 1, but is 2.0.'
+    >>> in_options("The 'loss' parameter of A must be a str among {'auto'}. Got 'x' instead.")
+    "--loss must be one of auto, not 'x'."
     """
     for python, option in _OTHERWISE.items():
         text = text.replace(python, option)
-    text = _NO_COLUMN.sub(lambda found: f"{_OPTIONS.get(found[1], found[1])}: no such column", text)
+    text = _CONSTRAINT.sub(_one_of, text)
+    text = _SUBJECT.sub(lambda found: _OPTIONS.get(found[1], found[1]), text)
     return _ARGUMENTS.sub(_option, text)
 
 
@@ -242,6 +253,12 @@ def _option(found: re.Match[str]) -> str:
     if name in _PYTHON_ONLY:
         return f"{found[0]} in Python"
     return f"{_OPTIONS[name]} {value or ''}".rstrip() if name in _OPTIONS else found[0]
+
+
+def _one_of(found: re.Match[str]) -> str:
+    name, words, value = found.groups()
+    words = ", ".join(sorted(re.findall(r"\w+", words)))
+    return f"{_OPTIONS.get(name, name)} must be one of {words}, not {value}."
 
 
 def write_rows(rows: Sequence[Row], out: "str | Path") -> None:

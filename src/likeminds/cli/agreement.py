@@ -53,8 +53,8 @@ def agreement(
     """Print Krippendorff's alpha, Fleiss' and Cohen's kappa and ICC of each attribute.
 
     Intervals are bootstrapped over items. --out has the mean of Cohen's kappa of each user with
-    the others. A low coefficient means noise, or disagreement that is predictable: compare tells
-    them apart, by how well a ranking per user predicts held-out labels.
+    the others. A low coefficient means noise, or disagreement that is predictable:
+    `likeminds compare` tells them apart, by how well a ranking per user predicts held-out labels.
     """
     from likeminds.metrics.inter_annotator_agreement import agreement as agreement_of
     from likeminds.storage.models import load

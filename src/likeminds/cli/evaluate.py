@@ -55,11 +55,11 @@ def evaluate(
 ) -> None:
     """Score a model on labels: the AUC of each user, compared with that of the consensus.
 
-    For grades, it is the concordance: the share of pairs of unequal grades in the right order.
-    --out has that of each user. Labels of unknown users are an error, unless --shots says how
-    many of them to learn from: with --shots 0, the consensus ranks. So are labels of unknown items,
-    where the model has no features: with --shots, these score as average items.
-    Comparisons are judged by the share that is predicted, and by its log loss.
+    For grades, the score is the concordance: the share of pairs of unequal grades in the right
+    order. For comparisons, it is the share predicted right, with the log loss. --out writes the
+    score of each user. Unknown users are an error without --shots, the number of their labels
+    to learn from; with --shots 0, the consensus ranks. In a model without features, unknown
+    items are an error, too; with --shots, they score as average items.
     """
     from likeminds.data.fingerprints import fingerprint
     from likeminds.storage.models import load

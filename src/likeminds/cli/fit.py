@@ -22,7 +22,6 @@ from likeminds.cli._options import (
     LargeFitOptions,
     Model,
     Seed,
-    Texts,
     Without,
     option,
 )
@@ -50,7 +49,11 @@ def fit(
     output: Output,
     *,
     data: LabelOptions,
-    texts: Texts = None,
+    texts: str | None = option(
+        "Texts of items, whose words become features: a table with a column of item ids and one "
+        "of texts. With --from, give its file again to read the texts from it.",
+        default=None,
+    ),
     pairs: ComparisonOptions,
     out: Path = option("The file to write the model to.", "--out", "-o"),
     ranker: str = option(
@@ -67,14 +70,17 @@ def fit(
     ),
     without: Without = None,
     keep_data: bool = option(
-        "Keep the labels in the file, so update works and items need not be given again; "
-        "without them, labels stay private.",
+        "Keep labels and items in the model file, which update needs; --no-data leaves them out, "
+        "for privacy.",
         "--keep-data/--no-data",
         panel=SETTINGS,
         default=True,
     ),
     loss: str | None = option(
-        "The loss, where the ranker has several.", panel=SETTINGS, default=None
+        "The loss, if the ranker has several. Of hierarchical: auto, logistic, choice, mixed or "
+        "auc; for grades also cumulative, gaussian or median.",
+        panel=SETTINGS,
+        default=None,
     ),
     verb: str | None = option(
         'What a positive label means: "find offensive", "agree with", "would buy"; {} is the '

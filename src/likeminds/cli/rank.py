@@ -286,7 +286,7 @@ def similar(
 
     output.refuse_two_results(out)
     if (user is None) == (item is None):
-        raise ValueError("Give --user or --item.")
+        raise ValueError("Give either --user or --item.")
     loaded = load(model)
     _, ranker = the_ranker_of(loaded, attribute)
     shown = read_items(output, items, loaded)

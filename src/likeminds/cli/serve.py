@@ -75,13 +75,17 @@ def serve(
         "Another site whose pages may call the service; may be repeated.", default=None
     ),
     rate: float = option(
-        "Requests a second of each caller, by worker; 0 for no limit.",
+        "Requests per second of each caller and worker; 0 for no limit.",
         panel=_LIMITS,
         min=0,
         default=50.0,
     ),
-    seconds: float = option("Time for a request.", panel=_LIMITS, min=0.1, default=10.0),
-    batch: int = option("Entries of a batch.", panel=_LIMITS, min=1, default=1000),
+    seconds: float = option(
+        "Seconds that a request may take.", panel=_LIMITS, min=0.1, default=10.0
+    ),
+    batch: int = option(
+        "The largest number of entries in a batch.", panel=_LIMITS, min=1, default=1000
+    ),
 ) -> None:
     """Serve a model over HTTP, with a page on which visitors teach it their taste.
 
@@ -155,7 +159,7 @@ def keys(
     store = open_store(address)
     try:
         if revoke is not None and not store.drop_key(revoke):
-            raise ValueError(f"There is no key {revoke!r}.")
+            raise ValueError(f"There is no key {revoke!r}: keys without --revoke lists them.")
         rows = [{"id": one.key_id, "name": one.name, "role": one.role} for one in store.api_keys()]
     finally:
         store.close()
@@ -176,7 +180,7 @@ def _what(output: Output, model: str | None, *, demo: bool, state: Path | None) 
         raise ValueError("There is no model to serve: give one, or --demo.")
     path = Path(model)
     if not (path.is_file() or has_main(path)):
-        raise FileNotFoundError(f"There is no model at {path}.")
+        raise FileNotFoundError(f"There is no model at {path}. Check the name and the folder.")
     pictures = path.with_suffix(".pictures")
     return Demo(path, _state_of(path, state), pictures if pictures.is_dir() else None, path.stem)
 

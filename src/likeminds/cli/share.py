@@ -48,6 +48,8 @@ def report(
     from likeminds.report import write_report
     from likeminds.storage.models import load
 
+    if out.suffix.lower() not in {".html", ".htm"}:
+        raise ValueError(f"The report is an HTML page: end {out} in .html.")
     place_for(out, "the report")
     loaded = load(model)
     called = (loaded.item_names or None) if texts is None else read_texts(texts)

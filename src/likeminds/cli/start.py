@@ -170,12 +170,12 @@ def simulate(
     *,
     out: Folder,
     n_users: int = option("How many users.", default=100),
-    n_labels: int = option("How many labels each.", default=40),
-    n_items: int = option("How many items there are to label.", default=400),
+    n_labels: int = option("How many labels each user gives.", default=40),
+    n_items: int = option("How many items.", default=400),
     n_features: int = option("How many features an item has.", default=12),
     schools: int = option("How many schools of thought.", default=3),
-    loners: int = option("How many belong to none.", default=0),
-    noise: float = option("The share of labels that are slips.", default=0.05),
+    loners: int = option("How many users belong to no school.", default=0),
+    noise: float = option("The share of labels that are wrong.", default=0.05),
     seed: Seed = 0,
 ) -> None:
     """Simulate people in schools of thought that contradict each other on some features."""

@@ -85,7 +85,8 @@ def as_frame(frame: object) -> Frame:
     except TypeError as error:
         raise TypeError(
             "Expected a data frame (pandas, polars, pyarrow or another that narwhals reads), "
-            f"but got {type(frame).__name__}. Files are read by from_csv and from_parquet."
+            f"but got {type(frame).__name__}. Files are read by from_csv and from_parquet, "
+            "matrices of users by items by from_matrix."
         ) from error
     return table.collect() if isinstance(table, nw.LazyFrame) else table
 

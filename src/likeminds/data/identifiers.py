@@ -120,7 +120,7 @@ def as_distinct(ids: Iterable[Hashable], name: str) -> IdArray:
     repeated = distinct[np.bincount(codes, minlength=len(distinct)) > 1]
     if repeated.size:
         raise ValueError(
-            f"{name} must be distinct, but more than once there is {listing(repeated)}. "
+            f"{name} must be distinct, but these occur more than once: {listing(repeated)}. "
             "Keep one of each."
         )
     return array

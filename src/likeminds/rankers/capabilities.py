@@ -35,8 +35,7 @@ Estimator = TypeVar("Estimator")
 NAMELESS = ""
 # Methods of other estimators that rankers do not have, and what to call instead.
 _INSTEAD = {
-    "predict": ": call rank for the best items, decision_function for scores, predict_proba for "
-    "probabilities of labels, or predict_grades for expected grades",
+    "predict": ": call rank for the best items, or decision_function for scores",
 }
 # Fitted arrays with a row for each user, besides ``users_``.
 _OF_USERS = (

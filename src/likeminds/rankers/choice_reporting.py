@@ -233,7 +233,7 @@ def elasticities(
     names, market = _market(self, items, available)
     chances, slopes = market.shares(), market.slopes(place)
     levels = np.asarray(market.items[:, place], dtype=np.float64)
-    groups = {"everybody": np.ones(len(chances), dtype=np.bool_)} | _groups(self, by)
+    groups = {"all users": np.ones(len(chances), dtype=np.bool_)} | _groups(self, by)
     rows = []
     for group, who in groups.items():
         share = chances[who].mean(axis=0)

@@ -129,7 +129,7 @@ def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any,
         hint = did_you_mean(missing[0], [*names.values(), *ids[:_COMPARED].tolist()])
         raise KeyError(
             f"There is no item {listing(list(map(repr, missing)))} among these "
-            f"{counted(len(ids), 'item')}.{hint}"
+            f"{counted(len(ids), 'item')}: {listing(ids)}.{hint}"
         )
     return places[codes]
 

@@ -321,13 +321,13 @@ class LatentClassRanker(Ranker):
             notes.append("BIC still falls at max_classes: more classes may fit better.")
         return ClassTable(title, rows, tuple(notes))
 
-    def wtp(self, price: str) -> Table:
+    def wtp(self, price: Hashable) -> Table:
         """Return each class's willingness to pay: minus the ratio of a coefficient to the price's.
 
         Parameters
         ----------
-        price : str
-            The feature that is the price.
+        price : str or int
+            The feature that is the price, by name or position.
 
         Returns
         -------
@@ -342,7 +342,8 @@ class LatentClassRanker(Ranker):
         variance = (own + ratio**2 * own[:, [at]] + 2.0 * ratio * both) / paid**2
         kept = [j for j in range(len(own[0])) if j != at]
         table = {"willingness to pay": ratio, "error": np.sqrt(np.maximum(variance, 0.0))}
-        return ClassTable(f"Willingness to pay, in units of {price}", self._rows(kept, **table))
+        title = f"Willingness to pay, in units of {self.feature_names_[at]}"
+        return ClassTable(title, self._rows(kept, **table))
 
     def _rows(self, features: list[int] | None = None, **columns: Float) -> list[Row]:
         names = [str(name) for name in self.feature_names_]

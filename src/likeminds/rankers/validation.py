@@ -252,8 +252,8 @@ def _how_to_fit(X: object) -> str:
             "to what it returns."
         )
     return (
-        " X has the features of one item per row. Ids of items are not features, and a matrix of "
-        "users by items has to be one row per label: pass Annotations(users=, items=, labels=)."
+        " X has the features of one item per row. Ids of items are not features: pass "
+        "Annotations(users=, items=, labels=), or Annotations.from_matrix of users by items."
     )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from likeminds._util.atomic_files import FileChangedError, FileVersion, place_for
 from likeminds._version import __version__
@@ -136,7 +137,7 @@ def write_model(
     contents = Contents(with_data=with_data, users=users)
     tree = contents.of_model(model)
     if not tree["model"]["fitted"]:
-        raise ValueError(f"This {type(model).__name__} is not fitted yet: call fit before save.")
+        raise NotFittedError(f"This {type(model).__name__} is not fitted: call fit before save.")
     if isinstance(model, Ranker):
         fitted = tree["model"]["fitted"] | _fingerprint_of(model, data)
         tree["model"]["fitted"] = dict(sorted(fitted.items()))
@@ -176,12 +177,9 @@ def _users_per_file(users_per_file: int | None, target: Path) -> int:
 def refuse_user_files(model: object) -> None:
     """Refuse a model whose users cannot be in separate files."""
     if not isinstance(model, Ranker):
-        raise TypeError(
-            "People of several attributes are in one file: save each of the rankers_ apart, or "
-            "leave out users_per_file."
-        )
+        raise TypeError("Users of several attributes are in one file: leave out users_per_file.")
     if not model._fitted_names():
-        raise ValueError(f"This {type(model).__name__} is not fitted yet: call fit before save.")
+        raise NotFittedError(f"This {type(model).__name__} is not fitted: call fit before save.")
 
 
 def read_users(path: Path) -> list[UserFile]:
@@ -297,7 +295,7 @@ def _open(
 ) -> tuple[ArrayFile, dict[str, Any]]:
     source = main_file(Path(path))
     if not source.is_file():
-        raise FileNotFoundError(f"There is no model at {path}.")
+        raise FileNotFoundError(f"There is no model at {path}. Check the name and the folder.")
     file = ArrayFile(source, header_only=header_only)
     with file.errors_of_content():
         card = _renamed(parse(file.metadata[_CARD]))

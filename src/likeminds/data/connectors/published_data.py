@@ -13,7 +13,7 @@ from likeminds.data.sources import read_csv, read_table
 
 _VOTER, _COMMENT, _VOTE, _BODY = "voter-id", "comment-id", "vote", "comment-body"
 # The user of preferences that name none.
-_ONLY_USER = "everybody"
+_ONLY_USER = "all users"
 
 
 def read_crowdkit(path: str | PathLike[str], collector: Collector) -> None:
@@ -123,7 +123,7 @@ def read_preferences(path: str | PathLike[str], collector: Collector) -> None:
     """Read comparisons from records with ``chosen`` and ``rejected``.
 
     Answers are texts or lists of messages with a role and a content, whose last one counts. An
-    item is an answer to its prompt. Records without a user are those of one, called everybody.
+    item is an answer to its prompt. Records without a user are those of one, called "all users".
     """
     names: dict[tuple[str, str], str] = {}
     for where, record in collector.records(path):

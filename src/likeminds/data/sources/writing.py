@@ -53,8 +53,8 @@ def as_written(target: str | PathLike[str]) -> Path:
     path = Path(fspath(target))
     if path.suffix.lower() not in _WRITERS:
         raise ValueError(
-            f"{path} says not what it is to be: end its name in {', '.join(_WRITERS)}, or write - "
-            "for CSV on standard output."
+            f"Cannot write a table to {path}: end its name in {', '.join(_WRITERS)}, or give - for "
+            "CSV on standard output."
         )
     return place_for(path, "the table")
 
