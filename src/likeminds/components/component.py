@@ -241,9 +241,15 @@ class SingularValues:
     @classmethod
     def of(cls, part: Float) -> "SingularValues":
         """Find them, through the triangle of a QR decomposition: small, and exact to rounding."""
-        tall = part if part.shape[0] >= part.shape[1] else part.T
-        _, sigma, transposed = np.linalg.svd(np.linalg.qr(tall, mode="r"))
+        _, sigma, transposed = np.linalg.svd(_triangle(part))
         return cls(part, sigma, transposed.T)
+
+    @classmethod
+    def by_gram(cls, part: Float) -> "SingularValues":
+        """Find them from the Gram matrix: faster, but those below 1e-8 of the first are noise."""
+        gram = part.T @ part if part.shape[0] >= part.shape[1] else part @ part.T
+        squares, vectors = np.linalg.eigh(gram)
+        return cls(part, np.sqrt(np.maximum(squares[::-1], 0.0)), vectors[:, ::-1])
 
     def scaled(self, factor: Float) -> Float:
         """Return the matrix with its singular values multiplied by the factors."""
@@ -269,6 +275,16 @@ class SingularValues:
     @property
     def _is_tall(self) -> bool:
         return bool(self.part.shape[0] >= self.part.shape[1])
+
+
+def singular_values(part: Float) -> Float:
+    """Return the singular values, the largest first, exact to rounding."""
+    return np.asarray(np.linalg.svd(_triangle(part), compute_uv=False))
+
+
+def _triangle(part: Float) -> Float:
+    tall = part if part.shape[0] >= part.shape[1] else part.T
+    return np.asarray(np.linalg.qr(tall, mode="r"))
 
 
 def top_directions(part: Float, how_many: int) -> Float:

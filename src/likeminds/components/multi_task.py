@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.components.component import GroupNorm, PerUser, SingularValues
+from likeminds.components.component import GroupNorm, PerUser, SingularValues, singular_values
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class _TraceNorm(PerUser):
 
     def silencing_alpha(self, gradient: Float) -> float:
         """Return the smallest alpha at which the part is zero, given the gradient at zero."""
-        return float(SingularValues.of(gradient).sigma[0])
+        return float(singular_values(gradient)[0])
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ class LowRank(_TraceNorm):
 
     def value(self, part: Float) -> float:
         """Return alpha times the sum of the singular values that are not free."""
-        return self.alpha * float(SingularValues.of(part).sigma[self.n_free :].sum())
+        return self.alpha * float(singular_values(part)[self.n_free :].sum())
 
     def prox(self, point: Float, step: float) -> Float:
         """Shrink the singular values that are not free by the same amount, down to zero."""
-        found = SingularValues.of(point)
+        found = SingularValues.by_gram(point)
         left = np.maximum(found.sigma - step * self.alpha, 0.0)
         left[: self.n_free] = found.sigma[: self.n_free]
         return found.replaced(left)
@@ -127,7 +127,7 @@ class LowRank(_TraceNorm):
         along = gradient - across + self.alpha * (left * penalised) @ right.T
         # Unless all free directions are used, a new one has no penalty.
         allowance = self.alpha if there.sum() >= self.n_free else 0.0
-        beyond = np.maximum(SingularValues.of(across).sigma - allowance, 0.0)
+        beyond = np.maximum(singular_values(across) - allowance, 0.0)
         return float(np.hypot(np.linalg.norm(along), np.linalg.norm(beyond)))
 
 
@@ -157,17 +157,17 @@ class CappedLowRank(_TraceNorm):
 
         Up to a constant it lies nowhere below this penalty and meets it at the part.
         """
-        n_free = int((SingularValues.of(part).sigma > self.threshold).sum())
+        n_free = int((singular_values(part) > self.threshold).sum())
         return LowRank(self.alpha, n_free, self.name)
 
     def value(self, part: Float) -> float:
         """Return alpha times the sum of the singular values, each capped."""
-        sigma = SingularValues.of(part).sigma
+        sigma = singular_values(part)
         return self.alpha * float(np.minimum(sigma, self.threshold).sum())
 
     def prox(self, point: Float, step: float) -> Float:
         """Shrink each singular value as below the cap, or leave it, whichever is cheaper."""
-        found = SingularValues.of(point)
+        found = SingularValues.by_gram(point)
         price = step * self.alpha
         below = np.minimum(np.maximum(found.sigma - price, 0.0), self.threshold)
         above = np.maximum(found.sigma, self.threshold)
@@ -216,7 +216,7 @@ class Clustered(PerUser):
 
     def value(self, part: Float) -> float:
         """Return the penalty at the best M."""
-        sigma = SingularValues.of(part).sigma
+        sigma = singular_values(part)
         return self._price * float(np.sum(sigma**2 / (self._eta + self._mu(sigma, self._eta))))
 
     def prox(self, point: Float, step: float) -> Float:
@@ -225,7 +225,7 @@ class Clustered(PerUser):
         With sigma eliminated, mu is found by water-filling over the point's singular values,
         with a higher ground.
         """
-        found = SingularValues.of(point)
+        found = SingularValues.by_gram(point)
         lift = 2.0 * step * self._price
         denominator = self._eta + self._mu(found.sigma, self._eta + lift)
         return found.scaled(denominator / (denominator + lift))

@@ -39,6 +39,8 @@ _TOL = 1e-3
 _SEARCH_PARAMETERS = {"warm_start": True, "unknown": "consensus", "verbose": False}
 # The share of candidates that remain after each of the first folds, and the least number.
 _REMAINING_SHARE, _LEAST_REMAINING = 1 / 4, 5
+# Rows and weights of so many labels fit into the processor's cache.
+_ROWS_AT_A_TIME = 1024
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,12 @@ def linear_scores(ranker: "StatisticsRanker", split: Split) -> Float:
     weights = np.vstack([ranker.coef_, ranker.consensus_])
     rows = split.held_out
     user = lookup(rows.user_ids, split.rest.user_ids, "users")[rows.user_codes]
-    return np.asarray(np.einsum("nd,nd->n", rows.X, weights[user]))
+    scores = np.empty(len(rows))
+    for start in range(0, len(rows), _ROWS_AT_A_TIME):
+        some = slice(start, start + _ROWS_AT_A_TIME)
+        X = rows.features[rows.feature_rows[some]]
+        scores[some] = np.einsum("nd,nd->n", X, weights[user[some]])
+    return scores
 
 
 def plain_values(candidate: Candidate) -> Candidate:
