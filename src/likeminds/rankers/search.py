@@ -290,20 +290,7 @@ class RankerCV(Ranker):
                 rest = reduce(Statistics.merge, statistics[:k] + statistics[k + 1 :])
                 split = Split(held_out[k], rest, everything.user_ids, partial(training, k))
                 splits.append(split)
-            scores = successive_halving(
-                tuning,
-                candidates,
-                splits,
-                halving=self.halving,
-                n_jobs=self.n_jobs,
-                verbose=self.verbose,
-            )
-            self.cv_results_: dict[str, Any] = as_results(candidates, scores)
-            one_error = self.one_standard_error
-            simplicity = [tuning.simplicity(c) for c in candidates] if one_error else None
-            self.best_index_ = choose(self.cv_results_, simplicity)
-            self.best_params_: Candidate = plain_values(candidates[self.best_index_])
-            self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+            self._choose(candidates, splits, everything)
         else:
             self.best_index_, self.best_score_ = 0, float("nan")
             self.best_params_, self.cv_results_ = {}, {"params": [{}]}
@@ -315,13 +302,39 @@ class RankerCV(Ranker):
         self._share_input(best)
         self._adopt(best)
 
+    def _choose(
+        self,
+        candidates: list[Candidate],
+        splits: Sequence[Split],
+        statistics: Statistics,  # noqa: ARG002
+    ) -> None:
+        """Choose among candidates by their scores on the splits of all ``statistics``."""
+        tuning = self._make_tuning()
+        scores = successive_halving(
+            tuning,
+            candidates,
+            splits,
+            halving=self.halving,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self.cv_results_: dict[str, Any] = as_results(candidates, scores)
+        one_error = self.one_standard_error
+        simplicity = [tuning.simplicity(c) for c in candidates] if one_error else None
+        self.best_index_ = choose(self.cv_results_, simplicity)
+        self.best_params_: Candidate = plain_values(candidates[self.best_index_])
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+
     def _make_tuning(self) -> FromRows[Any]:
         ranker = self.with_parameters({})
         return ranker._tuning(ranker)
 
-    def _candidates(self, statistics: Statistics) -> list[Candidate]:
+    def _candidates(
+        self, statistics: Statistics, given: Grid | Sequence[Grid] | None = None
+    ) -> list[Candidate]:
+        """Return the admissible candidates of a grid, by default ``param_grid``."""
         tuning = self._make_tuning()
-        ranker, given = tuning.ranker, self.param_grid
+        ranker, given = tuning.ranker, self.param_grid if given is None else given
         grid = (
             ranker._default_grid(statistics)
             if given is None

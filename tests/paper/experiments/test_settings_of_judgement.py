@@ -9,7 +9,12 @@ from likeminds import make_schools, make_simulation
 from likeminds.paper.experiments import ablation, claims, data_sets, table1
 from likeminds.paper.experiments.command import _with_tuning
 from likeminds.paper.experiments.fig3 import BEST, CHOSEN, TRUE_KAPPA, score_structure
-from likeminds.paper.experiments.path_search import PathCV, at_edge, beyond_edges
+from likeminds.paper.experiments.path_search import (
+    ExtendedCV,
+    PathCV,
+    at_edge,
+    beyond_edges,
+)
 from likeminds.paper.experiments.report_page import make_part, phrase
 from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, ResultStore
 from likeminds.paper.experiments.table2 import rows_by_user
@@ -18,10 +23,12 @@ from likeminds.paper.experiments.trials import (
     OURS,
     ComparedRanker,
     Trials,
+    compared_rankers,
     paper_search,
     penalty_rows,
 )
-from likeminds.rankers.baselines import ConsensusOnly
+from likeminds.rankers.baselines import COMT, ConsensusOnly
+from likeminds.rankers.search import RankerCV
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +66,46 @@ class TestPaths:
         np.testing.assert_allclose(search.coef_, again.coef_, rtol=1e-5, atol=1e-8)
 
     def test_steps_beyond_both_edges(self):
-        tried = [{"alpha_group": 1.0, "alpha_personal": 1.0}, {"alpha_group": 2.0}]
-        tried[1]["alpha_personal"] = 0.1
+        tried = [
+            {"alpha_group": 1.0, "alpha_personal": 1.0},
+            {"alpha_group": 2.0, "alpha_personal": 0.1},
+        ]
         found = beyond_edges(tried, tried[1])
-        assert found["alpha_group"] == pytest.approx([2.0, 2 * 10**0.5, 20.0])
-        assert found["alpha_personal"] == pytest.approx([0.1, 0.1 / 10**0.5, 0.01])
+        assert len(found) == 8
+        assert {round(each["alpha_group"], 2) for each in found} == {2.0, 6.32, 20.0}
+        assert {round(each["alpha_personal"], 3) for each in found} == {0.1, 0.032, 0.01}
+
+    def test_penalties_that_are_equal_in_the_grid_are_extended_together(self):
+        tried = [{"alpha_mean": a, "alpha_group": a, "n_groups": 1} for a in (3.0, 10.0)]
+        found = beyond_edges(tried, tried[1])
+        assert [each["alpha_mean"] for each in found] == pytest.approx([10 * 10**0.5, 100.0])
+        assert all(each["alpha_mean"] == each["alpha_group"] for each in found)
+
+    def test_numbers_of_clusters_are_doubled_up_to_a_limit(self):
+        tried = [{"n_clusters": n} for n in (1, 2, 5)]
+        assert beyond_edges(tried, tried[2], most=10) == [{"n_clusters": 10}]
+        assert beyond_edges(tried, tried[2], most=9) == []
+        assert beyond_edges(tried, tried[0], most=10) == []
+
+    @pytest.mark.seconds
+    @pytest.mark.parametrize("name", ["RMTL", "CMTL", "COMT", "Consensus only"])
+    def test_grids_of_baselines_are_extended_too(self, crowd, tmp_path, name):
+        setting = ExperimentSetting(SCALES["quick"], ResultStore(tmp_path))
+        rankers = compared_rankers(crowd, setting)
+        searches = [each.ranker for key, each in rankers.items() if key.startswith(name)]
+        assert searches
+        assert all(isinstance(search, ExtendedCV) for search in searches)
+
+    @pytest.mark.seconds
+    def test_a_baseline_passes_an_edge_that_wins(self, crowd):
+        kind, grid = COMT(n_groups=1), {"alpha_mean": [1e-3, 1e-2], "alpha_group": [1e-3, 1e-2]}
+        narrow = RankerCV(kind, grid, n_folds=2).fit(crowd)
+        search = ExtendedCV(kind, grid, n_folds=2).fit(crowd)
+        assert search.best_score_ > narrow.best_score_
+        assert search.extended_
+        assert search.cv_results_["params"][search.best_index_] == search.best_params_
+        again = search.with_parameters(search.best_params_).fit(crowd)
+        np.testing.assert_allclose(search.coef_, again.coef_)
 
     def test_the_report_marks_edges_and_extended_paths(self):
         chosen = {"parameters": {"alpha_group": 3.0, "n_groups": 8}}

@@ -5,7 +5,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import ParameterGrid
 
 from likeminds._util.array_types import Float
 from likeminds._util.per_user_arrays import nan_mean
@@ -16,7 +15,7 @@ from likeminds.datasets import make_schools, make_simulation
 from likeminds.losses.statistics import Statistics
 from likeminds.metrics.by_user import mean_auc
 from likeminds.metrics.paired import over_users
-from likeminds.paper.experiments.path_search import MOST_EXTENSIONS, beyond_edges, fixed_grid
+from likeminds.paper.experiments.path_search import MOST_EXTENSIONS, beyond_edges
 from likeminds.paper.experiments.report_page import (
     Facts,
     Panel,
@@ -166,10 +165,9 @@ def search(
     scores = score_all(candidates)
     for _ in range(MOST_EXTENSIONS):
         best = candidates[int(np.argmax(scores))]
-        beyond = beyond_edges(candidates, best)
-        if not beyond:
+        further = beyond_edges(candidates, best)
+        if not further:
             break
-        further = list(ParameterGrid(fixed_grid(best) | beyond))
         candidates, scores = [*candidates, *further], np.append(scores, score_all(further))
     return plain_values(candidates[int(np.argmax(scores))])
 

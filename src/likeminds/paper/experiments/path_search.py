@@ -1,33 +1,81 @@
-"""A search for the paper's penalties along log paths, extended where an edge wins."""
+"""Searches for penalties along log paths, extended where an edge wins."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from likeminds.data.annotations import Annotations
 from likeminds.losses.statistics import Statistics
+from likeminds.rankers.candidates import Candidate, Split
+from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level_search import ThreeLevelRankerCV
 
-PENALTIES = ("alpha_consensus", "alpha_group", "alpha_personal")
 # The ratio of neighbours beyond an edge, how many are added at a time, and how often.
 _RATIO = 10**0.5
 _N_BEYOND, MOST_EXTENSIONS = 2, 6
+# Numbers of groups or clusters: the least is not an edge.
+_COUNTS = ("n_groups", "n_clusters")
+# The limit of this penalty depends on another one.
+_NOT_EXTENDED = ("group_shrinkage",)
 
 Path = Mapping[str, Sequence[Any]]
 
 
-class PathCV(ThreeLevelRankerCV):
+class ExtendedCV(RankerCV):
+    """Cross-validation of any ranker, with its grid extended where an edge wins.
+
+    Values beyond an edge are tried until none of them wins; ``extended_`` are their parameters.
+    """
+
+    def _choose(
+        self, candidates: list[Candidate], splits: Sequence[Split], statistics: Statistics
+    ) -> None:
+        super()._choose(candidates, splits, statistics)
+        seen = list(candidates)
+        finer = self._finer(self.best_params_)
+        if finer:
+            seen += self._follow(self._candidates(statistics, finer), splits, statistics)
+        most = min(statistics.n_users, statistics.n_features) - 1
+        extended: set[str] = set()
+        for _ in range(MOST_EXTENSIONS):
+            best = self.best_params_
+            beyond = [fixed_grid(each) for each in beyond_edges(seen, best, most)]
+            if not beyond:
+                break
+            further = self._follow(self._candidates(statistics, beyond), splits, statistics)
+            extended |= {name for each in further for name in each if each[name] != best[name]}
+            seen += further
+        self.extended_ = sorted(extended)
+        # All candidates, for `at_edge`.
+        self.cv_results_ = {"params": seen}
+        self.best_index_ = seen.index(self.best_params_)
+
+    def _finer(self, chosen: Candidate) -> Path:  # noqa: ARG002
+        """Return the grid that follows the first one."""
+        return {}
+
+    def _follow(
+        self, further: list[Candidate], splits: Sequence[Split], statistics: Statistics
+    ) -> list[Candidate]:
+        """Try further candidates on the same folds, and choose the best if it beats all others."""
+        before = self.best_params_, self.best_score_
+        super()._choose(further, splits, statistics)
+        if not self.best_score_ > before[1]:
+            self.best_params_, self.best_score_ = before
+        return further
+
+
+class PathCV(ExtendedCV, ThreeLevelRankerCV):
     """Cross-validation of the three levels: a coarse grid, a fine path, then beyond edges.
 
-    The fine path has the numbers of groups and the ridge that won on the grid. If a penalty
-    wins at an edge, the path is extended until no value beyond the edge wins; ``extended_`` are
-    these penalties.
+    The fine path has the numbers of groups and the ridge that won on the grid.
     """
 
     def __init__(
         self,
-        param_grid: Path,
+        param_grid: Path | None = None,
         fine_path: Sequence[float] = (),
         *,
         n_folds: int = 3,
@@ -44,45 +92,15 @@ class PathCV(ThreeLevelRankerCV):
         )
         self.fine_path = fine_path
 
-    def _search(
-        self,
-        held_out: Sequence[Annotations],
-        statistics: list[Statistics],
-        training: Callable[[int], Annotations],
-        rows: Callable[[], Annotations],
-    ) -> None:
-        def follow(grid: Path) -> bool:
-            """Search another grid on the same folds, and adopt its winner if it is better."""
-            search = ThreeLevelRankerCV(grid, **self._shared())
-            search._search(held_out, statistics, training, rows)
-            seen.extend(search.cv_results_["params"])
-            if not search.best_score_ > self.best_score_:
-                return False
-            self.best_params_, self.best_score_ = search.best_params_, search.best_score_
-            best = search.best_estimator_
-            assert best is not None
-            self._share_input(best)
-            self._adopt(best)
-            return True
-
-        super()._search(held_out, statistics, training, rows)
-        seen = list(self.cv_results_["params"])
-        if self.fine_path:
-            follow(_around(self.best_params_, self.fine_path))
-        extended = set()
-        for _ in range(MOST_EXTENSIONS):
-            beyond = beyond_edges(seen, self.best_params_)
-            if not beyond:
-                break
-            extended |= set(beyond)
-            follow(fixed_grid(self.best_params_) | beyond)
-        self.extended_ = sorted(extended)
-        # All candidates of the paths, for `at_edge`.
-        self.cv_results_ = {"params": seen}
-
-    def _shared(self) -> dict[str, Any]:
-        names = ("n_folds", "loss", "standardize", "random_state")
-        return {name: getattr(self, name) for name in names}
+    def _finer(self, chosen: Candidate) -> Path:
+        """Return the fine path of lambda3, with values of lambda2 around the chosen one."""
+        if not self.fine_path:
+            return {}
+        group = chosen["alpha_group"]
+        return fixed_grid(chosen) | {
+            "alpha_group": [group / _RATIO, group, group * _RATIO],
+            "alpha_personal": list(self.fine_path),
+        }
 
 
 def at_edge(candidates: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> list[str]:
@@ -91,7 +109,7 @@ def at_edge(candidates: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) 
     for name, value in chosen.items():
         values = {each[name] for each in candidates if name in each}
         numbers = isinstance(value, (int, float)) and len(values) > 1
-        least = [] if name == "n_groups" else [min(values)] if numbers else []
+        least = [] if name in _COUNTS else [min(values)] if numbers else []
         if numbers and value in [*least, max(values)]:
             found.append(name)
     return found
@@ -102,24 +120,26 @@ def fixed_grid(chosen: Mapping[str, Any]) -> dict[str, list[Any]]:
     return {name: [value] for name, value in chosen.items()}
 
 
-def _around(chosen: Mapping[str, Any], fine_path: Sequence[float]) -> Path:
-    """Return the fine path of lambda3, with values of lambda2 around the chosen one."""
-    group = chosen["alpha_group"]
-    return {
-        "alpha_consensus": [chosen["alpha_consensus"]],
-        "alpha_group": [group / _RATIO, group, group * _RATIO],
-        "alpha_personal": list(fine_path),
-        "n_groups": [chosen["n_groups"]],
-    }
-
-
 def beyond_edges(
-    candidates: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]
-) -> dict[str, list[float]]:
-    """Return, for penalties at an edge, the chosen value and some beyond it."""
-    steps = _RATIO ** np.arange(_N_BEYOND + 1)
-    found = {}
-    for name in set(at_edge(candidates, chosen)) & set(PENALTIES):
-        is_least = chosen[name] == min(each[name] for each in candidates)
-        found[name] = (chosen[name] * steps ** (-1 if is_least else 1)).tolist()
-    return found
+    candidates: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], most: int = 0
+) -> list[Candidate]:
+    """Return candidates with values beyond the edges that the chosen one is at.
+
+    Penalties that are equal in all candidates change together. Numbers of groups are doubled, up
+    to ``most``.
+    """
+    together: dict[tuple[Any, ...], list[str]] = {}
+    for name in at_edge(candidates, chosen):
+        if name not in _NOT_EXTENDED:
+            together.setdefault(tuple(each.get(name) for each in candidates), []).append(name)
+    paths = []
+    for tried, names in together.items():
+        value = chosen[names[0]]
+        if names[0] in _COUNTS:
+            values = [value] + [2 * value] * (2 * value <= most)
+        else:
+            sign = -1 if value == min(each for each in tried if each is not None) else 1
+            values = (value * _RATIO ** (sign * np.arange(_N_BEYOND + 1))).tolist()
+        paths.append([dict.fromkeys(names, one) for one in values])
+    found = [dict(ChainMap(*steps, dict(chosen))) for steps in product(*paths)]
+    return [each for each in found if each != chosen]

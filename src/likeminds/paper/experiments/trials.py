@@ -19,14 +19,13 @@ from likeminds.comparing.comparison import Comparison, compare
 from likeminds.data.annotations import Annotations
 from likeminds.features.reduction import Reduce
 from likeminds.metrics.paired import PairedDifference, over_repeats
-from likeminds.paper.experiments.path_search import PathCV, at_edge
+from likeminds.paper.experiments.path_search import ExtendedCV, PathCV, at_edge
 from likeminds.paper.experiments.setting import MANY_LABELS, ExperimentSetting, ResultStore, Tuned
 from likeminds.rankers.baselines import ConsensusOnly, LogisticPerUser, OnePerUser, RidgeToConsensus
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.registry import PAPER_BASELINES, NamedRankers
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import usual_alpha_group
-from likeminds.rankers.three_level_search import ThreeLevelRankerCV
 
 # The paper holds out 15 %.
 TEST_SIZE = 0.15
@@ -115,7 +114,7 @@ def compared_rankers(
 
     named: NamedRankers = {
         **{
-            variant_name(name, variant): RankerCV(kind(loss=loss, **scaled), **search)
+            variant_name(name, variant): ExtendedCV(kind(loss=loss, **scaled), **search)
             for name, kind in PAPER_BASELINES.items()
             for variant, loss in LOSSES.items()
         },
@@ -126,8 +125,8 @@ def compared_rankers(
         },
     }
     if standardize:
-        simple = {name: RankerCV(kind(), **search) for name, kind in SIMPLE_BASELINES.items()}
-        named = {**named, SHRUNK: ThreeLevelRankerCV(**search), **simple}
+        simple = {name: ExtendedCV(kind(), **search) for name, kind in SIMPLE_BASELINES.items()}
+        named = {**named, SHRUNK: PathCV(**search), **simple}
         named |= {LEARNED: learned_prior(len(annotations))}
     rankers = {n: ComparedRanker(r, share, rescale=not standardize) for n, r in named.items()}
     if n_folds:
