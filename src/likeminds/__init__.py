@@ -1,8 +1,8 @@
 """likeminds: rankings for people who disagree.
 
-Many people label the same kind of items with an attribute, and disagree. likeminds learns
-one ranking function per person, the sum of what the crowd agrees on (consensus), what a
-school of thought wants differently (group), and what is a person's own (personal).
+Many people label the same kind of items with an attribute, and disagree. likeminds learns one
+ranking function per person. It is the sum of a consensus, the deviation of a school of thought
+(group), and the person's own deviation (personal).
 """
 
 from importlib import import_module

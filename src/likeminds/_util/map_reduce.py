@@ -1,9 +1,9 @@
 """The executor: send a small state to every block of users, and sum what comes back.
 
 All that learns from many users is written as a *work*: a function at the top of a module that takes
-a block, the state and what the block carries from the last pass, and changes none of them. It
-returns the block's share of a sum, and what the block carries to the next pass. State and sum can
-be pickled, and their size does not depend on the number of users. So blocks may be in this process
+a block, the state and the block's result of the last pass. It changes none of them. It returns the
+block's share of a sum, and what the block carries to the next pass. State and sum can be pickled,
+and their size does not depend on the number of users. So blocks may be in this process
 (`ThreadExecutor`: in memory, or made of memory-mapped rows at each pass) or on the workers of a
 cluster (`likeminds.cluster.executor.DaskExecutor`), and lost ones can be computed again.
 

@@ -109,7 +109,7 @@ class ImportanceSampler:
     """Draws of users' weights around the modes of their posteriors under a prior.
 
     Half of the draws mirror the others. ``matched`` draws are scaled, so the integral of a normal
-    posterior and its second moments are exact, and derivatives have little noise even if weights
+    posterior and its second moments are exact. Derivatives then have little noise even if weights
     hardly vary. Without ``matched``, the likelihood is unbiased.
     """
 

@@ -40,7 +40,7 @@ _REACH, _REACH_FIXED, _LOG_REACH = 2.0, 0.5, 1.0
 _STEPS, _MEMORY = 50, 20
 # Half the distance over which gradients are differenced.
 _STEP = 1e-4
-# Where a mean of the wrong sign starts, in standard deviations.
+# The start of a mean of the wrong sign, in standard deviations.
 _NEAR_ZERO = 0.1
 # Bounds of the first variance of the logarithm of a weight.
 _FIRST_VARIANCE = (0.05, 1.0)

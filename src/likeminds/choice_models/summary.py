@@ -181,7 +181,7 @@ class Summary(Table):
     ----------
     title, rows, notes
         As in `Table`: for each feature, mean and standard deviation (sd) with standard errors and
-        robust ones, z and p of the mean, and the share of users who like more of it.
+        robust ones. Then z and p of the mean, and the share of users who like more of it.
     estimates : Estimates
         The numbers as arrays.
     log_likelihood : LogLikelihood

@@ -1,9 +1,9 @@
 """Checkpoints: the sums of passes over users on disk, from which an interrupted fit goes on.
 
 A fit is a function of these sums. So each is written as a small file, whole or not at all, without
-pickle; a fit that is started again reads them in the same order as long as it asks for the same,
-and visits users only from then on. Workers write what blocks carry between passes, one
-file for each part, and deleted when it cannot be asked for any more.
+pickle; a fit that is started again reads them in the same order, as long as its passes are the
+same. After the last one, it visits users. Workers write what blocks carry between passes, one file
+for each part, and deleted when it cannot be asked for any more.
 """
 
 import hashlib

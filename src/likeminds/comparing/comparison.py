@@ -50,9 +50,9 @@ class Comparison(ResultTable):
     Attributes
     ----------
     cells : pyarrow.Table
-        ``ranker``, ``repeat``, ``mean_score``, ``seconds`` (of the fit, tuning included, on a
-        machine shared with the other workers), ``parameters`` (those chosen, as JSON) and
-        ``score_by_user`` (in the order of ``users``, NaN where a user has no pair to rank).
+        ``ranker``, ``repeat``, ``mean_score``, ``seconds``, ``parameters`` (those chosen, as JSON)
+        and ``score_by_user`` (in the order of ``users``). NaN is the score of a user without a pair
+        to rank. Seconds are those of the fit with its tuning, next to other workers on the machine.
     users : array
         The users.
     test_size : float
@@ -81,9 +81,9 @@ class Comparison(ResultTable):
     def summary(self) -> Any:
         """Return the rankers, best first.
 
-        ``mean_score`` is the mean over users and repeats of the ``measure``,
-        ``deviation_over_repeats`` its standard deviation over repeats, ``error_over_people`` its
-        standard error over users, and ``median_seconds`` the median time of a fit with tuning.
+        ``mean_score`` is the mean over users and repeats of the ``measure``, with its standard
+        deviation over repeats, ``deviation_over_repeats``, and its standard error over users,
+        ``error_over_people``. ``median_seconds`` is the median time of a fit with tuning.
         """
         return as_kind(self._summary(), self.frames)
 
@@ -113,10 +113,11 @@ class Comparison(ResultTable):
         Returns
         -------
         data frame
-            ``ranker``, ``against``, then twice (``people_``: each person's difference averaged
-            over repeats; ``repeats_``: each repeat's mean difference) the mean ``difference``,
-            its 95 % interval from ``low`` to ``high`` (over repeats as Nadeau and Bengio
-            correct it, because training sets overlap), and Wilcoxon's signed-rank ``p``.
+            ``ranker``, ``against``, then twice the mean ``difference``, its 95 % interval from
+            ``low`` to ``high``, and Wilcoxon's signed-rank ``p``. Names begin with ``users_`` for
+            each user's difference averaged over repeats, and with ``repeats_`` for each repeat's
+            mean difference. Intervals over repeats are corrected (Nadeau and Bengio), because
+            training sets overlap.
         """
         return as_kind(self._paired(against), self.frames)
 
@@ -229,8 +230,7 @@ def compare(
     """Compare rankers on the same splits, each tuned inside its training rows.
 
     The protocol is the paper's: a share of each user's labels (or choice sets) is held out for the
-    final score, parameters are chosen by cross-validation inside the rest, and all is repeated
-    with other splits.
+    final score. Cross-validation inside the rest chooses parameters. Other splits repeat both.
 
     Parameters
     ----------

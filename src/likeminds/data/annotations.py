@@ -343,8 +343,8 @@ class Annotations(ChoiceConstructors):
         """Append the rows of other annotations about the same features.
 
         With features per item, the items of both are united; otherwise each row keeps its features.
-        Ids of ``other`` are written as here (7 as "7"), its choice sets join those of the same user
-        and id (comparisons and choices have no ids, and join none), and missing weights are ones.
+        Ids of ``other`` are written as here (7 as "7"), and missing weights are ones. Its choice
+        sets join those of the same user and id; comparisons and choices have no ids, and join none.
         Other features of the same item, other covariates of the same user, and labels that were
         read in another way raise ValueError.
         """

@@ -20,9 +20,8 @@ def fingerprint(annotations: Annotations) -> str:
     """Return a 128-bit hash of labels and features: the same in any order of the rows.
 
     It covers people's ids, labels, weights, and names and values of the features. Items count by
-    their features, whatever they are called; attributes, choice sets and covariates do not
-    count. Two data sets collide with a probability of 1 in 10^38, or by intent: it is no
-    signature.
+    their features, whatever they are called; attributes, choice sets and covariates do not count.
+    Two data sets collide with a probability of 1 in 10^38, or by intent: it is not a signature.
 
     Examples
     --------

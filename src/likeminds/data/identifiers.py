@@ -38,9 +38,8 @@ class IntegerCodes:
 def encode(ids: Iterable[Hashable], name: str) -> tuple[Index, IdArray]:
     """Return one code per entry and the distinct ids that the codes point at.
 
-    The distinct ids are sorted where they can be compared (texts that are all whole numbers,
-    by these), and in the order of their first appearance where they cannot (tuples next to
-    strings, say).
+    The distinct ids are sorted if they can be compared; texts that are all whole numbers, by these.
+    Else (tuples next to strings, say) they are in the order of their first appearance.
     """
     if isinstance(ids, IntegerCodes):
         places, known = encode(ids.distinct, name)
@@ -253,9 +252,9 @@ _WHOLE = re.compile(r"-?[1-9]\d*|0")
 def coerce_ids(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArray:
     """Write distinct ids as the known ones are written.
 
-    If some are numbers and others texts, a text is the number that is written so, and new
-    ids get the type of the known ones. An id that may be a known one, but is written in another
-    way (007), raises ValueError.
+    If some are numbers and others texts, a text is the number that is written so. New ids get the
+    type of the known ones. An id that may be a known one, but is written in another way (007),
+    raises ValueError.
     """
     array = as_id_array(ids, name)
     kinds = _kinds(array), _kinds(known)

@@ -52,8 +52,8 @@ def split_within_users(
 def folds_within_users(annotations: Annotations, n_folds: int = 5, random_state: int = 0) -> Index:
     """Return the fold of each row, from 0; units are divided as in `split_within_users`.
 
-    Folds are drawn by hashes of the ids of users and items, so they depend neither on the order of
-    rows nor on where rows are: one process and the workers of a cluster draw the same folds.
+    Folds are drawn by hashes of the ids of users and items, so the order and the place of rows do
+    not matter: one process and the workers of a cluster draw the same folds.
     """
     if n_folds < 2:
         raise ValueError(f"n_folds must be at least 2, but is {n_folds}.")

@@ -327,8 +327,8 @@ def load_shoes(
     folder : path
         Where the files are.
     attributes : str or list of str, optional
-        Some of brown, comfortable, fashionable, formal, open, ornate and pointy, or the
-        paper's abbreviations (BR, CM, FA, FM, OP, ON, PT). By default all.
+        Some of brown, comfortable, fashionable, formal, open, ornate and pointy. Or the paper's
+        abbreviations: BR, CM, FA, FM, OP, ON, PT. By default all.
     min_labels : int
         How many labels of each kind a user must have given.
     reduce : float or None
@@ -365,12 +365,12 @@ def load_sun(
 ) -> ImageCrowd:
     """Read the SUN data with personal labels from a folder, and prepare them as the paper does.
 
-    The folder is laid out as for `likeminds.load_shoes`: ``annotations.csv``, and
-    ``images/`` or features computed before. For pictures, the 2,048 values of Inception-V3's
-    second-last layer are computed, by the network in ``inception_v3.onnx`` in the folder
-    (the page on features has the three lines that make it; needs ``likeminds[onnx]``). Users
-    with fewer than 8 labels of either kind are removed, and principal components keep 90 %
-    of the variance, for each attribute by itself: see `ImageCrowd.split`.
+    The folder is laid out as for `likeminds.load_shoes`: ``annotations.csv``, and ``images/`` or
+    features computed before. Features of pictures are the 2,048 values of Inception-V3's
+    second-last layer, by the network in ``inception_v3.onnx`` in the folder. The page on features
+    has the three lines that make it; it needs ``likeminds[onnx]``. Users with fewer than 8 labels
+    of either kind are removed, and principal components keep 90 % of the variance, for each
+    attribute by itself: see `ImageCrowd.split`.
 
     Parameters
     ----------

@@ -68,11 +68,11 @@ def make_simulation(
 ) -> Simulation:
     """Simulate the data of Yang, Xu, Cao and Huang (2019), section "Simulated Dataset".
 
-    Every user has samples of their own, with standard normal features, scores them with
-    ``consensus + group + personal`` weights and a little noise, and labels the best as
-    positive. Five schools each care about a block of features of their own; seventeen
-    users, in three ranges, have a personal part. With other numbers of users and
-    features, schools and ranges keep their shares. The defaults make 500,000 rows, 320 MB.
+    Every user has samples of their own, with standard normal features. The user scores them with
+    ``consensus + group + personal`` weights and a little noise, and labels the best as positive.
+    Five schools each care about a block of features of their own; seventeen users, in three ranges,
+    have a personal part. With other numbers of users and features, schools and ranges keep their
+    shares. The defaults make 500,000 rows, 320 MB.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """AUC inside strata: only labels that were held out together are compared.
 
-Each fold of a user's labels is scored by another fit. If labels are random, those of one fold are
-a random order of its scores, so the AUC inside folds is unbiased and its variance is known;
-between folds neither holds.
+Each fold of a user's labels is scored by another fit. If labels are random, those of one fold are a
+random order of its scores. Then the AUC inside folds is unbiased and its variance is known; between
+folds neither holds.
 """
 
 from dataclasses import dataclass

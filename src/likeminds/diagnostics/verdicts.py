@@ -48,15 +48,15 @@ class Diagnostics(ResultTable):
         threshold would vary, or they come in long runs. "random": nothing predicts them better
         than chance, though there are enough labels. "unclear": too few labels.
     consensus_auc, own_auc : arrays of shape (n_users,)
-        AUC of the consensus and of the user's own function on held-out labels (for grades, of
-        those above the middle of the user's own); NaN for users without a pair to compare.
+        AUC of the consensus and of the user's own function on held-out labels. Grades are split at
+        the middle of the user's own. NaN for users without a pair to compare.
     low, high : arrays of shape (n_users,)
         A 95 % interval of ``own_auc``.
     n_labels, positive_share : arrays of shape (n_users,)
         The number of labels, and the share of positive ones.
     readiness : array of shape (n_users,)
-        The log-odds of a yes above the mean, given the consensus score of the item, shrunk to
-        zero for users with few labels. Below zero is strict. NaN for choices.
+        The log-odds of a yes above the mean, given the consensus score of the item. They are shrunk
+        to zero for users with few labels. Below zero is strict. NaN for choices.
     p_chance : array of shape (n_users,)
         The p-value of ranking as well as the better of both functions by chance.
     p_attentive : array of shape (n_users,)

@@ -29,10 +29,10 @@ _NOTHING = 1e-7
 class GIST(ImageExtractor):
     """The gist of a scene: energies of Gabor filters, averaged over the blocks of a grid.
 
-    A picture is scaled and cut to a square, made grey, brought to a uniform local contrast,
-    and filtered by Gabor filters (products in the frequency domain); the sizes of the
-    responses are averaged in each block. 4 scales x 8 orientations x 4 x 4 blocks give
-    512 values. Some thousand pictures of 128 x 128 a minute on one core.
+    A picture is scaled and cut to a square, made grey, and brought to a uniform local contrast.
+    Gabor filters, products in the frequency domain, follow. The sizes of the responses are averaged
+    in each block. 4 scales x 8 orientations x 4 x 4 blocks give 512 values. Some thousand pictures
+    of 128 x 128 a minute on one core.
 
     Filters, prefilter, constants and the order of the values follow the program of Oliva
     and Torralba (scale, orientation, column of blocks, row of blocks; the last one changes

@@ -141,8 +141,8 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Iterable[Any]) -> Rows:
         """Return one row of features for each input, in single precision.
 
-        With a ``cache``, inputs that were transformed before with the same parameters are
-        read from there, whatever their names, and an interrupt loses nothing that is done.
+        With a ``cache``, inputs that were transformed before with the same parameters are read from
+        there, whatever their names. An interrupted run resumes.
         """
         inputs = self._as_inputs(X)
         self._check()

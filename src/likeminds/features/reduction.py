@@ -22,9 +22,9 @@ from likeminds.features.images import list_images
 class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The fewest principal components that keep a share of the variance.
 
-    Takes arrays, and `Annotations`: then it is fitted on the features of the items that have
-    a label, each of them once, and `transform` returns annotations with the new features.
-    Put in front of a ranker in a scikit-learn pipeline, it learns from training items only.
+    Takes arrays, and `Annotations`: then it is fitted on the features of labelled items, each of
+    them once, and `transform` returns annotations with the new features. Put in front of a ranker
+    in a scikit-learn pipeline, it learns from training items only.
 
     Parameters
     ----------

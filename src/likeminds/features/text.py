@@ -70,11 +70,11 @@ def as_texts(texts: Iterable[str]) -> list[str]:
 class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Latent semantic analysis: TF-IDF of words and of pieces of words, then a truncated SVD.
 
-    Vocabulary and singular vectors are learnt from the texts given to `fit`: fit on training
-    texts. Each row has length 1, or 0 if it has none of the words. Components are called by their
+    Vocabulary and singular vectors are learnt from the texts given to `fit`: fit on training texts.
+    Each row has length 1, or 0 if it has none of the words. Components are called by their
     strongest words, or component_1, component_2, ... where these could be about anything. They
-    differ in size as they matter to the texts, so rankers should take them as they are
-    (``standardize=False``) where there are no other features.
+    differ in size as they matter to the texts. Without other features, rankers should take them as
+    they are (``standardize=False``).
 
     Parameters
     ----------

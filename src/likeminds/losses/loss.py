@@ -1,9 +1,9 @@
 """The losses of labels: each defines Z_i, t_i of a user's rows, and A_i, b_i of their moments.
 
 The squared AUC loss needs no list of pairs. Its graph joins every two rows r and s of a user whose
-grades (or classes) differ, with weight w_r w_s / N, where N is the weight of all such pairs. With n
-the weight of all rows, n_a that of the rows of grade a, m and m_a their means and S_a the
-covariance of the latter, its Laplacian L has
+grades (or classes) differ. Their weight is w_r w_s / N, where N is the weight of all such pairs.
+The weight of all rows is n, that of the rows of grade a is n_a. Their means are m and m_a, and S_a
+is the covariance of the latter. The Laplacian L has
 
     X'LX = sum over a < b of n_a n_b / N (S_a + S_b + d_ab d_ab'),       d_ab = m_b - m_a
          = sum over a of n_a (n - n_a) / N S_a  +  n / N sum over a of n_a (m_a - m)(m_a - m)'
@@ -126,10 +126,10 @@ def _measure(
 class SquaredAUC(Loss):
     """1/2 the mean, over pairs of a positive and a negative row, of (1 - (f_p - f_q))^2.
 
-    A_i = S+ + S- + m m' and b_i = m, where S+ and S- are the covariances of the positive and
-    of the negative rows, each around its own mean, and m is the difference of the means.
-    Users with labels of one class have no pairs, and no loss. For grades, all pairs of unequal
-    ones count, the higher one first.
+    A_i = S+ + S- + m m' and b_i = m. S+ and S- are the covariances of the positive and of the
+    negative rows, each around its own mean. m is the difference of the means. Users with labels of
+    one class have no pairs, and no loss. For grades, all pairs of unequal ones count, the higher
+    one first.
 
     Examples
     --------
@@ -148,8 +148,8 @@ class SquaredAUC(Loss):
     def rows(self, block: RowBlock) -> tuple[Float, Float]:
         """Return Z and t of the pairs; zeros for users who have none.
 
-        Each row is (x - mean of its class) / sqrt(rows of its class) with target 0, and the
-        last one the difference of the means with target 1.
+        Each row is (x - mean of its class) / sqrt(rows of its class) with target 0. The last row is
+        the difference of the means with target 1.
         """
         if block.grade is not None:
             return _rows_of_grades(block)

@@ -1,7 +1,7 @@
 """Sufficient statistics of each user's rows, for every quadratic loss.
 
 For each user and class of label: the number (or weight) of rows, their mean, and their scatter
-around it. Users with many labels have these as arrays (*dense*, one d x d matrix per class), users
+around it. Users with many labels have these as arrays (*dense*, one d x d matrix per class). Users
 with fewer labels than features have pointers to their rows (*factored*). Statistics of disjoint
 rows merge exactly (Chan, Golub and LeVeque, 1983).
 """

@@ -50,8 +50,9 @@ class Agreement(ResultTable):
     Attributes
     ----------
     coefficients : tuple of Coefficient
-        Krippendorff's alpha by level of measurement, Fleiss' kappa, the mean of Cohen's kappa over
-        pairs of users (weighted by their common items), and ICC(1), each with a 95 % interval.
+        Krippendorff's alpha by level of measurement, Fleiss' kappa, Cohen's kappa and ICC(1), each
+        with a 95 % interval. Cohen's is the mean over pairs of users, weighted by their common
+        items.
     users : array of shape (n_users,)
         The annotators.
     kappa_by_user : array of shape (n_users,)

@@ -49,7 +49,7 @@ def _test_difference(differences: Float, extra_variance: float) -> PairedDiffere
 
 
 def discoveries(p_values: Float, level: float) -> Bool:
-    """Return discoveries at a false discovery rate (Benjamini, Hochberg, 1995); NaN is no test."""
+    """Return discoveries at a false discovery rate (Benjamini, Hochberg, 1995); not of NaN."""
     found, tested = np.zeros(len(p_values), dtype=np.bool_), np.isfinite(p_values)
     if tested.any():
         found[tested] = stats.false_discovery_control(p_values[tested]) <= level

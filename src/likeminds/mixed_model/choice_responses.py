@@ -64,13 +64,13 @@ def _shown_together(annotations: Annotations) -> Index:
 class ChoiceBlocks(ItemTableResponses):
     """One set of rows per positive label: itself, then the negatives shown with it.
 
-    Those are the negatives of its group. If there are no groups, or a group has labels of one
-    class only (a user was asked about single items), they are all of the user's. A set
-    counts as often as its positive label, and in it each negative as often as its own; in a
-    group of which one was chosen and whose rows weigh the same, the weight is the set's alone.
-    Sets are places in the table of items: an item that is compared often is there once. ``rows``
-    has one row per set: the places of its items in the table, filled up to a common size; how
-    often each is there (0 fills up); and 1, or -1 where the worst was chosen.
+    Those are the negatives of its group. They are all of the user's if there are no groups, or if a
+    group has labels of one class only (single items). A set counts as often as its positive label,
+    and in it each negative as often as its own; in a group of which one was chosen and whose rows
+    weigh the same, the weight is the set's alone. Sets are places in the table of items: an item
+    that is compared often is there once. ``rows`` has one row per set: the places of its items in
+    the table, filled up to a common size; how often each is there (0 fills up); and 1, or -1 where
+    the worst was chosen.
     """
 
     # (n_items, size) or (n_items, d): the items' coordinates; or their features, where
@@ -85,9 +85,9 @@ class ChoiceBlocks(ItemTableResponses):
     ) -> "ChoiceBlocks":
         """Put the sets together.
 
-        With ``single``, a row that is alone in its group (every row, where there are no groups)
-        is a choice between the item and none, whose coordinates, the intercept included, are
-        zero: that is logistic regression.
+        With ``single``, a row that is alone in its group (every row, without groups) is a choice
+        between the item and none. The coordinates of none, the intercept included, are zero: that
+        is logistic regression.
         """
         sets = _with_single(annotations) if single else _sets(annotations)
         set_size = sets.members.shape[1]

@@ -1,8 +1,8 @@
 """Likelihoods of labels given scores: logistic, a choice among items, the squared AUC loss.
 
-All are functions of the scores eta = row . weights of a user's rows. Their curvature is
-written as H = R R': with R known, posteriors need no more of a likelihood than R times a vector
-and R' times a vector, whether H is diagonal (each label for itself) or not (a choice).
+All are functions of the scores eta = row . weights of a user's rows. Their curvature is written as
+H = R R': with R known, posteriors need only R times a vector and R' times a vector, whether H is
+diagonal (single labels) or not (choices).
 """
 
 from abc import ABC, abstractmethod
@@ -338,8 +338,8 @@ def calibrate_variance(
 def mean_between(location: Float, low: Float, high: Float) -> Float:
     """Return the mean of a logistic variable, given that it lies between two bounds.
 
-    With the distribution function F, the integral of t F'(t) is S(t) = t F(t) - log(1 + exp(t)),
-    which is even and zero at infinity. The mean is (S(high) - S(low)) / (F(high) - F(low)).
+    With the distribution function F, the integral of t F'(t) is S(t) = t F(t) - log(1 + exp(t)). S
+    is even, and zero at infinity. The mean is (S(high) - S(low)) / (F(high) - F(low)).
 
     Examples
     --------

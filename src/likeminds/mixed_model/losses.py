@@ -34,8 +34,8 @@ def discount_labels(
 ) -> Annotations:
     """Return new users' labels with weights lowered by the uncertainty of their items.
 
-    Of the information h of a label, h / (1 + h variance) is left. In a choice set, the variance is
-    that of the difference between two items, on average over the set.
+    The information h of a label becomes h / (1 + h variance). In a choice set, the variance is that
+    of the difference between two items, on average over the set.
     """
     variance = posteriors_of_items(annotations, items).effect_variance[annotations.item_codes]
     sets = annotations.choice_set_codes

@@ -4,8 +4,8 @@
     normal:      (grade - m_i) / s_i = eta + noise                noise with a user's own variance
 
 Users use a scale differently. A user's shift is the intercept of eta (and m_i), which the prior
-shrinks. The range s_i comes from the spread of the user's grades, shrunk towards the typical one
-by as much as spreads differ between users beyond chance.
+shrinks. The range s_i comes from the spread of the user's grades. It is shrunk towards the typical
+spread, less so if spreads differ between users beyond chance.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """The equations of users' posterior modes: primal (in weights) or dual (in residuals of rows).
 
-A user's weights are mean + L z with z ~ N(0, I) and L L' = Omega, so in z the prior is
-the identity. Users with more rows than coordinates are solved in z (*primal*, matrices of
-coordinates x coordinates), the others in a with z = X'a (*dual*, matrices of rows x rows). At the
+A user's weights are mean + L z with z ~ N(0, I) and L L' = Omega, so in z the prior is the
+identity. Users with more rows than coordinates are solved in z (*primal*, matrices of coordinates x
+coordinates). The others are solved in a with z = X'a (*dual*, matrices of rows x rows). At the
 mode, a are the residuals of the rows.
 
 The uncertainty of item factors adds a quadratic penalty in z for each user (`UserPenalty`, see

@@ -276,10 +276,10 @@ class LabelResponses(ItemTableResponses):
 class AucResponses(CachedResponses):
     """The squared AUC loss as a regression: |Z w - (0, ..., 0, 1)|^2 for each user.
 
-    Z has a row per label (the item less the mean of its class, over the root of the class's
-    weight) and last the difference of the means: see `losses.SquaredAUC.rows`. Users with more
-    labels than coordinates have as many rows as coordinates, and one, by orthogonal rotation.
-    A user counts n+ n- / (n+ + n-) times; those without pairs not at all.
+    Z has a row per label: the item less the mean of its class, over the root of the class's weight.
+    Its last row is the difference of the means: see `losses.SquaredAUC.rows`. Users with more
+    labels than coordinates have as many rows as coordinates, and one, by orthogonal rotation. A
+    user counts n+ n- / (n+ + n-) times; those without pairs not at all.
     """
 
     labels: LabelResponses

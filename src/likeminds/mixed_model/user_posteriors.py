@@ -169,9 +169,9 @@ def posterior_of(
     parameters. Users without covariates, where others have some, have the marginal prior. For the
     others, K includes the reduction of variance by their covariates.
 
-    ``quick`` is for many users: Newton steps are approximate (partitioning the users otherwise
-    changes results by at most a millionth of their standard deviation), and K is computed by
-    subspace iteration in single precision. K'K is then slightly too small, never too large.
+    ``quick`` is for many users: Newton steps are approximate: another partition of users changes
+    results by at most a millionth of their standard deviation. K is computed by subspace iteration
+    in single precision. K'K is then slightly too small, never too large.
     """
     finder = PosteriorFinder.of(fitted_prior, rank, shifts, quick=quick)
     of_covariates = fitted_prior.variance_reduction(shifts, n_users)

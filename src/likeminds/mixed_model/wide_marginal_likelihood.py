@@ -1,8 +1,8 @@
 """J of `marginal_likelihood` and its gradient, without a features x features matrix.
 
-With the residuals a of a user's rows X at the mode, their information
-C = R (I + R' X Omega X' R)^-1 R' and the shift h of the mode from the mean (see
-`laplace.Moments`), all in the space of the rows, J's gradients by the mean and by Omega are
+All is in the space of a user's rows X. At the mode, these have the residuals a and the information
+C = R (I + R' X Omega X' R)^-1 R'. h is the shift of the mode from the mean (see `laplace.Moments`).
+J's gradients by the mean and by Omega are
 
     - X' (a - h)     and     1/2 X' M X,     M = C - a a' + h a' + a h'
 

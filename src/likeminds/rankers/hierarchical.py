@@ -54,7 +54,7 @@ class HierarchicalRanker(PriorRanker):
         above the user's own median); "auto" is the one that ranks best for held-out users.
     item_effects : bool or "auto", default="auto"
         Whether items have effects of their own. "auto": if two users label one item, or choices
-        have no features, unless the loss is "auc" (which is about pairs of labels) or the
+        have no features. Not if the loss is "auc" (which is about pairs of labels) or the
         likelihood is simulated (see ``draws``).
     n_item_factors : int or "auto", default="auto"
         The number of learned factors of items. "auto": held-out labels decide whether there are
@@ -118,8 +118,8 @@ class HierarchicalRanker(PriorRanker):
         The loss that was used, and the share of positive labels.
     prior_ : FittedPrior
         The distribution of users: ``prior`` (theta and Omega) in the coordinates of ``design``, the
-        ``likelihood`` of labels, ``predictive`` (the prior with its parameters' uncertainty), and
-        ``covariate_effects`` (Gamma) if there are covariates of users.
+        ``likelihood`` of labels, and ``predictive`` (the prior with its parameters' uncertainty).
+        With covariates of users, also ``covariate_effects`` (Gamma).
     information_ : array of shape (n_users, covariance_rank, p)
         The matrices K of `Posterior`: a user's posterior covariance is the prior's less K'K.
     intercept_ : array of shape (n_users,)
@@ -145,8 +145,8 @@ class HierarchicalRanker(PriorRanker):
     directions_ : array of shape (n_groups_, n_features)
         The leading directions, as weights of the features; strongest first.
     explained_, explained_by_users_ : dict
-        The shares of the variance of scores between users that the "group" and the "personal"
-        level explain, and that each covariate of users explains alone.
+        Shares of the variance of scores between users: those of the "group" and of the "personal"
+        level, and that of each covariate of users alone.
     criterion_ : array
         Akaike's criterion by number of directions tried, from none (``n_groups="auto"`` only).
     objective_, objective_trace_ : float, array
@@ -162,9 +162,9 @@ class HierarchicalRanker(PriorRanker):
         Steps of the last descent, and whether it ended by ``tol``.
     sampling_ : SubsampleRecord or None
         The record of learning from a subsample (8,000 users or more, without item effects and
-        covariates; else None): how many users learned (``n_learned``) and corrected (``n_asked``),
-        by how much each correction promised to lower the objective and lowered it (``promised``,
-        ``gained``), and the expected distance from its minimum (``excess``), in nats per label.
+        covariates; else None): how many users learned (``n_learned``) and corrected (``n_asked``).
+        By how much each correction promised to lower the objective and lowered it (``promised``,
+        ``gained``). The expected distance from its minimum (``excess``), in nats per label.
 
     Examples
     --------

@@ -96,11 +96,11 @@ def leaderboard(
 
     Notes
     -----
-    Features of rows, such as the length of an answer, are the same for all items in a leaderboard,
-    so differences in style do not count. Users' weights and items' effects are drawn
-    from their posteriors, those of different items independently. Scores are shrunk, which the
-    intervals do not include. In simulations with two schools (``benchmarks/leaderboards.py``), 90 %
-    intervals held 82 to 89 % of the true scores of a school, and 97 to 99 % of the ranks.
+    In a leaderboard, features of rows, such as the length of an answer, are the same for all items.
+    Differences in style do not count. Users' weights and items' effects are drawn from their
+    posteriors, those of different items independently. Scores are shrunk, which the intervals do
+    not include. In simulations with two schools (``benchmarks/leaderboards.py``), 90 % intervals
+    held 82 to 89 % of the true scores of a school, and 97 to 99 % of the ranks.
 
     Examples
     --------

@@ -34,9 +34,9 @@ _COMPONENTS = 30
 def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, dict[str, float]]:
     """Choose the likelihood of grades by held-out users; return the scores of all, too.
 
-    It is two-fold cross-validation over (a sample of) users, with rough fits without item factors,
-    and without leading directions if users have fewer grades than features. The score is the
-    concordance of held-out grades of test users, who are new users. Candidates that are clearly
+    It is two-fold cross-validation over (a sample of) users, with rough fits without item factors.
+    If users have fewer grades than features, there are no leading directions either. The score is
+    the concordance of held-out grades of test users, who are new users. Candidates that are clearly
     behind in the first fold are left out of the second, and stay as far behind the best. The first
     candidate is chosen unless the 95 % interval of the best one's lead over it excludes zero.
     """

@@ -39,9 +39,9 @@ def match(
 ) -> Float:
     """Score items by several attributes, such as comfortable and open, but not pointy.
 
-    Scores of different attributes are not comparable, but ranks are. An item's match is the
-    mean, over the attributes in ``like``, of the share of items that rank below it (ties count
-    half), and of those above it for ``not_like``.
+    Scores of different attributes are not comparable, but ranks are. An item's match is the mean,
+    over the attributes in ``like``, of the share of items that rank below it; ties count half. For
+    ``not_like``, items above it count.
 
     Parameters
     ----------

@@ -73,9 +73,9 @@ class ThreeLevelRanker(StatisticsRanker):
         sum_i l_i(theta + G_i + P_i) + lambda1 |theta|^2 + lambda2 sum_{j > n_groups} sigma_j(G)^2
             + lambda4 sum_{j <= n_groups} sigma_j(G)^2 + lambda3 sum_i |P_i|
 
-    where l_i is half the mean, over the pairs of a positive and a negative row of user i, of
-    (1 - (the difference of their scores))^2, and sigma_j are singular values. After a keyboard
-    interrupt, the ranker has the best levels found so far, and warns.
+    where sigma_j are singular values. l_i is half the mean of (1 - (the difference of scores))^2
+    over the pairs of a positive and a negative row of user i. After a keyboard interrupt, the
+    ranker has the best levels found so far, and warns.
 
     Parameters
     ----------
@@ -112,8 +112,8 @@ class ThreeLevelRanker(StatisticsRanker):
         Users not seen in training raise an error, or get the scores of the consensus. Without
         features, new items raise an error, or get the score of an average item.
     user_column : int or str, optional
-        The column of X (a position, or a name in a data frame) with the user of each label, where
-        scikit-learn does not pass ``users`` along.
+        The column of X with the user of each label, by position or name, if scikit-learn does not
+        pass ``users`` along.
     warm_start : bool, default=False
         Start from the last solution rather than from zero.
     callback : callable, optional
@@ -309,7 +309,7 @@ def _newcomer_prior(
 class ThreeLevelNewcomers:
     """Posteriors of new users: weights consensus + B c + V, with strong directions B.
 
-    Both c and V have a Gaussian prior estimated from the training users, and the squared loss is a
+    Both c and V have a Gaussian prior estimated from the training users. The squared loss is a
     regression with the precision of their residuals: one small linear system. Deviations V beyond
     the threshold are penalised by their length, not its square (see `solvers`).
     """

@@ -303,9 +303,9 @@ def choose_width(
 
     ``size`` is the number of directions in which labelled items can differ; ``each_feature`` tells
     whether single features are fixed or have signs, so each is a coordinate; ``matrices`` whether
-    the model needs matrices of directions x directions (a full or diagonal covariance, covariates
-    of users, a loss whose rows are not items, item effects); ``shared`` whether items have effects
-    of their own if these are affordable.
+    the model needs matrices of directions x directions: for a full or diagonal covariance,
+    covariates of users, a loss whose rows are not items, or item effects; ``shared`` whether items
+    have effects of their own if these are affordable.
     """
     if asked is True and each_feature:
         raise ValueError(

@@ -34,8 +34,8 @@ def write_report(
     """Write one self-contained HTML page about a model.
 
     It begins with a summary. Then come leaderboards of compared items, the schools of thought, the
-    items that all of them like and those that divide users, the accuracy of rankings, diagnostics
-    of annotators, and how the model was fitted. Pictures are inlined, nothing is loaded from
+    items that all of them like and those that divide users. The accuracy of rankings, diagnostics
+    of annotators, and details of the fit follow. Pictures are inlined, nothing is loaded from
     elsewhere, no script runs.
 
     Parameters

@@ -287,10 +287,10 @@ class _Descriptions:
 def _loners(levels: WeightLevels, spread: Float) -> Bool:
     """Return whose personal level is not zero, or larger than chance would make it.
 
-    If the personal level is exactly zero for most, those for whom it is not. Else the cube root
-    of its variance is nearly normal for ordinary users (Wilson and Hilferty), with the median and
-    the median absolute deviation as parameters, and outliers are found at a false discovery rate
-    of 5 % (Benjamini and Hochberg).
+    If the personal level is exactly zero for most, those for whom it is not. Else the cube root of
+    its variance is nearly normal for ordinary users (Wilson and Hilferty). Its parameters are the
+    median and the median absolute deviation. Outliers have a false discovery rate of 5 % (Benjamini
+    and Hochberg).
     """
     if levels.own is not None:
         return levels.own

@@ -39,8 +39,8 @@ class School:
         The mean Jaccard index with schools of resampled users. Below 0.6, the school is hardly
         more than a piece of a cloud.
     features : dict
-        The features that set it apart, strongest first, and how far each moves what the school
-        adds to the scores, which spread by about one; the sign is that of the feature's weight.
+        The features that set it apart, strongest first, with the effect of each on the school's
+        scores, which spread by about one; the sign is that of the feature's weight.
     weights : array of shape (n_features,)
         The members' mean ranking function, all being equally decided.
     typical : tuple of JudgedItem
@@ -131,8 +131,8 @@ class Schools(ResultTable):
     spread : array of shape (n_features, n_features)
         The covariance of the items' features, with which distances were measured.
     criterion, agreement : dict and float
-        The criterion by number of schools tried, of which the least was taken, and the mean
-        adjusted Rand index of the division with those of resampled users.
+        The criterion by number of schools tried; the least decides. The mean adjusted Rand index of
+        the division with those of resampled users.
     suggested : bool
         Whether the data chose the number of schools.
     agreed : tuple of JudgedItem
@@ -237,9 +237,9 @@ class Schools(ResultTable):
     def to_dict(self) -> Facts:
         """Return the schools, axes, loners, agreed and divisive items as plain values, for JSON.
 
-        For an item, ``spread`` is the standard deviation over users of the share it beats,
-        ``at_least`` the share that would say yes ``everywhere`` at the least, ``share`` and
-        ``by_school`` the shares of all users and of each school, each with its error.
+        For an item, ``spread`` is the standard deviation over users of the share it beats.
+        ``at_least`` is the share that would say yes ``everywhere`` at the least. ``share`` and
+        ``by_school`` are the shares of all users and of each school, each with its error.
         """
         return {
             "users": len(self.user_ids),

@@ -78,7 +78,7 @@ def name_deviation(  # noqa: PLR0917 - what there is to say, and how
     """Name a deviation from the consensus after its strongest features.
 
     The words depend on the consensus weight: "wants" if it is about zero or has the opposite sign,
-    "insists on" if it has the same sign, "cares less about" if the sum is smaller. `strengths`
+    "insists on" if it has the same sign. "Cares less about" if the sum is smaller. `strengths`
     sorts the features. A verb that is not a wish replaces these words.
     """
     features = without_columns(features, binary)
@@ -169,11 +169,11 @@ def name_by_items(
 def strengths(deviations: Float, spread: Float) -> Float:
     """Return how much each feature matters to the scores that some weights add.
 
-    With w the weights and S the covariance of the features, feature j has the part w_j (S w)_j
-    of the variance w'S w of these scores; what another feature takes back (a price against the
-    rates that replace it) does not count. With all other features unchanged it moves scores by
-    w_j^2 over entry j, j of the inverse of S. The strength is the root of the larger of the two,
-    with the sign of the weight: for independent features, the weight times the feature's spread.
+    w are the weights, S is the covariance of the features. Feature j has the part w_j (S w)_j of
+    the variance w'S w of these scores; what another feature takes back (a price against the rates
+    that replace it) does not count. With all other features unchanged it moves scores by w_j^2 over
+    entry j, j of the inverse of S. The strength is the root of the larger of the two, with the sign
+    of the weight: for independent features, the weight times the feature's spread.
     """
     variance = spread.diagonal()
     varied = variance > 1e-12 * variance.max(initial=0.0)

@@ -79,8 +79,8 @@ def serve_on(settings: Settings, listening: socket) -> None:
 class Workers:
     """Several processes that serve on one socket; one that ends is replaced.
 
-    They are forked from a process that has imported the service and done nothing else, so code,
-    and what libraries make at their import, is in memory once.
+    They are forked from a process that has imported the service and done nothing else. So code, and
+    data that libraries make at import, are in memory once.
     """
 
     def __init__(self, serve: Serve, listening: socket, n_workers: int) -> None:

@@ -4,8 +4,8 @@ Users' deviations and coordinates are eliminated exactly (`variable_projection`)
 the strong directions of the group level are found by a trust-region Newton method. The model is
 not convex: a few steps are taken from each of several starts, and the best one is continued.
 
-If the eigenvectors do not fit into ``memory``, a sample of the users is solved first, and its
-curvature is used together with exact gradients over all users.
+If the eigenvectors do not fit into ``memory``, a sample of the users is solved first. Its curvature
+is used together with exact gradients over all users.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -140,8 +140,8 @@ class FastSolver:
     ----------
     n_starts : int
         How many starts race (at most 4). They are deterministic: the consensus of the ridge
-        problem, no consensus at all, and a few (on small problems also many) steps of the
-        path that proximal gradients take.
+        problem, no consensus at all, and a few steps of proximal gradients (on small problems also
+        many).
     memory : int
         Bytes that the eigenvectors of users with few labels may take.
     """

@@ -1,8 +1,8 @@
 """Proximal gradient for any list of components: the authors' two algorithms, and our own.
 
-The loss is quadratic, so the gradient at an extrapolated point is the extrapolated gradient, and
-the test of a line search is one inner product without cancellation: a step costs one product of
-all curvatures with all weights, and one prox per component.
+The loss is quadratic, so the gradient at an extrapolated point is the extrapolated gradient. The
+test of a line search is one inner product without cancellation: a step costs one product of all
+curvatures with all weights, and one prox per component.
 """
 
 from collections.abc import Sequence

@@ -102,8 +102,8 @@ def optimality_residual(
 ) -> float:
     """Return the distance of zero to the objective's subdifferential, relative.
 
-    Its unit is the length of the loss's gradient at zero, so it does not depend on the number of
-    users and the scale of the features.
+    Its unit is the length of the loss's gradient at zero. It depends neither on the number of users
+    nor on the scale of the features.
     """
     if gradient is None:
         gradient = loss.gradient(total_weights(parts, loss.shape[0]))

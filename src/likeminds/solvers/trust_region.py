@@ -167,9 +167,9 @@ class ReducedHessian:
     """The Hessian of the reduced objective at a point, and a preconditioner for it.
 
     Moving (theta, B) by T moves the shared weights of user i by T'(1, c_i), and c_i follows by
-    J_i^-1 (B'M_i T'(1, c_i) + T_B g_i), where M_i and g_i are the Hessian and the gradient of
-    phi_i, and J_i = B'M_i B + 2 strong. The preconditioner replaces all users' curvatures by their
-    mean, which makes it a Kronecker product that two small eigenproblems invert.
+    J_i^-1 (B'M_i T'(1, c_i) + T_B g_i). M_i and g_i are the Hessian and the gradient of phi_i, and
+    J_i = B'M_i B + 2 strong. The preconditioner replaces all users' curvatures by their mean, which
+    makes it a Kronecker product that two small eigenproblems invert.
     """
 
     def __init__(self, problem: ReducedProblem, point: Iterate) -> None:
@@ -280,9 +280,8 @@ def minimise(
 ) -> TrustRegionResult:
     """Take Newton steps until the first-order residual falls to ``tol``.
 
-    At a critical point where a weak direction of the group level outweighs a strong one (a
-    saddle), they are exchanged and the descent goes on. A keyboard interrupt ends it with the
-    best point so far.
+    At a saddle, a weak direction of the group level outweighs a strong one: they are exchanged and
+    the descent goes on. A keyboard interrupt ends it with the best point so far.
     """
     radius = None
     try:

@@ -12,9 +12,9 @@ the threshold, and a scalar equation beyond it. The reduced loss
 is smooth and convex in m. The coordinates c_i are eliminated user by user, too. The reduced
 objective is a function of theta and of the span of B, with d (k + 1) unknowns.
 
-`trust_region` minimises the reduced objective. In shapes, p is the number of users
-of a block, r that of their eigen-directions, k that of strong directions, and T = (step of theta,
-steps of the columns of B) is a matrix of shape (1 + k, d).
+`trust_region` minimises the reduced objective. In shapes, p is the number of users of a block, r
+that of their eigen-directions, k that of strong directions. T = (step of theta, steps of the
+columns of B) is a matrix of shape (1 + k, d).
 """
 
 from dataclasses import dataclass

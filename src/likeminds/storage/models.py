@@ -1,11 +1,10 @@
 """Models on disk: safetensors arrays and a card in JSON, in one file, never a pickle.
 
-A file of format 3 holds in its header a card for people, a tree that says which arrays make up
-the model (see `storage.model_tree`), and checksums of everything (`storage.safetensors`).
-It is written atomically and mapped into memory: opening the model of a million people reads
-the header alone. Format 4 is a folder: the same file, and others with the users' parameters, which
-are read on demand (`storage.user_files`). Formats 1 and 2 were never released and raise
-`ModelFileError`.
+The header of a file of format 3 has a card for people, and a tree of the arrays that make up the
+model (see `storage.model_tree`). It has checksums of everything (`storage.safetensors`). It is
+written atomically and mapped into memory: opening the model of a million people reads the header
+alone. Format 4 is a folder: the same file, and others with the users' parameters, which are read on
+demand (`storage.user_files`). Formats 1 and 2 were never released and raise `ModelFileError`.
 """
 
 import json

@@ -40,9 +40,9 @@ def save_pyfunc(ranker: Ranker, path: str | PathLike[str], **options: object) ->
 
     Notes
     -----
-    ``mlflow.pyfunc.load_model(path).predict(frame)`` takes a data frame with the features, and
-    where there are such, a column of people and one of items, by their usual names. It returns a
-    score for each row. Users and items not seen in training follow the ranker's ``unknown``.
+    ``mlflow.pyfunc.load_model(path).predict(frame)`` takes a data frame with the features. Columns
+    of users and items are found by their usual names. It returns a score for each row. Users and
+    items not seen in training follow the ranker's ``unknown``.
     """
     pyfunc = require("mlflow.pyfunc", "A model of MLflow", "mlflow")
     # MLflow would guess what loading it needs, by loading it once more.

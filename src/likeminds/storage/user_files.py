@@ -238,7 +238,7 @@ class StoredIds(StoredRows, LazyIds):
 
 
 class PlacesById(Mapping[Hashable, int]):
-    """Where people are, by their ids: a search among sorted hashes, and one id that is read."""
+    """The places of people, by their ids: a search among sorted hashes, and one id that is read."""
 
     def __init__(self, ids: StoredIds) -> None:
         self._ids = ids

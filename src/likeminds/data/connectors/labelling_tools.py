@@ -84,9 +84,9 @@ def _compare(collector: Collector, user: Hashable, task: Record, value: Record, 
 def read_argilla(path: str | PathLike[str], collector: Collector) -> None:
     """Read labels and ratings from Argilla's records, as JSON or JSON Lines.
 
-    Both the responses of the second version (by question) and those of the first (by user) are
-    known, and the flat records of ``to_list(flatten=True)``. Responses that are drafts or were
-    discarded are left out, where the export says which they are.
+    Responses are by question (version 2) or by user (version 1). The flat records of
+    ``to_list(flatten=True)`` are read, too. Responses that are drafts or were discarded are left
+    out, where the export says which they are.
     """
     for place, flat in collector.records(path):
         record = unflattened(flat)

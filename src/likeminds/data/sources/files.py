@@ -344,10 +344,10 @@ def read_table(source: str | PathLike[str], texts: Texts = lambda _: ()) -> Any:
     Parameters
     ----------
     source : str or path
-        The name of a file (CSV, Parquet, Arrow, NPY, NPZ, by its ending), ``-`` for CSV on
-        standard input, or the address of a database, a space, and a query:
-        ``"sqlite:///crowd.db SELECT person, item, label FROM labels"``, which is opened for
-        reading only. DuckDB and PostgreSQL are extras.
+        The name of a file (CSV, Parquet, Arrow, NPY, NPZ, by its ending), or ``-`` for CSV on
+        standard input. Or the address of a database, a space, and a query, which is opened for
+        reading only: ``"sqlite:///crowd.db SELECT person, item, label FROM labels"``. DuckDB and
+        PostgreSQL are extras.
     texts : callable, optional
         For CSV: returns, given the names of all columns, those that hold texts even where these
         look like numbers.

@@ -6,7 +6,7 @@ constant beyond them and the prior falls.
 
 Log-normal: a weight with sign s is s exp(l), with l normally distributed, jointly with all other
 weights. The rest of the package treats weights as normal, so prior and posteriors get the moments
-of s exp(l), where l has Laplace's approximation around its mode.
+of s exp(l). Laplace's method approximates l around its mode.
 """
 
 from dataclasses import dataclass, field

@@ -5,9 +5,9 @@ alone, and its variance 1/k_j (users integrated out), and
 
     y_j ~ N(a + c z_j + x_j'theta, tau^2 + 1/k_j),     theta ~ N(0, s^2 I)
 
-where s and tau maximise the likelihood of y once theta, a and c are integrated out (with the prior
-that keeps tau off zero, see `item_posteriors`). During the fit, theta is a point estimate: with few
-items and many features, tau would be too small and theta too large, which matters for new items.
+where s and tau maximise the likelihood of y once theta, a and c are integrated out. A prior keeps
+tau off zero, see `item_posteriors`. During the fit, theta is a point estimate: with few items and
+many features, tau would be too small and theta too large, which matters for new items.
 
 z_j is 1 if a single user labelled item j. Such users often chose the item: authors of a statement
 agree with it. Without z_j, features would learn to tell these items from all others. c z_j remains

@@ -38,9 +38,9 @@ class Factorisation(Ranker):
 
         a + a_i + b_j + p_i'q_j,        b_j = x_j'w + beta_j,    q_j = E'x_j + eps_j
 
-    and the sum of the logistic losses, plus ``alpha`` / 2 times the squares of p, eps and E, plus
-    ``alpha_bias`` / 2 times those of a_i, beta and w, is minimised by Newton steps that alternate
-    between users and items. Items are identified by their ids.
+    Newton steps, alternating between users and items, minimise the sum of the logistic losses and
+    of the penalties. These are ``alpha`` / 2 times the squares of p, eps and E, and ``alpha_bias``
+    / 2 times those of a_i, beta and w. Items are identified by their ids.
 
     Parameters
     ----------

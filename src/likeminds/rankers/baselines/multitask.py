@@ -210,9 +210,9 @@ class JFL(PaperBaseline):
 class RAMU(PaperBaseline):
     """The trace norm with capped singular values: strong directions are not shrunk.
 
-    Minimises the loss plus alpha * sum_j min(sigma_j(W), threshold) in stages, in each of which
-    the singular values above the threshold are free, until these no longer change (Han and
-    Zhang, AAAI 2016). An infinite threshold gives the plain trace norm.
+    Minimises the loss plus alpha * sum_j min(sigma_j(W), threshold) in stages (Han and Zhang, AAAI
+    2016). In each stage, the singular values above the threshold are free. The last stage is the
+    one that leaves these as they are. An infinite threshold gives the plain trace norm.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ Beyond features, the popularity of item j among users other than i is
 
     c_ij = log((k + m q) / (n - k + m (1 - q))) - log(q / (1 - q)),
 
-where others gave n labels, k of them positive, q is their usual share of positive labels, and m
+where others gave n labels, k of them positive. q is their usual share of positive labels, and m
 shrinks items with few labels to zero. The column of the design is its residual,
 
     o_ij = c_ij - n / (n + m) z_j'g_i,
@@ -47,8 +47,8 @@ class Popularity(Ranker):
     Parameters
     ----------
     unknown : {"error", "consensus"}, default="error"
-        Users and items not seen in training raise an error, or get the share of positive labels
-        of all users, and over all items.
+        Unknown users and items raise an error, or get the share of positive labels over all users
+        and items.
     user_column, verbose
         As in `ThreeLevelRanker`.
 
