@@ -1,6 +1,6 @@
 """Draw the badges of the README from pyproject.toml, into docs/badges: python -m tools.badges.
 
-They are files, so that nothing is fetched and nothing is claimed that the project does not say.
+They are files, so nothing is fetched and nothing is claimed that the project does not say.
 """
 
 import re

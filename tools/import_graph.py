@@ -5,7 +5,7 @@ python -m tools.import_graph
 The rows are the layers of the first contract in ``pyproject.toml``. Imports of one folder flow
 together into one stream of its colour, the wider the more there are. Arrows point down, or to the
 right within a row. ``__init__`` (which offers names of all folders) and ``_version`` are left
-out; the imports of the lowest row, which everybody uses, are counted in its box.
+out; the imports of the lowest row, which all use, are counted in its box.
 """
 
 import re
@@ -28,7 +28,7 @@ LEFT_OUT = {"_version"}
 WIDTH, ROW = 22.0, 2.6
 INCHES = 14.0
 BOX, HEIGHT, LANE = 2.5, 0.9, 0.5
-# Grey is for folders that nobody imports.
+# Grey is for folders that none imports.
 _CYCLE = [colour for colour in COLOURS if colour != GREY]
 
 Imports = Counter[tuple[str, str]]
@@ -93,7 +93,7 @@ def count_imports() -> Imports:
 
 
 def arrange(rows: list[list[str]], imports: Imports) -> list[list[Place]]:
-    """Return what stands in each row, from left to right, placed so that streams are short."""
+    """Return what stands in each row, from left to right, placed to keep streams short."""
     names = [name for row in rows for name in row]
     imported = [name for name in names if any(other == name for _, other in imports)]
     colours = dict.fromkeys(names, GREY) | {

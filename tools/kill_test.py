@@ -2,12 +2,11 @@
 
 python -m tools.kill_test [--kills 200] [--pairs 50] [--seed 0]
 
-A *kill* starts a process that fits, updates or saves a model over one that is there, lets it come
-to the work, and sends it SIGKILL, SIGTERM or SIGINT at a random moment of the time that the work
-takes. Then the file must be, byte by byte, the model before or the model that the work makes when
-nobody disturbs it, and after SIGTERM and SIGINT nothing else may be in its folder. ``fit`` and
-``update`` are those of the command line; ``save`` is a program that knows of no signals, and saves
-over and over.
+A *kill* starts a process that fits, updates or saves a model over an existing one. At a random
+moment of this work, it sends SIGKILL, SIGTERM or SIGINT. Then the file must be, byte by byte, the
+model before or the model of undisturbed work. After SIGTERM and SIGINT nothing else may be in its
+folder. ``fit`` and ``update`` are those of the command line; ``save`` is a program that knows of no
+signals, and saves over and over.
 
 A *pair* is two ``likeminds update`` of the same model, started at the same time, each with labels
 of its own. In the end the model must have all labels of all of them.

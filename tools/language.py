@@ -2,8 +2,8 @@
 
 python -m tools.language [--list] [PATH ...]
 
-By default it reads the README, the CHANGELOG, ``docs`` and ``src``. Of Python files, docstrings,
-comments and strings of several words count; of pages, prose outside of code blocks. ``--list``
+By default it reads the README, the CHANGELOG, ``docs`` and ``src``. In Python files, docstrings,
+comments and strings of several words count; in pages, prose outside of code blocks. ``--list``
 prints each place.
 """
 

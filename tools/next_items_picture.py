@@ -2,7 +2,7 @@
 
 Newcomers to a crowd of `make_schools` are asked about items, one after the other: those that
 `next_items` proposes, or items at random. They answer by their own weights, with the simulation's
-noise, and are scored on items that nobody asks about.
+noise, and are scored on items that are not asked about.
 """
 
 from pathlib import Path

@@ -21,7 +21,7 @@ def make(script: Path, folder: Path, seconds: int = 120) -> Path:
         "language": "python",
         "name": "python3",
     }
-    with TemporaryDirectory() as sockets:  # files instead of ports: nobody else can connect
+    with TemporaryDirectory() as sockets:  # files instead of ports: no other user can connect
         sockets_only = {"transport": "ipc", "ip": str(Path(sockets) / "kernel")}
         client = NotebookClient(
             notebook,

@@ -1,7 +1,7 @@
 """The demo's story in pictures: `python -m tools.service_pictures` writes docs/serving-*.png.
 
-It starts the demo on a free port of this machine, answers as somebody of its crowd would, and
-takes pictures of the page in a headless Chromium, through its driver (.ci/chromium installs both).
+It starts the demo on a free port of this machine, answers as a user of its crowd would, and takes
+pictures of the page in a headless Chromium, through its driver (.ci/chromium installs both).
 """
 
 import json
@@ -23,7 +23,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 DOCS = Path(__file__).parents[1] / "docs"
-# What somebody likes who calls sturdy shoes comfortable.
+# The likes of a user who calls sturdy shoes comfortable.
 _LIKES = ("boot", "sneaker", "high-top", "oxford")
 
 

@@ -1,7 +1,7 @@
 """Make the pictures of docs/shared-items.md: python -m tools.shared_items_pictures.
 
 A simulated conversation: 250 people in three camps vote on 30 statements, of which nothing is known
-but who agrees; everybody sees about 24 of them.
+but who agrees; each user sees about 24 of them.
 """
 
 from collections.abc import Sequence
@@ -101,7 +101,7 @@ def _draw_shares_of(axes: Any, schools: Schools, judged: Sequence[JudgedItem]) -
 
 
 def draw_ranks(ranker: HierarchicalRanker, votes: Annotations, person: str) -> Any:
-    """Draw the rank of each statement for somebody, with its interval."""
+    """Draw the rank of each statement for a user, with its interval."""
     shown = Annotations([person] * votes.n_items, votes.item_ids, np.arange(votes.n_items) % 2 > 0)
     low, high = ranker.rank_interval(person, shown)
     scores = ranker.decision_function(shown)

@@ -2,8 +2,8 @@
 
 python -m tools.walk [CHECKOUT ...]
 
-Each checkout is a folder with ``src/likeminds`` and ``pyproject.toml`` (by default this one), so
-one script measures the state before a change and after it.
+Each checkout is a folder with ``src/likeminds`` and ``pyproject.toml``, by default this one. So one
+script measures the state before a change and after it.
 
 lines of code
     Lines that are neither empty, nor a comment, nor part of a docstring.

@@ -74,7 +74,7 @@ def command_lines(draw: Any) -> tuple[str, list[str], str]:
 
 
 def try_command_line(workshop: Workshop, tally: Tally, drawn: tuple[str, list[str], str]) -> None:
-    """Run a command; nobody but `update` and `fit` may touch the model, and they not half."""
+    """Run a command; only `update` and `fit` may change the model, and only as a whole."""
     verb, words, stdin = drawn
     ended = run(workshop.folder, [verb, *words], stdin)
     now = (workshop.folder / "model.likeminds").read_bytes()
@@ -172,7 +172,7 @@ def _what_was_lost(users: list[str], out: str) -> str:
     if len({str(row["user"]) for row in rankings}) != len(users):
         return f"people became others: {users!r}"
     if any(row["score"] is None for row in rankings):
-        return "scores that are no numbers"
+        return "scores that are not numbers"
     return ""
 
 

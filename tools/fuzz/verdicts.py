@@ -19,7 +19,7 @@ _SHOWN = 200
 
 
 class Ended(NamedTuple):
-    """How a command ended; without a code, in an exception that nobody caught."""
+    """How a command ended; without a code, in an uncaught exception."""
 
     code: int | None
     out: str
@@ -55,7 +55,7 @@ def fault(ended: Ended) -> str:
     """Return what is wrong with how a command ended, or nothing."""
     said = ended.out + ended.err
     if ended.code is None:
-        return "an exception that nobody caught"
+        return "an uncaught exception"
     if "Traceback" in said or "should not happen" in said:
         return "a traceback, or what should not happen"
     if _UNSEEN.search(said):

@@ -30,7 +30,7 @@ class Workshop:
 
     @cached_property
     def address(self) -> tuple[str, int]:
-        """Where a service of a copy of the model listens, without keys, on this machine alone."""
+        """The address of a service of a copy of the model, without keys, on this machine alone."""
         import uvicorn  # noqa: PLC0415 - an extra
 
         from likeminds.service.app import make_app  # noqa: PLC0415
@@ -107,7 +107,7 @@ class Workshop:
 
 
 def all_scores(model: likeminds.HierarchicalRanker, items: np.ndarray) -> np.ndarray:
-    """Return everybody's scores of all items."""
+    """Return all users' scores of all items."""
     return np.array([model.decision_function(items, [p] * len(items)) for p in model.users_])
 
 

@@ -13,7 +13,7 @@ _PIECES = 32
 
 
 class Last:
-    """Where things are on a shoe; x towards the toe, y upwards, the ground at 0.
+    """Places on a shoe; x towards the toe, y upwards, the ground at 0.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ def coverage(polygons: Sequence[Points], size: int) -> tuple[tuple[slice, slice]
 
 
 def _edges(polygons: Sequence[Points]) -> tuple[Points, Points]:
-    """Return the ends of all edges; all polygons turn the same way, so that none cancel."""
+    """Return the ends of all edges; all polygons turn the same way, so none cancel."""
     same = [polygon if area(polygon) <= 0 else polygon[::-1] for polygon in polygons]
     ends = [part for polygon in same for part in (polygon[1:], polygon[:1])]
     return np.concatenate(same), np.concatenate(ends)

@@ -17,7 +17,7 @@ from likeminds.service.app_state import AppState
 from likeminds.service.errors import add_problems
 from likeminds.service.middleware import Middleware
 from likeminds.service.refit_job import Refresher
-from likeminds.service.routes import operations, population, recommendations, users
+from likeminds.service.routes import all_users, operations, recommendations, users
 from likeminds.service.settings import Settings
 
 _FOLDER = Path(__file__).parent
@@ -53,7 +53,7 @@ def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
     )
     app.state.service, app.state.refresher = state, refresher
     add_problems(app)
-    for module in (recommendations, users, population, operations):
+    for module in (recommendations, users, all_users, operations):
         app.include_router(module.router)
     templates = Jinja2Templates(_FOLDER / "templates")
 
