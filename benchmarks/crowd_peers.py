@@ -89,10 +89,26 @@ def is_there(peer: str) -> bool:
 
 def calibration_error(ranker: Any, test: Annotations) -> float:
     """Return the mean distance between probability and share of positives, in ten bins."""
-    chance = ranker.predict_proba(test)[:, 1]
+    return _mean_gap(ranker.predict_proba(test)[:, 1], test.labels)
+
+
+def calibration_error_by_chance(ranker: Any, test: Annotations) -> float:
+    """Return the mean calibration error if labels are drawn from the predicted probabilities."""
+    chance, rng, errors = ranker.predict_proba(test)[:, 1], np.random.default_rng(0), []
+    for _ in range(100):
+        labels = rng.random(len(chance)) < chance
+        if test.choice_set_codes is not None:  # one item of each choice set is chosen
+            noise = np.log(np.maximum(chance, 1e-300)) + rng.gumbel(size=len(chance))
+            best = np.lexsort((-noise, test.choice_set_codes))
+            first = np.unique(test.choice_set_codes[best], return_index=True)[1]
+            labels = np.isin(np.arange(len(chance)), best[first])
+        errors.append(_mean_gap(chance, labels))
+    return float(np.mean(errors))
+
+
+def _mean_gap(chance: np.ndarray, labels: np.ndarray) -> float:
     bins = np.minimum((chance * 10).astype(int), 9)
-    apart = np.bincount(bins, weights=chance - test.labels)
-    return float(np.abs(apart).sum() / len(chance))
+    return float(np.abs(np.bincount(bins, weights=chance - labels)).sum() / len(chance))
 
 
 def run(name: str, folder: Path, seeds: Sequence[int], users: int | None) -> Results:
@@ -108,11 +124,12 @@ def run(name: str, folder: Path, seeds: Sequence[int], users: int | None) -> Res
         if not is_there(method):
             print(f"{name}: {method} is left out, as {PACKAGES[method]} is not installed.")
             continue
-        errors: list[float] = []
+        errors: list[tuple[float, float]] = []
 
-        def score(ranker: Any, test: Annotations, errors: list[float] = errors) -> Any:
+        def score(ranker: Any, test: Annotations, errors: list[Any] = errors) -> Any:
             if test.grades is None:
-                errors.append(calibration_error(ranker, test))
+                by_chance = calibration_error_by_chance(ranker, test)
+                errors.append((calibration_error(ranker, test), by_chance))
             return by_user(ranker, test)
 
         asked = replace(trial, ranker=make, score=score)
@@ -124,7 +141,8 @@ def run(name: str, folder: Path, seeds: Sequence[int], users: int | None) -> Res
             for kind in next(iter(by_seed.values()))["scores"]
         }
         if errors:
-            means["calibration error"] = float(np.mean(errors))
+            found_error, by_chance = np.mean(errors, axis=0).tolist()
+            means |= {"calibration error": found_error, "by chance": by_chance}
         seconds = sum(one["seconds"] for one in by_seed.values()) / len(seeds)
         gains = list(compare({name: by_seed}, ours))
         ours = ours or {name: by_seed}

@@ -12,6 +12,7 @@ from benchmarks.crowd_peers import (
     END,
     OURS,
     calibration_error,
+    calibration_error_by_chance,
     peers_of,
     summary,
     table,
@@ -28,6 +29,14 @@ def test_calibration_error_is_the_mean_gap_over_ten_bins():
     ranker = SimpleNamespace(predict_proba=lambda _: np.column_stack([1 - chance, chance]))
     expected = (abs(0.21 + 0.29 - 1) + abs(0.95 + 1.0 - 2)) / 4
     assert calibration_error(ranker, SimpleNamespace(labels=labels)) == pytest.approx(expected)
+
+
+def test_calibration_error_by_chance_is_that_of_labels_drawn_from_the_probabilities():
+    ranker = SimpleNamespace(predict_proba=lambda _: np.full((4, 2), 0.5))
+    labels = SimpleNamespace(choice_set_codes=None)
+    assert calibration_error_by_chance(ranker, labels) == pytest.approx(0.75 / 4, abs=0.05)
+    pairs = SimpleNamespace(choice_set_codes=np.array([0, 1, 0, 1]))  # one of two is chosen
+    assert calibration_error_by_chance(ranker, pairs) == 0
 
 
 @pytest.mark.seconds

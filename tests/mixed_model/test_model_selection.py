@@ -52,3 +52,15 @@ def test_few_people_or_labels_keep_omega_small():
     assert HierarchicalRanker().fit(simulated(omega, 0, n_users=20)).covariance_ == "low_rank"
     few = simulated(omega, 0, n_users=40, n_labels=6)
     assert HierarchicalRanker().fit(few).covariance_ == "low_rank"
+
+
+@pytest.mark.seconds
+def test_weak_factors_beside_a_strong_one_do_not_vanish():
+    rng = np.random.default_rng(0)
+    strength = np.array([1.0] + [0.4] * 6)
+    factors = rng.normal(size=(len(strength), 150))
+    odds = rng.normal(size=150) + rng.normal(size=(150, len(strength))) * strength @ factors
+    users, items = np.nonzero(rng.random(odds.shape) < 0.6)
+    labels = rng.random(len(users)) < expit(odds[users, items])
+    ranker = HierarchicalRanker().fit(Annotations(users, items, labels))
+    assert ranker.n_item_factors_ >= len(strength)

@@ -1,13 +1,16 @@
 """Steps never rise, and end where moments match."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from learned_model import DIAGONAL, LIKELIHOODS, make_objective
 from likeminds import make_schools
-from likeminds.mixed_model.optimisers import descend, score
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.marginal_likelihood import CovarianceStructure
+from likeminds.mixed_model.optimisers import _pseudo_variances, descend, score
 
 
 @pytest.mark.parametrize("loss", LIKELIHOODS)
@@ -82,3 +85,17 @@ def test_variances_alone_are_learned_by_steps_that_never_rise(loss):
     inside = prior.residual > 1e-3 * prior.residual.max()
     second = matched.second.diagonal() / matched.n_users
     np.testing.assert_allclose(second[inside], 1.0, atol=2e-3)
+
+
+def test_pseudo_users_with_a_fixed_variance_of_factor_weights_cost_least_there():
+    structure = CovarianceStructure(factor_variance=0.1)
+    objective = SimpleNamespace(n_weights=0, n_free=1, structure=structure)
+
+    def penalty(variance):
+        prior = GaussianPrior.of_covariance(np.zeros(3), np.diag([2.0, variance, variance]))
+        log_determinant, variances = _pseudo_variances(prior, objective)
+        return log_determinant - np.log(variances).sum()
+
+    assert penalty(0.1) == pytest.approx(0, abs=1e-9)
+    assert penalty(0.09) > 1e-3
+    assert penalty(0.11) > 1e-3

@@ -104,7 +104,9 @@ def learn_crossed(
         elif anew:
             n_earlier = 0 if earlier.items is None else earlier.items.n_factors
             # The first fit chose the structure without effects of covariates, too.
-            shape = with_shrinkage(replace(start, shifts=None), n_earlier).structure
+            shape = earlier.structure
+            if shape.factor_variance is None:
+                shape = with_shrinkage(replace(start, shifts=None), n_earlier).structure
             state = fit_items_roughly(_resume(replace(start, structure=shape), earlier))
         else:
             state = _resume(start, earlier)

@@ -47,6 +47,8 @@ class CovarianceStructure:
     kind: str = "full"
     pseudo: float = 0.1  # pseudo-users who shrink Omega, as a share of the users
     own: bool = False  # whether they have Omega's own variances, not one for all weights
+    # The variance of their factor weights, so weak factors do not vanish; None is Omega's own.
+    factor_variance: float | None = None
 
     @property
     def has_directions(self) -> bool:

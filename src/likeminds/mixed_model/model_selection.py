@@ -11,7 +11,6 @@ predicts worse than no weights of features at all, and with factors worse still.
 shrunk while factors are added, and factors have to predict better than a few directions.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -20,6 +19,7 @@ import numpy as np
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.per_user_arrays import CollectedRows
 from likeminds.mixed_model.item_effects.em_steps import (
+    FIRST_VARIANCE,
     ItemMarginalLikelihood,
     step_both,
     with_factors,
@@ -66,6 +66,10 @@ _RUNGS = (1, 2, 4, 8, 16, 32)
 _LEAST_VARIANCE = 0.01
 # If labels are few for all of Omega, as many pseudo-users as users shrink the weights.
 _SHRUNK = CovarianceStructure(pseudo=1.0)
+# Half as many pseudo-users as users, with the variance of new factors, keep weak factors; at most
+# eight of them, as sixteen were slow to fit and worse calibrated.
+_MOST_WEAK = 8
+_KEPT = CovarianceStructure(pseudo=0.5, factor_variance=FIRST_VARIANCE)
 
 
 def is_lower(losses: Float, others: Float, *, n_errors: float = 1.0, noticed: float = 0.0) -> bool:
@@ -83,21 +87,6 @@ def is_lower(losses: Float, others: Float, *, n_errors: float = 1.0, noticed: fl
         return False
     error = float(gain.std(ddof=1)) * np.sqrt(len(gain))
     return bool(gain.sum() > max(n_errors * error, noticed))
-
-
-def grow_while_lower(
-    sizes: Sequence[int], losses_of: Callable[[int], Float], *, n_errors: float
-) -> tuple[int, list[float]]:
-    """Return the last size that lowered the held-out loss, and the total losses tried."""
-    best, lowest = sizes[0], losses_of(sizes[0])
-    totals = [float(lowest.sum())]
-    for size in sizes[1:]:
-        losses = losses_of(size)
-        totals.append(float(losses.sum()))
-        if not is_lower(losses, lowest, n_errors=n_errors):
-            break
-        best, lowest = size, losses
-    return best, totals
 
 
 @dataclass(frozen=True)
@@ -329,10 +318,31 @@ def _with_any_factors(start: ItemMarginalLikelihood) -> FitState:
         n_before = n_left
     # A thousandth of a bit per label counts: vanishing factors gain less, but for almost every
     # user, so a standard error alone would accept them.
-    if lowest is None or not is_lower(lowest, before, noticed=0.1 * NOTICED * n_out):
+    noticed = 0.1 * NOTICED * n_out
+    if lowest is None or not is_lower(lowest, before, noticed=noticed):
         return evaluated(start)  # from the start, as with n_factors=0
+    if not start.n_weights:
+        best = _with_weak_factors(best, lowest, noticed)
     whole = replace(best[0], responses=best[0].item_responses.holding_out(0.0))
     return evaluated(whole, best[1].model)
+
+
+def _with_weak_factors(best: FitState, lowest: Float, noticed: float) -> FitState:
+    """Return the state with pseudo-users who keep weak factors, if it lowers the held-out loss."""
+    objective, at = best
+    n_found, responses = objective.n_factors, objective.item_responses
+    n_most = min(_MOST_WEAK, responses.n_users - 1, int(responses.labelled.sum()) - 1)
+    objective = replace(objective, structure=_KEPT, warm_starts=objective.warm_starts.copy())
+    state, kept, losses = evaluated(objective, at.model), best, lowest
+    for rung in [n for n in _RUNGS if n_found <= n <= n_most]:
+        state = _with_rung(state, rung) if rung > n_found else fit_items_roughly(state)
+        before, losses = losses, _held_out_losses(*state)[0]
+        if losses.sum() > before.sum():
+            losses = before
+            break
+        kept = state
+    # With one standard error, they were accepted on crowds with few labels, and predicted worse.
+    return kept if is_lower(losses, lowest, n_errors=2.0, noticed=noticed) else best
 
 
 def have_not_vanished(objective: ItemMarginalLikelihood, model: PriorModel) -> Bool:

@@ -209,13 +209,21 @@ def _free_shift(objective: MarginalLikelihood, at: EvaluatedModel) -> Float:
 
 
 def _pseudo_variances(prior: GaussianPrior, objective: MarginalLikelihood) -> tuple[float, Float]:
-    """Return log |Omega|, and the variances of the pseudo-users who resemble it most."""
+    """Return the variances of pseudo-users, and log |Omega| with their squares under Omega.
+
+    Their variances are those that resemble Omega most, and squares then do not depend on Omega.
+    Only a fixed variance of factor weights adds to the logarithm.
+    """
     inverse, n_weights = prior.inverse_root, objective.n_weights
     precision = np.einsum("ij,ij->j", inverse, inverse)
     variances = 1.0 / precision
     if not objective.structure.own:
         variances[:n_weights] = n_weights / max(float(precision[:n_weights].sum()), 1e-300)
-    return -2.0 * float(np.linalg.slogdet(inverse)[1]), variances
+    log_determinant, fixed = -2.0 * float(np.linalg.slogdet(inverse)[1]), objective.n_free
+    if objective.structure.factor_variance is not None:
+        variances[fixed:] = objective.structure.factor_variance
+        log_determinant += float((precision[fixed:] * variances[fixed:] - 1.0).sum())
+    return log_determinant, variances
 
 
 # Tolerance and steps of the fit of all of Omega before its structure is chosen.

@@ -6,6 +6,7 @@ held-out users (`model_selection.is_lower`). The result has a few coordinates: t
 leading directions, and the directions in which items differ most.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from likeminds.mixed_model.laplace import WarmStarts
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import PriorLoss
 from likeminds.mixed_model.marginal_likelihood import LEAST_KNOWN, LOW_RANK, MarginalLikelihood
-from likeminds.mixed_model.model_selection import FEWEST_USERS, grow_while_lower, only_users
+from likeminds.mixed_model.model_selection import FEWEST_USERS, is_lower, only_users
 from likeminds.mixed_model.optimisers import (
     EXACTER,
     ROUGH,
@@ -266,7 +267,22 @@ def choose_n_directions(at: FittedWideModel) -> tuple[int, list[float]]:
 
     # Numbers of directions tried, as long as each lowers the held-out loss by two standard errors.
     tried = [n for n in (0, 1, 2, 4, 8) if n <= at.objective.n_weights]
-    return grow_while_lower(tried, losses_of, n_errors=2.0)
+    return _grow_while_lower(tried, losses_of, n_errors=2.0)
+
+
+def _grow_while_lower(
+    sizes: Sequence[int], losses_of: Callable[[int], Float], *, n_errors: float
+) -> tuple[int, list[float]]:
+    """Return the last size that lowered the held-out loss, and the total losses tried."""
+    best, lowest = sizes[0], losses_of(sizes[0])
+    totals = [float(lowest.sum())]
+    for size in sizes[1:]:
+        losses = losses_of(size)
+        totals.append(float(losses.sum()))
+        if not is_lower(losses, lowest, n_errors=n_errors):
+            break
+        best, lowest = size, losses
+    return best, totals
 
 
 def reduced_design(design: Design, prior: GaussianPrior, rows: KernelRows) -> Design:

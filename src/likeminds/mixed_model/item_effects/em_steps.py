@@ -47,7 +47,7 @@ from likeminds.mixed_model.primal_dual import information_left
 from likeminds.mixed_model.responses import ResponseBlock
 
 # The variance of the weights of a new factor.
-_FIRST_VARIANCE = 0.1
+FIRST_VARIANCE = 0.1
 # The share of factors' uncertainty that is penalised: with less, spurious factors are found, and
 # with more, real ones are lost.
 _SHARE = 0.6
@@ -332,11 +332,11 @@ def with_factors(
     covariance = np.zeros((len(factors), r, r))
     covariance[:, :old, :old] = items.factor_covariance
     new = np.arange(old, r)
-    precision = 1.0 + LogisticLikelihood.curvature_bound * _FIRST_VARIANCE * responses.counts
+    precision = 1.0 + LogisticLikelihood.curvature_bound * FIRST_VARIANCE * responses.counts
     covariance[:, new, new] = 1.0 / precision[:, None]
     prior = model.prior
     for _ in range(n_more):
-        prior = prior.with_coordinate(0.0, np.sqrt(_FIRST_VARIANCE))
+        prior = prior.with_coordinate(0.0, np.sqrt(FIRST_VARIANCE))
     bigger = replace(
         objective.with_items(
             replace(items, factors=factors, factor_covariance=covariance, share=_SHARE)
