@@ -26,7 +26,7 @@ DISTRIBUTIONS = ("normal", "censored", "lognormal")
 
 @dataclass(frozen=True)
 class Specification:
-    """What the caller specifies about weights.
+    """Specification of weights by the caller.
 
     ``signs`` and ``logs`` are 1 or -1 for features whose weights have a known sign (or are zero),
     or are log-normal with this sign, else 0. If ``n_draws`` is 0, nothing is simulated.

@@ -51,7 +51,7 @@ class Traffic:
 
 
 class Carry:
-    """What blocks carry from one pass to the next; on the cluster, or in a checkpoint."""
+    """Results of blocks that the next pass needs; on the cluster, or in a checkpoint."""
 
     def __init__(
         self, session: "ClusterSession", visit: int, n_parts: int, futures: "list[Any] | None"

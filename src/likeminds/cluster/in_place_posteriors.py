@@ -77,7 +77,7 @@ def _reads(path: str, token: str) -> bool:
 
 @dataclass(frozen=True)
 class InPlaceTask:
-    """What a worker needs to find and write the posteriors of a shard's users."""
+    """The input of a worker that finds and writes the posteriors of a shard's users."""
 
     places: Index  # their positions among all users
     z: Float | None  # their covariates

@@ -36,7 +36,7 @@ class ItemBroadcast:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What `Annotations` take of the items."""
+        """Arguments of `Annotations` about the items."""
         names = {"item_ids": self.ids, "feature_names": list(self.names)}
         return {"features": self.features, "features_per": "item"} | names
 

@@ -1,4 +1,4 @@
-"""What a fitted ranker does on a cluster: rankings for all users, scores, and new users."""
+"""A fitted ranker on a cluster: rankings for all users, scores, and new users."""
 
 import io
 import os

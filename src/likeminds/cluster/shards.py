@@ -250,7 +250,7 @@ class Shards(LabelSource[Ranker, Posterior]):
 
     @property
     def table(self) -> SharedTable:
-        """What the rows of all shards have in common."""
+        """Facts that hold for the rows of all shards."""
         items = self.catalogue
         return SharedTable(
             items.features,

@@ -29,7 +29,7 @@ _FEWEST = 3
 
 @dataclass(frozen=True, eq=False)
 class Covariates:
-    """What is known about people besides their labels: one row per person.
+    """Covariates of users: one row per user.
 
     Attributes
     ----------

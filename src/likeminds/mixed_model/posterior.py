@@ -111,7 +111,7 @@ class Posterior:
 
     @property
     def intercept(self) -> Float:
-        """What to add to a score to get the log-odds of a positive label, shape (n_users,)."""
+        """Log-odds of a positive label minus the score, shape (n_users,)."""
         n_weights, size = self.design.n_weights, self.design.size
         at_origin = self.points[:, n_weights:size].sum(axis=1)
         return np.asarray(at_origin - self.coef @ self.design.origin)

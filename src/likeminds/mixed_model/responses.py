@@ -129,7 +129,7 @@ class InMemoryResponses(Executor[ResponseBlock]):
 
     @property
     def n_bytes(self) -> int:
-        """What all blocks together take, about."""
+        """The approximate memory of all blocks, in bytes."""
         raise NotImplementedError
 
     @property
@@ -220,7 +220,7 @@ class ItemTableResponses(CachedResponses):
 
     @property
     def n_bytes(self) -> int:
-        """What all blocks together take."""
+        """The memory of all blocks, in bytes."""
         return 8 * self.n_places * self.design.size
 
     def of_users(self, chosen: Bool) -> Self:
@@ -291,7 +291,7 @@ class AucResponses(CachedResponses):
 
     @property
     def n_bytes(self) -> int:
-        """What all blocks together take, about."""
+        """The approximate memory of all blocks, in bytes."""
         size = self.labels.design.size
         return 8 * size * int(np.minimum(self.labels.rows.counts, size).sum() + self.n_users)
 

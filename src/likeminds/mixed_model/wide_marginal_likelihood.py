@@ -83,7 +83,7 @@ class KernelRows(InMemoryResponses):
 
     @property
     def n_bytes(self) -> int:
-        """What the inner products take."""
+        """The memory of the inner products, in bytes."""
         return sum(8 * block.weight.size * block.weight.shape[1] for block in self.blocks)
 
     def data(self, number: int) -> PaddedRows:

@@ -49,7 +49,7 @@ _OF_ALL = ("annotations_", "statistics_", "cached_schools_", "fingerprint_", "so
 
 
 class PendingReaders(NamedTuple):
-    """What makes or reads the attributes that nothing has used yet, and the lock around it."""
+    """Readers of the attributes that nothing has used yet, and the lock around them."""
 
     readers: dict[str, Callable[[], Any]]
     lock: RLock  # reentrant: reading one attribute may read another
@@ -253,7 +253,7 @@ def with_consensus(ranker: Estimator) -> Estimator:
 
 
 class Capability(Enum):
-    """What only some models can do: a property of `ReadableModel`, and the error for the others."""
+    """A capability of some models: a property of `ReadableModel`, and the error of the others."""
 
     UPDATES = ("takes_updates", "takes no more labels: fit it to all of them")
     NEWCOMERS = ("takes_newcomers", "cannot take newcomers without a refit: use update")

@@ -210,7 +210,7 @@ class StatisticsRanker(Ranker):
 
 @dataclass(frozen=True)
 class StatisticsSummary(AbstractStatistics):
-    """What a fit needs to know of statistics in several blocks of users, which stay there."""
+    """Summaries, for a fit, of statistics in several blocks of users, which stay there."""
 
     user_ids: IdArray
     origin: Float

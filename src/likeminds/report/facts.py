@@ -82,7 +82,7 @@ class ReportFacts:
 
     @property
     def verb(self) -> Verb:
-        """What people do with items."""
+        """The verb of a positive label."""
         return self.explained.verb
 
     @property

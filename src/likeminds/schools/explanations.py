@@ -93,7 +93,7 @@ class Explanation(Population):
 
     @cached_property
     def consensus(self) -> list[Facts]:
-        """What the consensus wants, strongest first: each wish, and how far it moves scores."""
+        """Wishes of the consensus, strongest first, and how far each moves scores."""
         strength = strengths(self.levels.consensus[None], self.spread)[0]
         names = self.levels.feature_names
         if self._has_names:

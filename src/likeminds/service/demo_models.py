@@ -27,7 +27,7 @@ _Fit = Callable[[Path, Callable[[str], None]], AttributeModel | HierarchicalRank
 
 
 class Demo(NamedTuple):
-    """What is served: the model, the folder of its state, its pictures, and its name."""
+    """A served model: its file, the folder of its state, its pictures, and its name."""
 
     model: Path
     state: Path

@@ -39,7 +39,7 @@ _BY_KIND: dict[type[Exception], tuple[int, str | None]] = {
 
 
 class Problem(BaseModel):
-    """What went wrong."""
+    """A problem document (RFC 9457)."""
 
     type: str = "about:blank"
     title: str = Field(examples=["Not Found"])

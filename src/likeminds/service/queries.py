@@ -30,7 +30,7 @@ _BEARER = HTTPBearer(
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls: their role, the name that repeated writes go by, and a user's token, if any."""
+    """The caller: their role, the name that repeated writes go by, and a user's token, if any."""
 
     role: Role
     name: str

@@ -164,7 +164,7 @@ class UserFiles:
 
 
 class StoredRows(LazyRows):
-    """What was learned about each person, in the files of people."""
+    """Learned arrays with a row per person, in the files of people."""
 
     def __init__(self, files: UserFiles, name: str, dtype: str, shape: Sequence[int]) -> None:
         self.files, self.name = files, name
@@ -203,7 +203,7 @@ class StoredRows(LazyRows):
 
 
 class StoredIds(StoredRows, LazyIds):
-    """Who the people are, in the files of people; looked up in the index of the model."""
+    """Ids of people, in the files of people; looked up in the index of the model."""
 
     @cached_property
     def places(self) -> "PlacesById":

@@ -159,7 +159,7 @@ class Export:
 
     @property
     def attributes(self) -> list[str]:
-        """What was asked, in the order of the export."""
+        """The questions, in the order of the export."""
         return list(dict.fromkeys(row[2] for row in self.labels))
 
     def __str__(self) -> str:

@@ -184,7 +184,7 @@ AGENT = f"likeminds {__version__}"
 
 @dataclass(frozen=True)
 class ExportQuestion:
-    """What was asked, the two answers to it, and the share of people who would give the first."""
+    """A question, the two answers to it, and the share of people who would give the first."""
 
     name: str | None
     positive: str

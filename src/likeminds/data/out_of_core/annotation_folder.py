@@ -131,7 +131,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
 
     @cached_property
     def survey(self) -> FirstPass:
-        """What a first pass over ids and labels has found."""
+        """The result of a first pass over ids and labels."""
         return survey(self.parts, self.options, self._rows_at_once, self._counter("reading ids"))
 
     @property

@@ -53,7 +53,7 @@ class ExternalSort:
 
     @property
     def n_bytes(self) -> int:
-        """What all rows take on disk at most."""
+        """The most bytes that all rows take on disk."""
         return 2 * self.n_rows * self.kind.itemsize
 
     def spill(self, files: list[IO[bytes]], places: Index, columns: Mapping[str, Record]) -> None:

@@ -48,7 +48,7 @@ class DistinctValues:
 
 @dataclass(frozen=True)
 class FirstPass:
-    """What a first pass has found."""
+    """The result of a first pass."""
 
     roles: dict[str, str | None]  # the column of each role
     features: list[str] | None  # columns of features; None where a table of items has them

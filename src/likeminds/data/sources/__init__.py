@@ -1,4 +1,4 @@
-"""Where tables come from and go to: files, arrays, databases, standard input and output.
+"""Sources and targets of tables: files, arrays, databases, standard input and output.
 
 >>> import tempfile
 >>> from pathlib import Path

@@ -291,7 +291,7 @@ class ItemRows(InMemoryResponses):
 
     @property
     def n_bytes(self) -> int:
-        """What all blocks together take."""
+        """The memory of all blocks, in bytes."""
         size = self.labels.design.size
         return self.labels.n_bytes * (size + self.items.n_factors) // max(size, 1)
 
