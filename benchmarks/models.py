@@ -47,7 +47,7 @@ def run(quick: bool) -> Result:
                     ["load", times["load"]],
                     ["read_card", times["card"]],
                     ["a newcomer to a model just opened", newcomer],
-                    ["first scores for somebody: read, check and index all people", first],
+                    ["first scores for a user: read, check and index all people", first],
                     ["scores after that", again],
                     ["load(verify=True): check the whole file", checked],
                     [f"save ({size:.2g} GB)", saved],
