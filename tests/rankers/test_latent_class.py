@@ -148,6 +148,7 @@ def test_standard_errors_are_those_of_the_numerical_hessian(fitted):
     expected = slope * np.sqrt(covariance[0, 0])
     np.testing.assert_allclose(ranker.class_share_errors_, [expected] * 2, rtol=2e-3)
     paid = ranker.wtp(str(ranker.feature_names_[0])).rows
+    assert ranker.wtp(0).rows == paid
     assert paid[0]["willingness to pay"] == pytest.approx(-TRUTH[0, 1] / TRUTH[0, 0], abs=0.3)
     # The delta method by hand, for the second feature of the first class.
     b, c = ranker.class_coef_[0], covariance[1:4, 1:4]
