@@ -1,13 +1,15 @@
-"""Measure what docs/schools.md claims: python tools/schools_accuracy.py.
+"""Measure the figures of docs/schools.md: python -m tools.schools_accuracy.
 
-How often the number of schools is right on simulated crowds, how well people are assigned, how
-many random annotators are found, and how long a large crowd takes.
+How often the number of schools is right on simulated crowds, how well people are assigned, and
+how many random annotators are found. Writes docs/schools-accuracy.json, which the page quotes
+(``python -m tools.quoted_numbers``).
 """
 
-import time
+import json
 import warnings
 from collections import Counter
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
@@ -22,11 +24,12 @@ from likeminds import (
 )
 
 warnings.simplefilter("ignore")
+PAGE = Path(__file__).parents[1] / "docs" / "schools-accuracy.json"
 SEEDS = range(10, 16)
-KINDS = ("plain", "turned around", "shuffled")
+KINDS = ("plain", "reversed", "shuffled")
 
 
-def schools() -> None:
+def schools() -> dict[str, dict[str, float]]:
     """Count how often the number of schools is right, by ranker."""
     right, rand, total = Counter(), {}, Counter()
     for n_users, n_schools, seed in product((60, 200), range(1, 6), SEEDS):
@@ -43,13 +46,19 @@ def schools() -> None:
             total[name] += 1
             right[name] += max(len(found), 1) == n_schools
             rand.setdefault(name, []).append(adjusted_rand_score(crowd.school, found.labels))
-    for name, n in total.items():
-        share = np.mean(np.array(rand[name]) >= 0.9)
-        print(f"{name}: number right {right[name]} of {n}, adjusted Rand >= 0.9 in {share:.0%}")
+    return {
+        name: {
+            "right": right[name],
+            "of": n,
+            "Rand >= 0.9": float(np.mean(np.array(rand[name]) >= 0.9)),
+        }
+        for name, n in total.items()
+    }
 
 
-def annotators(n_users: int = 120, n_each: int = 12) -> None:
-    """Count verdicts on people whose labels were shuffled, or turned around."""
+def annotators(n_users: int = 120, n_each: int = 12) -> dict[str, dict[str, float]]:
+    """Count verdicts on people whose labels were shuffled, or reversed."""
+    shares = {}
     for n_schools, n_labels in product((1, 2), (10, 20, 40, 100)):
         counts: Counter[tuple[str, str]] = Counter()
         for seed in SEEDS:
@@ -58,7 +67,7 @@ def annotators(n_users: int = 120, n_each: int = 12) -> None:
             ).annotations
             rng = np.random.default_rng(seed)
             kind = rng.permutation(np.arange(n_users) // n_each).clip(max=2)
-            kind = np.array([2, 1, 0])[kind]  # a tenth shuffled, a tenth turned around
+            kind = np.array([2, 1, 0])[kind]  # a tenth shuffled, a tenth reversed
             labels = plain.labels.copy()
             for person in range(n_users):
                 rows = plain.user_codes == person
@@ -71,26 +80,18 @@ def annotators(n_users: int = 120, n_each: int = 12) -> None:
             )
             found = diagnose(ThreeLevelRanker().fit(crowd), crowd)
             counts.update((KINDS[k], v) for k, v in zip(kind, found.verdict, strict=True))
-        print(f"{n_schools} school(s), {n_labels} labels each:")
-        for name in KINDS:
-            told = {verdict: n for (k, verdict), n in sorted(counts.items()) if k == name}
-            print(f"    {name}: {told}")
-
-
-def size(n_users: int = 100_000, n_features: int = 64) -> None:
-    """Time a large crowd, whose weights are made rather than fitted."""
-    small = make_schools(400, 20, 500, n_features, 4, random_state=0)
-    ranker = ThreeLevelRanker(n_groups=3, max_iter=3).fit(small.annotations)
-    which = np.random.default_rng(0).integers(400, size=n_users)
-    ranker.users_ = np.arange(n_users)
-    for name in ("group_", "personal_", "coef_"):
-        setattr(ranker, name, getattr(ranker, name)[which])
-    begin = time.perf_counter()
-    find_schools(ranker, small.annotations)
-    print(f"{n_users:,} people x {n_features} features: {time.perf_counter() - begin:.1f} s")
+        each = n_each * len(SEEDS)
+        random = sum(n for (_, verdict), n in counts.items() if verdict == "random")
+        opposed = counts["reversed", "reversed"] + counts["reversed", "different"]
+        shares[f"{n_schools} x {n_labels}"] = {
+            "found": counts["shuffled", "random"] / each,
+            "false": random - counts["shuffled", "random"],
+            "random": random,
+            "reversed": opposed / each,
+        }
+    return shares
 
 
 if __name__ == "__main__":
-    size()
-    annotators()
-    schools()
+    results = {"annotators": annotators(), "schools": schools()}
+    PAGE.write_text(json.dumps(results, indent=1) + "\n")
