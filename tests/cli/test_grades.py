@@ -117,4 +117,5 @@ def test_rankings_have_the_number_of_ratings_and_explain_their_order(stars):
         explained[top] = "lower 95 % bound" in out
         assert explained[top] == (grades != sorted(grades, reverse=True))
         assert rows[0]["labels"] == 16
+        assert "lower 95 % bound" not in run(folder, *ask, "--user", "p1").out
     assert explained == {2: False, 16: True}

@@ -298,9 +298,7 @@ def test_models_of_the_third_format_score_as_they_did(kind):
             "deviations": model.standard_error(*rows),
             "probabilities": model.predict_proba(*rows)[:, 1],
         }
-        ids, features = model.training_items()
-        scores = model.decision_function(features, [parts["users"][0]] * len(ids), items=ids)
-        ranked = ids[np.argsort(-scores, kind="stable")]
+        ranked = model.rank(parts["users"][0]).items
         assert ranked.astype(str).tolist() == parts["ranking"].tolist()
     found["new user"] = model.newcomer(parts["X"][:6], parts["said"]).coef
     for what, value in found.items():

@@ -68,8 +68,8 @@ def rank(
 ) -> None:
     """Rank items for a user, or for everyone by the consensus.
 
-    If the model has item effects, items are sorted by the lower 95 % bound of their score. Models
-    of grades show the expected grade as well.
+    For everyone, items are sorted by the lower 95 % bound of their score. Models of grades show the
+    expected grade as well.
     A model of several attributes ranks by each of them, or by a wish, such as
     --like comfortable --like open --not pointy: the mean share of items that an item beats.
     Without --features or --images, the items are those of the model's training data.
@@ -226,12 +226,21 @@ def show_rankings(
         title = f"What {user} {(verb.conditional if unseen else verb).most()}"
         lines = [{key: row[key] for key in columns if key in row} for row in ranked]
         output.table(title if attribute in title else f"{title}: {attribute}", lines)
-    if any(
-        _grade(row) < _grade(after) for ranked in tables.values() for row, after in pairwise(ranked)
-    ):
+    rises = {
+        row["user"] == _EVERYONE
+        for ranked in tables.values()
+        for row, after in pairwise(ranked)
+        if _grade(row) < _grade(after)
+    }
+    if True in rises:
         output.hint(
-            "(sorted by score, the lower 95 % bound if the model has item effects: expected grades "
-            "need not fall)"
+            "(sorted by score, the lower 95 % bound: an item with few labels may come after one "
+            "with a lower expected grade)"
+        )
+    if False in rises:
+        output.hint(
+            "(sorted by score: expected grades need not fall, since they are nearer the average "
+            "where the score is uncertain)"
         )
 
 

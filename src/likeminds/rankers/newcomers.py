@@ -21,7 +21,7 @@ from likeminds.mixed_model.new_posteriors import new_item_posteriors
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import FittedPrior
 from likeminds.rankers.item_table import ItemsToRank, ItemTableView, frames_of, gives_grades
-from likeminds.rankers.ranking import Ranking, among_labels_of, best_of, lower_bounds, repeated
+from likeminds.rankers.ranking import Ranking, among_labels_of, best_of, repeated
 from likeminds.rankers.training_checks import as_annotations, refuse_extras
 from likeminds.rankers.validation import check_width, is_graded, joint_reading, user_positions
 
@@ -88,7 +88,7 @@ class NewUsers(Posterior):
         k: int | None = None,
         labelled: bool = False,
     ) -> Ranking:
-        """Rank items for a new user as `Ranker.rank` does, without the items that they labelled.
+        """Rank items for a new user, without the items that they labelled.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class NewUsers(Posterior):
         if not len(ids):
             return Ranking(owner, ids, np.empty(0), frames, names=names)
         asked = to_score(owner, ids, features)
-        scores = lower_bounds(self.ranker, self.decision_function(asked, asked.users), ids)
+        scores = self.decision_function(asked, asked.users)
         best = best_of(scores, len(ids) if k is None else k)
         expected = None
         if gives_grades(self.ranker):

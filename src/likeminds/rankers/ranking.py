@@ -53,7 +53,7 @@ class Ranking(ResultTable):
     items : array of shape (n_items,)
         Ids, the best first.
     scores : array of shape (n_items,)
-        Their scores, whose unit is arbitrary; with item effects, lower bounds (see `rank`).
+        Their scores, whose unit is arbitrary; for the consensus, lower bounds (see `rank`).
     expected : array of shape (n_items,), optional
         The expected grade of each item, for models of grades; for words, the nearest word.
     names : mapping
@@ -112,9 +112,8 @@ def rank(
 ) -> Ranking:
     """Rank items for a user, or for everyone.
 
-    If the model has item effects, items are sorted by the lower 95 % bound of their scores, given
-    the uncertainty of the effects, so items with few labels do not come first by chance.
-    `decision_function` returns the expected scores.
+    For everyone, items are sorted by the lower 95 % bound of their scores, so items with few
+    labels do not come first by chance. `decision_function` returns the expected scores.
 
     Parameters
     ----------
@@ -152,7 +151,10 @@ def rank(
     if not len(ids):
         return Ranking(user, ids, np.empty(0), frames, names=names)
     owners = None if user is None else repeated(user, len(ids))
-    scores = lower_bounds(ranker, ranker.decision_function(features, owners, items=ids), ids)
+    if user is None:
+        scores = lower_bounds(ranker, features, ids)
+    else:
+        scores = ranker.decision_function(features, owners, items=ids)
     best = best_of(scores, len(ids) if k is None else k)
     whose = None if owners is None else owners[best]
     expected = expected_grades(ranker, features[best], whose, ids[best])
@@ -175,8 +177,9 @@ def repeated(user: Hashable, n: int) -> IdArray:
     return users
 
 
-def lower_bounds(ranker: "Ranker", scores: Float, ids: IdArray) -> Float:
-    """Return lower 95 % bounds of the scores of items; the scores without item effects."""
+def lower_bounds(ranker: "Ranker", features: FloatArray, ids: IdArray) -> Float:
+    """Return lower 95 % bounds of the consensus scores of items."""
+    scores = np.asarray(ranker.decision_function(features, items=ids))
     known = ranker._best_model.item_posteriors()
     return scores if known is None else known.of(ids).lower_bound(scores)
 
@@ -213,7 +216,7 @@ def best_of(scores: Float, k: int) -> Index:
 def rank_all(
     ranker: "Ranker", items: ItemsToRank | None = None, *, k: int = 10
 ) -> Iterator[Ranking]:
-    """Rank items for each user as `rank` does, a block of users at a time.
+    """Rank items for each user, a block of users at a time.
 
     Parameters
     ----------
@@ -251,7 +254,7 @@ def rank_all(
         weights = user_weights(ranker, some)
         return np.column_stack([weights, np.ones(len(weights))])
 
-    rows = np.column_stack([shown.rows, lower_bounds(ranker, shown.effects, shown.ids)])
+    rows = np.column_stack([shown.rows, shown.effects])
     found = best_items(weights_of, len(users), rows, k)
     frames, names = frames_of(ranker), shown.names
     some = zip(users, found, strict=True)

@@ -198,8 +198,9 @@ class Explanation(Population):
         }
         if self.items is not None:
             by_user, by_all = self.items.features @ own, self.items.features @ shared
-            for whose, scores, who in (("", by_user, user), ("_by_consensus", by_all, None)):
-                best = best_of(_at_least(self.items, scores), _FEW)
+            both = {"": (by_user, user), "_by_consensus": (_at_least(self.items, by_all), None)}
+            for whose, (scores, who) in both.items():
+                best = best_of(scores, _FEW)
                 facts[f"best{whose}"] = self.items.ids[best].tolist()
                 facts[f"expected{whose}"] = self._grades(self.items, best, who)
             judged = self.judged_by(user)
@@ -292,7 +293,7 @@ class Explanation(Population):
 
 
 def _at_least(items: Items, scores: Float) -> Float:
-    """Return lower bounds of scores: see `rank`."""
+    """Return lower bounds of the consensus's scores: see `rank`."""
     return scores if items.learned is None else items.learned.lower_bound(scores)
 
 

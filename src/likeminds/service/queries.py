@@ -177,8 +177,9 @@ class RankingQueries:
             profile = self.profile(scorer, request.user)
         allowed = _allowed(request, profile)
         scores = scorer.scores(profile)
+        order = scores if request.user is not None else scorer.lower_bounds(scores)
         total = int(allowed.sum())
-        order = np.where(allowed, scorer.lower_bounds(scores), -np.inf)
+        order = np.where(allowed, order, -np.inf)
         shown = best_of(order, request.offset + request.limit)[request.offset : total]
         with_errors = request.intervals != "none"
         rows = _scored(profile, shown, scores[shown], with_errors=with_errors)

@@ -229,7 +229,7 @@ class AttributeScorer:
         return np.asarray(scores + own.effects + own.factors @ profile.factor_weights)
 
     def lower_bounds(self, scores: Float) -> Float:
-        """Return lower bounds of a user's scores of all items, which rank the items."""
+        """Return lower bounds of the average user's scores, which rank the items."""
         return scores if self.own is None else self.own.lower_bound(scores)
 
     def errors(self, profile: UserProfile, places: Index) -> Float | None:

@@ -8,10 +8,9 @@ def test_the_ranking_of_a_person_is_that_of_the_model(reader, ranker, said):
     person, items = "person-03", said.item_ids
     scores = ranker.decision_function(said.features, [person] * len(items), items=items)
     found = reader.post("/v1/rank", json={"user": person, "limit": 5}).json()
-    order = [one["item"] for one in found["items"]]
-    assert order == ranker.rank(person, k=5).items.tolist()
-    expected = dict(zip(items.tolist(), scores.tolist(), strict=True))
-    assert [one["score"] for one in found["items"]] == pytest.approx([expected[i] for i in order])
+    order = np.argsort(-scores)[:5]
+    assert [one["item"] for one in found["items"]] == items[order].tolist()
+    assert [one["score"] for one in found["items"]] == pytest.approx(scores[order].tolist())
     assert [one["rank"] for one in found["items"]] == [1, 2, 3, 4, 5]
     assert found["total"] == len(items)
 
@@ -24,16 +23,6 @@ def test_nobody_is_the_consensus_what_is_surely_liked_first(reader, ranker, said
     expected = dict(zip(said.item_ids.tolist(), scores.tolist(), strict=True))
     assert [one["score"] for one in found] == pytest.approx([expected[item] for item in order])
     assert order != sorted(order, key=lambda item: -expected[item])
-
-
-def test_a_user_without_answers_gets_the_ranking_for_everyone(client):
-    client.post("/v1/newcomers", json={"user": "zoe"})
-    lists = [
-        [one["item"] for one in client.post("/v1/rank", json=asked).json()["items"]]
-        for asked in ({"limit": 40}, {"limit": 40, "user": "zoe"})
-    ]
-    assert len(lists[0]) == 40
-    assert lists[0] == lists[1]
 
 
 def test_pages_go_on_where_the_last_one_ended(reader):

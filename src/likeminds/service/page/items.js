@@ -29,7 +29,7 @@ export async function items(room, { attribute, wording }) {
     put(list, page.length ? things(page, { choose: (one) => choose(one, true), chosen: chosen?.item,
       note: (one) => (kind === "divisive" ? `spread ${one.spread.toFixed(2)}` : expectation(one, wording)) })
       : el("p", { class: "soft" }, kind === "divisive" ? "People rank alike, as far as these labels show." : "There is none."),
-    kind !== "divisive" && wording.graded ? el("p", { class: "soft small" }, `Sorted by the lower 95 % bound of the score: ${wording.noun}s with few answers may come after others with a lower expected grade.`) : null);
+    kind === "loved" && wording.graded ? el("p", { class: "soft small" }, `Sorted by the lower 95 % bound of the score: ${wording.noun}s with few answers may come after others with a lower expected grade.`) : null);
   }
 
   async function choose(one, focus) {

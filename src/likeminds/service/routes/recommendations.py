@@ -70,7 +70,7 @@ def compare(request: schemas.CompareRequest, queries: Queries) -> dict[str, Any]
     catalogue, explained = scorer.catalogue, scorer.explanation
     profiles = [queries.profile(scorer, user) for user in (request.a, request.b)]
     scores = [scorer.scores(profile) for profile in profiles]
-    first, second = (_rank_shares(scorer.lower_bounds(one)) for one in scores)
+    first, second = map(_rank_shares, scores)
     spread = float(scores[0].std() * scores[1].std())
     covariance = float(((scores[0] - scores[0].mean()) * (scores[1] - scores[1].mean())).mean())
     weights = [profile.levels.coef[0] * explained.unit for profile in profiles]
