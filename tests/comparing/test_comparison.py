@@ -190,7 +190,7 @@ def test_a_killed_comparison_continues_where_it_was(tmp_path, schools):
     before = [path.stat().st_mtime_ns for path in kept]
     resumed = compare(schools, {"crowd": ConsensusOnly()}, repeats=3, folder=tmp_path, **QUIET)
     assert [path.stat().st_mtime_ns for path in kept] == before  # read, not computed again
-    assert [json.loads(path.read_text())["mean_score"] for path in kept] == pytest.approx(
+    assert [json.loads(path.read_text())["result"]["mean_score"] for path in kept] == pytest.approx(
         resumed.table()["mean_score"].to_pylist()
     )
 
@@ -219,7 +219,7 @@ def test_what_was_changed_is_computed_again(tmp_path, schools, fits):
         lambda text: text[: len(text) // 2],
         lambda text: "[]",
         lambda text: text.replace('"fingerprint": "', '"fingerprint": "x'),
-        lambda text: text.replace('"scores": [', '"scores": [0.5, '),
+        lambda text: text.replace('"score_by_user": [', '"score_by_user": [0.5, '),
     ],
 )
 def test_damaged_files_are_computed_again(tmp_path, schools, fits, damage):

@@ -5,7 +5,7 @@ import pytest
 from likeminds import compare, make_schools
 from likeminds.baselines import Popularity
 from likeminds.comparing import comparison, runs
-from likeminds.comparing.runs import Forecast, all_cells
+from likeminds.comparing.runs import Forecast, all_fits
 
 SECONDS = {"cheap": 1.0, "usual": 5.0, "dear": 200.0}
 
@@ -54,21 +54,22 @@ def test_the_estimate_comes_before_the_first_fit(crowd, capsys, monkeypatch):
 def test_the_estimate_does_not_wait_for_workers(crowd, capsys, monkeypatch):
     monkeypatch.setattr(runs, "Parallel", None)
     ahead = Forecast([("", "Popularity")] * 4, n_jobs=2)
-    ahead.measure({"": crowd}, {("", "Popularity"): Popularity()})
+    ahead.measure({("", "Popularity"): (Popularity(), crowd)})
     assert "4 fits take about" in capsys.readouterr().err
 
 
 def test_long_fits_start_first_after_one_that_shows_progress(crowd, monkeypatch):
     loads = iter([1000.0])  # in the first fit of a process
     monkeypatch.setattr(runs, "_time", lambda ranker, few: SECONDS[ranker] + next(loads, 0.0))
-    cells = all_cells(crowd, {name: Popularity() for name in SECONDS}, 0.2, [0, 1], None)
-    work = [("", cell) for cell in cells]
-    ahead = Forecast([("", cell.name) for cell in cells])
+    rankers = {name: Popularity() for name in SECONDS}
+    work = [("", fit) for fit in all_fits(crowd, rankers, 0.2, [0, 1], stored=False)]
+    ahead = Forecast([("", fit.arguments["name"]) for _, fit in work])
     assert ahead.in_order(work) == work
-    ahead.measure({"": crowd}, {("", name): name for name in SECONDS})
+    ahead.measure({("", name): (name, crowd) for name in SECONDS})
     first = [("cheap", 0), ("dear", 0), ("usual", 0)]
     later = [("dear", 1), ("usual", 1), ("cheap", 1)]
-    assert [cell.key for _, cell in ahead.in_order(work)] == first + later
+    arguments = [fit.arguments for _, fit in ahead.in_order(work)]
+    assert [(each["name"], each["repeat"]) for each in arguments] == first + later
 
 
 def test_fits_of_all_attributes_are_counted_once(crowd, capsys, monkeypatch):

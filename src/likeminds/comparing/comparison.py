@@ -13,9 +13,9 @@ import pyarrow as pa
 from likeminds._util.array_types import Float, IdArray
 from likeminds._util.atomic_files import make_folder
 from likeminds._util.per_user_arrays import nan_mean
-from likeminds._util.result_tables import Frames, ResultTable, Rows, aligned, as_kind
+from likeminds._util.result_tables import Frames, ResultTable, Row, Rows, aligned, as_kind
 from likeminds._util.text_format import counted
-from likeminds.comparing.runs import MANY_LABELS, Key, RunResult, all_cells, run_all
+from likeminds.comparing.runs import MANY_LABELS, ResultStore, all_fits, run_all
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_users
 from likeminds.metrics.by_user import MetricByUser
@@ -36,6 +36,16 @@ if TYPE_CHECKING:
 
 ALL = "all"  # of the default rankers
 
+_CELLS = pa.schema(
+    {
+        "ranker": pa.string(),
+        "repeat": pa.int64(),
+        "mean_score": pa.float64(),
+        "seconds": pa.float64(),
+        "parameters": pa.string(),
+        "score_by_user": pa.list_(pa.float64()),
+    }
+)
 _JUDGED = ("difference", "low", "high", "p")
 _PAIRED = pa.schema(
     [("ranker", pa.string()), ("against", pa.string())]
@@ -310,20 +320,24 @@ def compare_each(
         part: _rankers_for(annotations, rankers, n_folds, random_state)
         for part, annotations in parts.items()
     }
-    results: dict[str, dict[Key, RunResult]] = {}
-    work = []
+    store, work = ResultStore(path, n_jobs), []
+    rows: dict[str, list[Row]] = {part: [] for part in parts}
     for part, annotations in parts.items():
-        cells = all_cells(annotations, named[part], test_size, seeds, path)
-        stored = {cell.key: cell.read(annotations.n_users) for cell in cells}
-        results[part] = {key: result for key, result in stored.items() if result is not None}
-        work += [(part, cell) for cell in cells if stored[cell.key] is None]
-    for part, (key, result) in run_all(parts, work, n_jobs, progress):
-        results[part][key] = result
+        fits = all_fits(annotations, named[part], test_size, seeds, stored=path is not None)
+        for fit, row in zip(fits, map(store.read, fits), strict=True):
+            if row is None or len(row["score_by_user"]) != annotations.n_users:
+                work.append((part, fit))
+            else:
+                rows[part].append(row)
+    for part, row in run_all(work, store, progress):
+        rows[part].append(row)
     found = {}
     for part, annotations in parts.items():
-        _raise_warnings(results[part], repeats)
+        order = list(named[part])
+        ordered = sorted(rows[part], key=lambda row: (order.index(row["ranker"]), row["repeat"]))
+        _raise_warnings(ordered, repeats)
         found[part] = Comparison(
-            _as_table(results[part], named[part]),
+            pa.Table.from_pylist(ordered, schema=_CELLS),
             annotations.user_ids,
             float(test_size),
             measure_of(annotations.outcomes),
@@ -366,31 +380,14 @@ def _rankers_for(
     return quick
 
 
-def _raise_warnings(results: Mapping[Key, RunResult], repeats: int) -> None:
+def _raise_warnings(rows: Sequence[Row], repeats: int) -> None:
     warned: dict[str, list[str]] = {}
-    for (name, _), result in sorted(results.items()):
-        if result.warnings:
-            warned.setdefault(name, []).append(result.warnings[0])
-    for name, messages in warned.items():
+    for row in rows:
+        if row["warnings"]:
+            warned.setdefault(row["ranker"], []).append(row["warnings"][0])
+    for name, messages in sorted(warned.items()):
         warnings.warn(
             f"{name} warned in {len(messages)} of {repeats} repeats; first: {messages[0]}",
             UserWarning,
             stacklevel=4,
         )
-
-
-def _as_table(results: Mapping[Key, RunResult], named: NamedRankers) -> pa.Table:
-    order = list(named)
-    rows = sorted(results.items(), key=lambda row: (order.index(row[0][0]), row[0][1]))
-    return pa.table(
-        {
-            "ranker": [name for (name, _), _ in rows],
-            "repeat": [repeat for (_, repeat), _ in rows],
-            "mean_score": [result.mean_score for _, result in rows],
-            "seconds": [result.seconds for _, result in rows],
-            "parameters": [result.parameters for _, result in rows],
-            "score_by_user": pa.array(
-                [result.scores for _, result in rows], type=pa.list_(pa.float64())
-            ),
-        }
-    )

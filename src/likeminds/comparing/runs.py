@@ -1,16 +1,15 @@
 """The fits of a comparison: one ranker in one repeat, its result on disk, and the time left."""
 
-import itertools
 import json
 import re
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 import joblib
 import numpy as np
@@ -38,81 +37,94 @@ _POWER = 0.7
 # Fits under way never count as more than this share of the work.
 _MOST_UNDER_WAY = 0.99
 
-Key = tuple[str, int]
 # An attribute and a ranker.
 Name = tuple[str, str]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """The result of one ranker in one repeat."""
-
-    mean_score: float  # the mean over users of their AUC (for grades, concordance) on held-out rows
-    scores: tuple[float, ...]  # by user, NaN where it is not defined
-    seconds: float  # of the fit, tuning included
-    parameters: str  # those chosen (or given, where nothing is tuned), as JSON
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ComparisonRun:
-    """One ranker in one repeat: which split it sees, and where its result goes."""
+class Job:
+    """A function of a module and its arguments; the result can be written as JSON."""
 
     name: str
-    ranker: BaseEstimator
-    repeat: int
-    test_size: float
-    seed: int
-    fingerprint: str
-    path: Path | None
+    function: Callable[..., Any]
+    arguments: Mapping[str, Any]
+    key: str = ""  # hash of all that the result depends on; by default of the arguments
 
     @property
-    def key(self) -> Key:
-        """The name of the ranker, and the number of the repeat."""
-        return self.name, self.repeat
+    def fingerprint(self) -> str:
+        """Hash of the function's name, its arguments and the version of the library."""
+        where = f"{self.function.__module__}.{self.function.__qualname__}"
+        return self.key or digest_of(where, dict(self.arguments), __version__)
 
-    def read(self, n_users: int) -> RunResult | None:
-        """Return the result on disk; None where there is none, or none that can be trusted."""
-        if self.path is None or not self.path.is_file():
-            return None
+
+@dataclass(frozen=True)
+class ResultStore:
+    """A folder of results, one small file each, computed by some jobs at the same time.
+
+    Without a folder, nothing is stored.
+    """
+
+    folder: Path | None
+    n_jobs: int | None = None
+    finished: Callable[[str], None] = lambda _: None  # gets the name of each finished job or fit
+
+    def one(self, job: Job) -> Any:
+        """Return the result of one job that runs alone, to measure its time."""
+        return replace(self, n_jobs=None).all([job])[0]
+
+    def all(self, jobs: Sequence[Job]) -> list[Any]:
+        """Return the results of jobs, in their order."""
+        found = dict(enumerate(map(self.read, jobs)))
+        missing = [place for place, result in found.items() if result is None]
+        for place, result in self.run([jobs[place] for place in missing]):
+            found[missing[place]] = result
+            self.finished(jobs[missing[place]].name)
+        return list(found.values())
+
+    def read(self, job: Job) -> Any:
+        """Return the stored result; None where there is none, or none that can be trusted."""
+        path = self._path(job)
         try:
-            stored = json.loads(self.path.read_bytes())
-            scores = tuple(np.nan if one is None else float(one) for one in stored["scores"])
-            if stored["fingerprint"] != self.fingerprint or len(scores) != n_users:
-                return None
-            return RunResult(
-                float(stored["mean_score"]),
-                scores,
-                float(stored["seconds"]),
-                str(stored["parameters"]),
-                tuple(map(str, stored["warnings"])),
-            )
-        except (ValueError, KeyError, TypeError):
+            stored = json.loads(path.read_bytes()) if path else {}
+            return stored["result"] if stored["fingerprint"] == job.fingerprint else None
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None  # truncated, or not ours: computed again
 
-    def run(self, annotations: Annotations) -> tuple[Key, RunResult]:
-        """Fit and score; keep the result on disk before anything else can go wrong."""
-        try:
-            result = self._measure(annotations)
-        except Exception as error:
-            raise RuntimeError(
-                f"{self.name} failed in repeat {self.repeat}: {type(error).__name__}: {error}"
-            ) from error
-        if self.path is not None:
-            stored = vars(result) | {
-                "ranker": self.name,
-                "repeat": self.repeat,
-                "fingerprint": self.fingerprint,
-                "scores": [None if np.isnan(one) else one for one in result.scores],
-            }
-            write_whole(self.path, json.dumps(stored).encode())
-        return self.key, result
+    def run(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+        """Yield places and results of jobs as they are completed; each is on disk before."""
+        work = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
+        yield from work(
+            delayed(_work)(place, job, self._path(job)) for place, job in enumerate(jobs)
+        )
 
-    def _measure(self, annotations: Annotations) -> RunResult:
-        train, test = split_within_users(annotations, self.test_size, self.seed)
-        ranker = clone(self.ranker)
-        start = perf_counter()
+    def _path(self, job: Job) -> Path | None:
+        return self.folder and self.folder / f"{job.name}-{job.fingerprint[:16]}.json"
+
+
+def _work(place: int, job: Job, path: Path | None) -> tuple[int, Any]:
+    result = job.function(**job.arguments)
+    if path is None:
+        return place, result
+    stored = json.dumps({"job": job.name, "fingerprint": job.fingerprint, "result": result})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, stored.encode())
+    return place, json.loads(stored)["result"]  # as read from the file
+
+
+def fit_and_score(
+    *,
+    name: str,
+    ranker: BaseEstimator,
+    repeat: int,
+    annotations: Annotations,
+    test_size: float,
+    seed: int,
+) -> dict[str, Any]:
+    """Return a ranker's row of `Comparison.cells` in one repeat, and its warnings (a `Job`)."""
+    train, test = split_within_users(annotations, test_size, seed)
+    ranker = clone(ranker)
+    start = perf_counter()
+    try:
         warned = fit_to_the_end(ranker, train)
         seconds = perf_counter() - start
         scores = with_consensus(ranker).decision_function(test)
@@ -120,14 +132,25 @@ class ComparisonRun:
         by_user = np.full(annotations.n_users, np.nan)
         by_user[lookup(test.user_ids, annotations.user_ids, "users")] = found.values
         mean = mean_concordance(test.outcomes, scores, test.users, test.weights)
-        chosen = getattr(ranker, "best_params_", None)
-        used = ranker.get_params(deep=False) if chosen is None else chosen
-        parameters = json.dumps(used, default=repr)
-        return RunResult(mean, tuple(by_user.tolist()), seconds, parameters, warned)
+    except Exception as error:
+        raise RuntimeError(
+            f"{name} failed in repeat {repeat}: {type(error).__name__}: {error}"
+        ) from error
+    chosen = getattr(ranker, "best_params_", None)
+    used = ranker.get_params(deep=False) if chosen is None else chosen
+    return {
+        "ranker": name,
+        "repeat": repeat,
+        "mean_score": mean,  # over users, of their AUC (for grades, concordance)
+        "seconds": seconds,
+        "parameters": json.dumps(used, default=repr),
+        "score_by_user": by_user.tolist(),
+        "warnings": warned,
+    }
 
 
 # An attribute and a fit.
-Work = tuple[str, ComparisonRun]
+Work = tuple[str, Job]
 
 
 def fit_to_the_end(ranker: BaseEstimator, annotations: Annotations) -> tuple[str, ...]:
@@ -143,37 +166,27 @@ def fit_to_the_end(ranker: BaseEstimator, annotations: Annotations) -> tuple[str
     return messages
 
 
-def all_cells(
+def all_fits(
     annotations: Annotations,
     rankers: Mapping[str, BaseEstimator],
     test_size: float,
     seeds: Sequence[int],
-    folder: Path | None,
-) -> list[ComparisonRun]:
-    """Return all cells, repeat by repeat: an interrupted run has equally many of each ranker."""
-    data = "" if folder is None else _data_fingerprint(annotations)
-    cells = []
-    for repeat, seed in enumerate(seeds):
-        for name, ranker in rankers.items():
-            key, path = "", None
-            if folder is not None:
-                key = _cell_fingerprint(data, ranker, test_size, seed)
-                readable = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:60]
-                path = folder / f"{readable}-{repeat:03d}-{key[:16]}.json"
-            cells.append(ComparisonRun(name, ranker, repeat, test_size, seed, key, path))
-    return cells
-
-
-def work_on(
-    calls: Sequence[tuple[Callable[..., T], tuple[Any, ...]]],
-    n_jobs: int | None,
-    finished: Callable[[T], None],
-) -> Iterator[T]:
-    """Yield the results of calls as they are completed, after telling ``finished`` of each."""
-    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    for result in work(delayed(call)(*arguments) for call, arguments in calls):
-        finished(result)
-        yield result
+    *,
+    stored: bool,
+) -> list[Job]:
+    """Return all fits, repeat by repeat: an interrupted run has equally many of each ranker."""
+    data = _data_fingerprint(annotations) if stored else ""
+    shared = {"annotations": annotations, "test_size": test_size}
+    return [
+        Job(
+            f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)[:60]}-{repeat:03d}",
+            fit_and_score,
+            {"name": name, "ranker": ranker, "repeat": repeat, "seed": seed} | shared,
+            _fit_fingerprint(data, ranker, test_size, seed) if stored else "",
+        )
+        for repeat, seed in enumerate(seeds)
+        for name, ranker in rankers.items()
+    ]
 
 
 def _data_fingerprint(annotations: Annotations) -> str:
@@ -194,7 +207,7 @@ def _data_fingerprint(annotations: Annotations) -> str:
     )
 
 
-def _cell_fingerprint(data: str, ranker: BaseEstimator, test_size: float, seed: int) -> str:
+def _fit_fingerprint(data: str, ranker: BaseEstimator, test_size: float, seed: int) -> str:
     """Return a hash of the data, the split, and the estimator's class and parameters."""
     parameters = {
         name: _class_of(value) if isinstance(value, BaseEstimator) else value
@@ -223,25 +236,23 @@ class Forecast:
         self._expected: dict[Name, float] = {}
         self._taken: dict[Name, list[float]] = {}
 
-    def measure(
-        self, parts: Mapping[str, Annotations], rankers: Mapping[Name, BaseEstimator]
-    ) -> None:
+    def measure(self, fits: Mapping[Name, tuple[BaseEstimator, Annotations]]) -> None:
         """Time each ranker on a few users, and print on stderr how long all fits take."""
-        if not rankers:
+        if not fits:
             return
-        few = {part: _few_users(parts[part]) for part in {part for part, _ in rankers}}
+        few = {part: _few_users(annotations) for (part, _), (_, annotations) in fits.items()}
         labels = max(map(len, few.values()))
-        sys.stderr.write(f"Timing {len(rankers)} rankers on {labels:,} labels first.\n")
+        sys.stderr.write(f"Timing {len(fits)} rankers on {labels:,} labels first.\n")
         sys.stderr.flush()
         # In this process: to start others takes longer than the fits. The first fit of a process
         # loads libraries, which would count as slow.
-        (part, _), warm_up = next(iter(rankers.items()))
+        (part, name), (warm_up, _) = next(iter(fits.items()))
         _time(warm_up, few[part])
-        for name, ranker in rankers.items():
-            seconds = _time(ranker, few[name[0]])
+        for (part, name), (ranker, annotations) in fits.items():
+            seconds = _time(ranker, few[part])
             if seconds is not None:
-                growth = len(parts[name[0]]) / len(few[name[0]])
-                self._expected[name] = seconds * growth**_POWER
+                growth = len(annotations) / len(few[part])
+                self._expected[part, name] = seconds * growth**_POWER
         left = in_words(self.seconds_left() / self._n_workers)
         n_fits = self._left.total()
         sys.stderr.write(f"{n_fits} fits take about {left} ({self._n_workers} at a time).\n")
@@ -252,12 +263,12 @@ class Forecast:
         if not self._expected:
             return list(work)
 
-        def lasts(one: Work) -> float:
-            return self._expected.get((one[0], one[1].name), np.inf)
+        def place(one: Work) -> tuple[int, float]:
+            return one[1].arguments["repeat"], self._expected.get(_name(one), np.inf)
 
-        shortest = min(work, key=lambda one: (one[1].repeat, lasts(one)))
+        shortest = min(work, key=place)
         others = [one for one in work if one is not shortest]
-        return [shortest, *sorted(others, key=lambda one: (one[1].repeat, -lasts(one)))]
+        return [shortest, *sorted(others, key=lambda one: (place(one)[0], -place(one)[1]))]
 
     def seconds_left(self) -> float:
         """Return the seconds that all fits to come take."""
@@ -305,32 +316,30 @@ def _time(ranker: BaseEstimator, few: Annotations) -> float | None:
 
 
 def run_all(
-    parts: Mapping[str, Annotations],
-    work: Sequence[Work],
-    n_jobs: int | None,
-    progress: bool | Callable[[str], None],
-) -> Iterator[tuple[str, tuple[Key, RunResult]]]:
-    """Yield results as they are finished, with the attribute of each, and report progress."""
-    forecast = Forecast([(part, cell.name) for part, cell in work], n_jobs)
+    work: Sequence[Work], store: ResultStore, progress: bool | Callable[[str], None]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield rows as fits are finished, with the attribute of each, and report progress."""
+    forecast = Forecast([_name(one) for one in work], store.n_jobs)
     if progress is True:
-        many = [one for one in work if len(parts[one[0]]) > MANY_LABELS]
-        forecast.measure(parts, {(part, cell.name): cell.ranker for part, cell in many})
-    calls = [(_run_cell, (part, cell, parts[part])) for part, cell in forecast.in_order(work)]
-    done, start = itertools.count(1), perf_counter()
+        forecast.measure(
+            {
+                _name(one): (one[1].arguments["ranker"], one[1].arguments["annotations"])
+                for one in work
+                if len(one[1].arguments["annotations"]) > MANY_LABELS
+            }
+        )
+    work = forecast.in_order(work)
+    start = perf_counter()
     with report_progress(progress is True, "fits", len(work)) as report:
-
-        def finished(found: tuple[str, tuple[Key, RunResult]]) -> None:
-            part, ((name, repeat), result) = found
+        for done, (place, row) in enumerate(store.run([job for _, job in work]), start=1):
+            part, name = _name(work[place])
             described = f"{part}: {name}" if part else name
             if callable(progress):
                 progress(described)
-            share = forecast.share_after((part, name), result.seconds, perf_counter() - start)
-            report(next(done), f"{described}, repeat {repeat}", share)
+            share = forecast.share_after((part, name), row["seconds"], perf_counter() - start)
+            report(done, f"{described}, repeat {row['repeat']}", share)
+            yield part, row
 
-        yield from work_on(calls, n_jobs, finished)
 
-
-def _run_cell(
-    part: str, cell: ComparisonRun, annotations: Annotations
-) -> tuple[str, tuple[Key, RunResult]]:
-    return part, cell.run(annotations)
+def _name(work: Work) -> Name:
+    return work[0], work[1].arguments["name"]

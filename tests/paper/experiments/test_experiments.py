@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from image_folders import SHOES, SUN, write_features, write_table
 from likeminds import Annotations, make_schools, make_simulation, make_sketch_shoes
 from likeminds.cli import app
-from likeminds.comparing.runs import ComparisonRun
+from likeminds.comparing import runs
+from likeminds.comparing.runs import Job, ResultStore
 from likeminds.paper.experiments import ablation, claims, command, data_sets, published, table2
-from likeminds.paper.experiments import setting as settings
 from likeminds.paper.experiments.data_sets import read_data
 from likeminds.paper.experiments.fig3 import (
     BEST,
@@ -23,7 +23,7 @@ from likeminds.paper.experiments.fig3 import (
     split_by_distance,
 )
 from likeminds.paper.experiments.report_page import ReportPart, markdown_table, write_report
-from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, Job, ResultStore
+from likeminds.paper.experiments.setting import SCALES, ExperimentSetting
 from likeminds.paper.experiments.table2 import rows_by_user
 from likeminds.paper.experiments.table3 import DataSetTrials, results
 from likeminds.paper.experiments.trials import (
@@ -145,8 +145,7 @@ class TestKept:
         def never(*arguments):
             raise AssertionError("computed again")
 
-        monkeypatch.setattr(ComparisonRun, "run", never)
-        monkeypatch.setattr(settings, "_work", never)
+        monkeypatch.setattr(runs, "_work", never)
         results.cache_clear()
         reproduce(folder)
         after = json.loads((folder / "report.json").read_text())

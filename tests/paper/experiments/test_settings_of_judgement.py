@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from likeminds import make_schools, make_simulation
+from likeminds.comparing.runs import ResultStore
 from likeminds.paper.experiments import ablation, claims, data_sets, table1
 from likeminds.paper.experiments.command import _with_tuning
 from likeminds.paper.experiments.fig3 import BEST, CHOSEN, TRUE_KAPPA, score_structure
@@ -16,7 +17,7 @@ from likeminds.paper.experiments.path_search import (
     beyond_edges,
 )
 from likeminds.paper.experiments.report_page import make_part, phrase
-from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, ResultStore
+from likeminds.paper.experiments.setting import SCALES, ExperimentSetting
 from likeminds.paper.experiments.table2 import rows_by_user
 from likeminds.paper.experiments.trials import (
     FINE_PATH,

@@ -8,7 +8,7 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds._util.per_user_arrays import nan_mean
-from likeminds.comparing.runs import fit_to_the_end
+from likeminds.comparing.runs import Job, fit_to_the_end
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_users
 from likeminds.datasets import make_schools, make_simulation
@@ -25,7 +25,7 @@ from likeminds.paper.experiments.report_page import (
     make_part,
     percent,
 )
-from likeminds.paper.experiments.setting import ExperimentSetting, Job
+from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trials import ComparedRanker
 from likeminds.rankers.baselines import ConsensusOnly
 from likeminds.rankers.candidates import Candidate, Split, plain_values

@@ -19,6 +19,7 @@ from likeminds._util.atomic_files import make_folder, write_whole
 from likeminds._util.checks import listing
 from likeminds._util.console import SafeConsole, in_words, report_progress
 from likeminds._version import __version__
+from likeminds.comparing.runs import ResultStore
 from likeminds.paper.experiments.claims import judge_claims, lead
 from likeminds.paper.experiments.report_page import ReportPart, markdown_table, phrase, write_report
 from likeminds.paper.experiments.setting import (
@@ -27,7 +28,6 @@ from likeminds.paper.experiments.setting import (
     TUNED,
     ExperimentScale,
     ExperimentSetting,
-    ResultStore,
 )
 from likeminds.paper.experiments.timing import blas_threads, n_cores
 

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from likeminds._util.array_types import Bool, Float, Index
-from likeminds.comparing.runs import fit_to_the_end
+from likeminds.comparing.runs import Job, fit_to_the_end
 from likeminds.datasets import Simulation, make_simulation
 from likeminds.datasets.recovery import cocluster_recovery, deviations
 from likeminds.losses.statistics import Statistics
@@ -22,7 +22,7 @@ from likeminds.paper.experiments.report_page import (
     draw_panels,
     make_part,
 )
-from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, Job
+from likeminds.paper.experiments.setting import SCALES, ExperimentSetting
 from likeminds.paper.experiments.trials import (
     FINE_PATH,
     LEARNED,

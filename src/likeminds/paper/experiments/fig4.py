@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from likeminds.comparing.runs import Job
 from likeminds.components import Component
 from likeminds.datasets import make_simulation
 from likeminds.losses import QuadraticLoss, SquaredAUC
@@ -20,7 +21,7 @@ from likeminds.paper.experiments.report_page import (
     draw_panels,
     make_part,
 )
-from likeminds.paper.experiments.setting import ExperimentSetting, Job
+from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.timing import timed
 from likeminds.paper.experiments.trials import simulation_parameters
 from likeminds.paper.theory import convergence_certificate, generalization_bound

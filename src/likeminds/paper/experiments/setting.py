@@ -1,14 +1,11 @@
-"""The setting of a run: its sizes, seed and data, and the store of finished results."""
+"""The setting of a run: its sizes, seed, data and store of results."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from likeminds._util.atomic_files import write_whole
-from likeminds._version import __version__
-from likeminds.comparing.runs import digest_of, work_on
+from likeminds.comparing.runs import ResultStore
 from likeminds.datasets import Simulation, make_simulation
 from likeminds.paper.experiments.published import SHOES, SUN
 
@@ -128,64 +125,6 @@ _PAPER = ExperimentScale(
     tuned="in every repeat",
 )
 SCALES: Mapping[str, ExperimentScale] = {scale.name: scale for scale in (_QUICK, _PAPER, _TINY)}
-
-
-@dataclass(frozen=True)
-class Job:
-    """A function of a module and its plain arguments; the result can be written as JSON."""
-
-    name: str
-    function: Callable[..., Any]
-    arguments: Mapping[str, Any]
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the function's name, its arguments and the version of the library."""
-        where = f"{self.function.__module__}.{self.function.__qualname__}"
-        return digest_of(where, dict(self.arguments), __version__)
-
-
-@dataclass(frozen=True)
-class ResultStore:
-    """A folder of results, one small file each, computed by some jobs at the same time."""
-
-    folder: Path
-    n_jobs: int | None = None
-    finished: Callable[[str], None] = lambda _: None  # gets the name of each finished job or fit
-
-    def one(self, job: Job) -> Any:
-        """Return the result of one job that runs alone, to measure its time."""
-        return self._results([job], n_jobs=None)[0]
-
-    def all(self, jobs: Sequence[Job]) -> list[Any]:
-        """Return the results of jobs, in their order."""
-        return self._results(jobs, self.n_jobs)
-
-    def _results(self, jobs: Sequence[Job], n_jobs: int | None) -> list[Any]:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        paths = [self.folder / f"{job.name}-{job.fingerprint[:16]}.json" for job in jobs]
-        found = {number: _read(path) for number, path in enumerate(paths)}
-        calls = [
-            (_work, (number, jobs[number], paths[number]))
-            for number, result in found.items()
-            if result is None
-        ]
-        found |= dict(work_on(calls, n_jobs, lambda done: self.finished(jobs[done[0]].name)))
-        return [result["result"] for _, result in sorted(found.items()) if result is not None]
-
-
-def _work(number: int, job: Job, path: Path) -> tuple[int, dict[str, Any]]:
-    result = json.dumps({"job": job.name, "result": job.function(**job.arguments)})
-    write_whole(path, result.encode())
-    return number, json.loads(result)  # as read from the file
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        stored = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
-        return None  # missing or damaged: computed again
-    return stored if isinstance(stored, dict) and "result" in stored else None
 
 
 @dataclass(frozen=True)

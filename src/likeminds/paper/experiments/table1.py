@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from likeminds._util.array_types import Float
+from likeminds.comparing.runs import Job
 from likeminds.data.splits import split_within_users
 from likeminds.datasets import make_simulation
 from likeminds.metrics.by_user import mean_auc
 from likeminds.paper.experiments.report_page import ReportPart, make_part, plus_minus
-from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, Job
+from likeminds.paper.experiments.setting import SCALES, ExperimentSetting
 from likeminds.paper.experiments.table2 import UserRows, rows_by_user
 from likeminds.paper.experiments.trials import (
     INTERCEPT,

@@ -11,6 +11,7 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.map_reduce import one_blas_thread
+from likeminds.comparing.runs import Job
 from likeminds.components import Component, Consensus, Group, Personal
 from likeminds.data.annotations import Annotations
 from likeminds.datasets import make_simulation
@@ -24,7 +25,7 @@ from likeminds.paper.experiments.report_page import (
     draw_panels,
     make_part,
 )
-from likeminds.paper.experiments.setting import SCALES, ExperimentSetting, Job
+from likeminds.paper.experiments.setting import SCALES, ExperimentSetting
 from likeminds.paper.experiments.timing import in_turns, seconds
 from likeminds.solvers import AUTHORS_PROGRAM, PaperSolver
 

@@ -16,11 +16,12 @@ from sklearn.base import BaseEstimator, clone
 
 from likeminds._util.array_types import Float
 from likeminds.comparing.comparison import Comparison, compare
+from likeminds.comparing.runs import ResultStore
 from likeminds.data.annotations import Annotations
 from likeminds.features.reduction import Reduce
 from likeminds.metrics.paired import PairedDifference, over_repeats
 from likeminds.paper.experiments.path_search import ExtendedCV, PathCV, at_edge
-from likeminds.paper.experiments.setting import MANY_LABELS, ExperimentSetting, ResultStore, Tuned
+from likeminds.paper.experiments.setting import MANY_LABELS, ExperimentSetting, Tuned
 from likeminds.rankers.baselines import ConsensusOnly, LogisticPerUser, OnePerUser, RidgeToConsensus
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.registry import PAPER_BASELINES, NamedRankers
@@ -251,7 +252,7 @@ def run_compared(
         "test_size": TEST_SIZE,
         "n_jobs": store.n_jobs,
         "random_state": seed,
-        "folder": store.folder / "fits",
+        "folder": store.folder and store.folder / "fits",
         "progress": store.finished,
     }
     searching = {name: ranker for name, ranker in rankers.items() if ranker.searches}
