@@ -54,7 +54,6 @@ from likeminds.mixed_model.model_selection import (
     evaluated,
     fit_items_roughly,
     have_not_vanished,
-    structure_of,
     with_shrinkage,
 )
 from likeminds.mixed_model.optimisers import (
@@ -113,7 +112,7 @@ def learn_crossed(
         objective, at = state
         start = replace(objective, model=at.model)
         if earlier is not None and not anew:
-            form = structure_of(earlier)
+            form: StructureStart | PriorFit = earlier
         elif n_weights:
             form = choose_structure(start, n_groups, covariance, at)
         else:

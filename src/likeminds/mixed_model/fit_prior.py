@@ -25,8 +25,15 @@ from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.laplace import Moments, WarmStarts
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
-from likeminds.mixed_model.model_selection import SAMPLE, choose_structure, structure_of
-from likeminds.mixed_model.optimisers import EXACTER, PriorFit, descend, first_model, score
+from likeminds.mixed_model.model_selection import SAMPLE, StructureStart, choose_structure
+from likeminds.mixed_model.optimisers import (
+    EXACTER,
+    EvaluatedModel,
+    PriorFit,
+    descend,
+    first_model,
+    score,
+)
 from likeminds.mixed_model.responses import ResponseBlock, Responses, sample
 from likeminds.solvers.solver import Callback
 
@@ -58,7 +65,7 @@ def learn(
     rough = replace(start, mode_tol=max(start.mode_tol, 1e-2))
     with one_blas_thread():  # the matrices are small
         if earlier and not anew:
-            form = structure_of(earlier)
+            form: StructureStart | PriorFit = earlier
         else:
             form = choose_structure(rough, n_groups, covariance)
         mode_tol = min(start.mode_tol, EXACTER * tol)
@@ -157,115 +164,84 @@ def learn_from_sample(
     callback: Callback | None = None,
 ) -> tuple[PriorFit, Moments]:
     """Fit to a sample and correct; return the moments of the users who correct, too."""
-    subsample = _weighted(start, sample(responses, plan.n_learned), responses)
-    is_partial = plan.n_asked < responses.n_users
-    many = _weighted(start, sample(responses, plan.n_asked) if is_partial else responses, responses)
+    n_users = responses.n_users
+    subsample = _weighted(start, sample(responses, plan.n_learned), n_users)
+    is_partial = plan.n_asked < n_users
+    many = _weighted(start, sample(responses, plan.n_asked) if is_partial else responses, n_users)
     steps = descend if start.structure.has_directions else score
     found = steps(subsample, tol=tol, max_iter=max_iter)
     if start.structure.has_directions:
-        correcting = _SampleCorrection(plan, subsample, many, found, tol)
-        found = correcting.run(callback)
-        moments, sampling = correcting.moments, correcting.sampling
+        found, moments = _correct(plan, subsample, many, found, tol, callback)
+        sampling = found.sampling
     else:
         many = replace(many, model=found.model)
         found = score(many, tol=tol, max_iter=max_iter, callback=callback)
         moments = many.e_step(found.model)
-        gained = -np.diff(found.trace) / (plan.n_labels * responses.n_users)
+        gained = -np.diff(found.trace) / (plan.n_labels * n_users)
         sampling = SubsampleRecord(plan.n_learned, plan.n_asked, gained.tolist(), gained.tolist())
-    price = plan.excess(plan.n_asked, responses.n_users)
+    price = plan.excess(plan.n_asked, n_users)
     sampling = replace(sampling, excess=sampling.excess + price)
     warm_starts = WarmStarts() if is_partial else many.warm_starts
     return replace(found, warm_starts=warm_starts, sampling=sampling), moments
 
 
-class _SampleCorrection:
-    """Steps on the sample's objective, with the gradient of more users."""
+def _correct(  # noqa: PLR0917 - the sizes, two objectives and a fit to correct
+    plan: SubsamplePlan,
+    few: MarginalLikelihood,
+    many: MarginalLikelihood,
+    found: PriorFit,
+    tol: float,
+    callback: Callback | None,
+) -> tuple[PriorFit, Moments]:
+    """Take steps on the sample's objective ``few``, with the gradient of ``many`` users.
 
-    def __init__(
-        self,
-        plan: SubsamplePlan,
-        subsample: MarginalLikelihood,
-        many: MarginalLikelihood,
-        found: PriorFit,
-        tol: float,
-    ) -> None:
-        self._plan, self._few, self._many = plan, subsample, many
-        self._tol, self._found = tol, found
-        self._n_labels = plan.n_labels * subsample.n_users
-        self.sampling = SubsampleRecord(plan.n_learned, plan.n_asked)
-        self._evaluate(found.model)
-
-    def _evaluate(self, model: PriorModel) -> None:
-        self.moments = self._many.e_step(model)
-        self._model, self._value = model, self._many.value(model, self.moments)
-
-    def run(self, callback: Callback | None) -> PriorFit:
-        """Take steps until one predicts too little gain; J of the larger sample never rises."""
-        trace, converged, stopped = [self._value], False, self._found.interrupted
-        try:
-            while not (converged or stopped) and len(trace) <= 10:
-                model, promised = self._propose()
-                self.sampling = replace(self.sampling, excess=promised / self._n_labels)
-                converged = promised <= self._tol * abs(self._value)
-                if converged:
+    Steps end when one predicts too little gain. J of the larger sample never rises.
+    """
+    at, n_labels = _evaluated(many, found.model), plan.n_labels * few.n_users
+    record = SubsampleRecord(plan.n_learned, plan.n_asked)
+    trace, converged, stopped = [at.value], False, found.interrupted
+    try:
+        while not (converged or stopped) and len(trace) <= 10:
+            few = replace(few, model=at.model)
+            own = few.gradient(at.model, few.e_step(at.model))
+            tilt: Float = (many.gradient(at.model, at.moments) - own) / few.n_users
+            step = descend(few, tol=0.1 * tol, max_iter=30, tilt=tilt)
+            promised = step.trace[0] - step.trace[-1]
+            record = replace(record, excess=promised / n_labels)
+            converged = promised <= tol * abs(at.value)
+            if converged:
+                break
+            new = _evaluated(many, step.model)
+            gained = at.value - new.value
+            if gained <= 0.0:
+                # The sample's curvature was too far off: a larger sample has a better one.
+                n_learned = min(2 * record.n_learned, plan.n_asked)
+                if n_learned == record.n_learned:
                     break
-                before, moments, value = self._model, self.moments, self._value
-                self._evaluate(model)
-                gained = value - self._value
-                if gained <= 0.0:
-                    # The sample's curvature was too far off: a larger sample has a better one.
-                    self._model, self.moments, self._value = before, moments, value
-                    if not self._enlarge_sample():
-                        break
-                    continue
-                self._record(promised, gained)
-                trace.append(self._value)
-                if callback is not None:
-                    stopped = bool(callback(len(trace) - 1, self._value, promised))
-        except KeyboardInterrupt:
-            stopped = True
-        return replace(
-            self._found,
-            model=self._model,
-            trace=trace,
-            converged=converged and self._found.converged,
-            interrupted=stopped,
-        )
-
-    def _propose(self) -> tuple[PriorModel, float]:
-        """Return the minimum of the sample's corrected objective, and the predicted gain."""
-        objective = replace(self._few, model=self._model)
-        own = objective.gradient(self._model, objective.e_step(self._model))
-        full_gradient = self._many.gradient(self._model, self.moments)
-        tilt: Float = (full_gradient - own) / objective.n_users
-        found = descend(objective, tol=0.1 * self._tol, max_iter=30, tilt=tilt)
-        return found.model, found.trace[0] - found.trace[-1]
-
-    def _record(self, promised: float, gained: float) -> None:
-        each = self._n_labels
-        self.sampling = replace(
-            self.sampling,
-            promised=[*self.sampling.promised, promised / each],
-            gained=[*self.sampling.gained, gained / each],
-        )
-
-    def _enlarge_sample(self) -> bool:
-        """Double the sample; return False if it already is the larger one."""
-        n_learned = min(2 * self.sampling.n_learned, self._plan.n_asked)
-        if n_learned == self.sampling.n_learned:
-            return False
-        more = sample(self._many.responses, n_learned)
-        share = self._few.n_users / more.n_users
-        self._few = replace(self._few, responses=more, warm_starts=WarmStarts(), user_weight=share)
-        self.sampling = replace(self.sampling, n_learned=n_learned)
-        return True
+                few = _weighted(few, sample(many.responses, n_learned), few.n_users)
+                record = replace(record, n_learned=n_learned)
+                continue
+            at = new
+            record.promised.append(promised / n_labels)
+            record.gained.append(gained / n_labels)
+            trace.append(at.value)
+            if callback is not None:
+                stopped = bool(callback(len(trace) - 1, at.value, promised))
+    except KeyboardInterrupt:
+        stopped = True
+    converged = converged and found.converged
+    found = replace(found, model=at.model, trace=trace, converged=converged, interrupted=stopped)
+    return replace(found, sampling=record), at.moments
 
 
-def _weighted(
-    start: MarginalLikelihood, some: Responses, population: Responses
-) -> MarginalLikelihood:
-    """Return the objective of a sample, weighted to the size of the population."""
-    share = population.n_users / some.n_users
+def _evaluated(objective: MarginalLikelihood, model: PriorModel) -> EvaluatedModel:
+    moments = objective.e_step(model)
+    return EvaluatedModel(model, moments, objective.value(model, moments))
+
+
+def _weighted(start: MarginalLikelihood, some: Responses, n_users: float) -> MarginalLikelihood:
+    """Return the objective of a sample, weighted to so many users."""
+    share = n_users / some.n_users
     return replace(start, responses=some, warm_starts=WarmStarts(), user_weight=share)
 
 

@@ -202,41 +202,6 @@ class GaussianLoss(GradedLoss):
         return super().prepare(annotations, likelihood)._with(weights=weight)
 
 
-class ChoiceLoss(PriorLoss):
-    """Each positive label is a choice among it and the negatives shown with it."""
-
-    name = "choice"
-    likelihood = ChoiceLikelihood()
-    has_intercept = False
-    one_class_informs = False
-    takes_items = True
-    rows_are_items = True
-
-    def first_of_ties(self, ties: Float) -> Likelihood:
-        """Return the likelihood of choices; with ties, if there are some and all sets are pairs."""
-        tied, pairs, others = ties
-        return DavidsonLikelihood.of_share(tied / pairs) if tied and not others else self.likelihood
-
-    def responses(
-        self, annotations: Annotations, design: Design, *, items: bool = False
-    ) -> Responses:
-        """Return one set of rows per positive label."""
-        choices = ChoiceBlocks.of_annotations(annotations, design)
-        return ItemRows(choices, choices.places(), annotations.n_items) if items else choices
-
-    def of_newcomers(
-        self, annotations: Annotations, fitted_prior: FittedPrior, positive_share: float
-    ) -> tuple[Responses, FittedPrior]:
-        """Return new users' choices, or, where they judge single items, their labels."""
-        if are_choices(annotations):
-            return super().of_newcomers(annotations, fitted_prior, positive_share)
-        single = fitted_prior.of_single_labels(positive_share)
-        if are_mixed(annotations):
-            both = replace(single, likelihood=MixedLoss.likelihood)
-            return MixedLoss().of_newcomers(annotations, both, positive_share)
-        return LogisticLoss().of_newcomers(annotations, single, positive_share)
-
-
 class MixedLoss(PriorLoss):
     """Groups of rows are choices, rows of their own are labels, with an intercept per user.
 
@@ -254,9 +219,34 @@ class MixedLoss(PriorLoss):
     def responses(
         self, annotations: Annotations, design: Design, *, items: bool = False
     ) -> Responses:
-        """Return one set of rows per choice, and one per label."""
-        choices = ChoiceBlocks.of_annotations(annotations, design, single=True)
+        """Return one set of rows per choice, and one per label if users have intercepts."""
+        choices = ChoiceBlocks.of_annotations(annotations, design, single=self.has_intercept)
         return ItemRows(choices, choices.places(), annotations.n_items) if items else choices
+
+
+class ChoiceLoss(MixedLoss):
+    """Each positive label is a choice among it and the negatives shown with it."""
+
+    name = "choice"
+    has_intercept = False
+    one_class_informs = False
+
+    def first_of_ties(self, ties: Float) -> Likelihood:
+        """Return the likelihood of choices; with ties, if there are some and all sets are pairs."""
+        tied, pairs, others = ties
+        return DavidsonLikelihood.of_share(tied / pairs) if tied and not others else self.likelihood
+
+    def of_newcomers(
+        self, annotations: Annotations, fitted_prior: FittedPrior, positive_share: float
+    ) -> tuple[Responses, FittedPrior]:
+        """Return new users' choices, or, where they judge single items, their labels."""
+        if are_choices(annotations):
+            return super().of_newcomers(annotations, fitted_prior, positive_share)
+        single = fitted_prior.of_single_labels(positive_share)
+        if are_mixed(annotations):
+            both = replace(single, likelihood=MixedLoss.likelihood)
+            return MixedLoss().of_newcomers(annotations, both, positive_share)
+        return LogisticLoss().of_newcomers(annotations, single, positive_share)
 
 
 class AucLoss(PriorLoss):

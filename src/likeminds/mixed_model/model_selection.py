@@ -39,7 +39,6 @@ from likeminds.mixed_model.optimisers import (
     ROUGH,
     ROUGH_STEPS,
     EvaluatedModel,
-    PriorFit,
     descend,
     evaluate_model,
     fit_roughly,
@@ -97,11 +96,6 @@ class StructureStart:
     structure: CovarianceStructure
     n_groups: int
     criterion: list[float]
-
-
-def structure_of(earlier: PriorFit) -> StructureStart:
-    """Return the structure of an earlier fit, to continue from there."""
-    return StructureStart(earlier.model, earlier.structure, earlier.n_groups, earlier.criterion)
 
 
 def choose_structure(

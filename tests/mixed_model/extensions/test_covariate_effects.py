@@ -11,10 +11,9 @@ from likeminds import Annotations, HierarchicalRanker, load, save, split_within_
 from likeminds.data.covariates import Covariates
 from likeminds.mixed_model.extensions.covariate_effects import (
     CovariateQuadratic,
-    Regressors,
-    Slopes,
-    covariate_derivatives,
+    PenalisedShifts,
 )
+from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.losses import PRIOR_LOSSES
 from likeminds.schools import Explanation
 
@@ -87,20 +86,20 @@ def small_problem(loss):
     prior = GaussianPrior.of_covariance(rng.normal(size=size), root @ root.T + np.eye(size))
     prior.mean[coordinates.size :] = 0.0  # weights of factors have no mean but by covariates
     z = rng.normal(size=(8, 3))
-    regressors = Regressors(z - z.mean(axis=0), np.array([0, 1, 1]), np.full(size, 0.7), 2)
-    slopes = Slopes(rng.normal(size=(size, 3)), np.array([0.5, 2.0]))
-    return responses, PriorModel(prior, PRIOR_LOSSES[loss].likelihood, 1.0), regressors, slopes
+    shifts = MeanShifts(z - z.mean(axis=0), rng.normal(size=(size, 3)), np.full(size, 0.7))
+    slopes = PenalisedShifts(shifts, np.array([0.5, 2.0]), np.array([0, 1, 1]))
+    return responses, PriorModel(prior, PRIOR_LOSSES[loss].likelihood, 1.0), slopes
 
 
 @pytest.mark.parametrize("loss", ["logistic", "auc", "choice", 9, 5])
 def test_the_slope_is_that_of_the_objective(loss):
-    responses, model, regressors, slopes = small_problem(loss)
+    responses, model, slopes = small_problem(loss)
 
     def value(values):
-        at = Slopes(values, slopes.ridges)
-        return covariate_derivatives(responses, model, WarmStarts(), regressors, at).objective
+        at = slopes.with_values(values)
+        return CovariateQuadratic(responses, model, WarmStarts(), at).objective
 
-    found = covariate_derivatives(responses, model, WarmStarts(), regressors, slopes)
+    found = CovariateQuadratic(responses, model, WarmStarts(), slopes)
     for row, column in [(0, 0), (1, 2), (3, 1), (-1, 0)]:  # the last row: a factor, with items
         step = np.zeros_like(slopes.values)
         step[row, column] = 1e-4
@@ -109,30 +108,29 @@ def test_the_slope_is_that_of_the_objective(loss):
 
 
 def test_the_quadratic_is_minimised_and_its_ridges_are_those_of_the_evidence():
-    responses, model, regressors, slopes = small_problem("auc")
-    said = covariate_derivatives(responses, model, WarmStarts(), regressors, slopes)
-    quadratic = CovariateQuadratic(said, slopes, regressors)
-    size, k = slopes.values.shape
-    hessian = np.kron(said.information, regressors.z.T @ regressors.z)
-    target = said.slope.ravel() + hessian @ slopes.values.ravel()
+    responses, model, slopes = small_problem("auc")
+    quadratic = CovariateQuadratic(responses, model, WarmStarts(), slopes)
+    (size, k), z = slopes.values.shape, slopes.shifts.z
+    hessian = np.kron(quadratic.information, z.T @ z)
+    target = quadratic.slope.ravel() + hessian @ slopes.values.ravel()
 
     def naive(ridges):
-        held = hessian + np.diag(np.tile(ridges[regressors.blocks], size))
+        held = hessian + np.diag(np.tile(ridges[slopes.blocks], size))
         best = np.linalg.solve(held, target)
         evidence = 0.5 * np.linalg.slogdet(held)[1] - 0.5 * target @ best
-        return best, evidence - 0.5 * size * np.log(ridges[regressors.blocks]).sum(), held
+        return best, evidence - 0.5 * size * np.log(ridges[slopes.blocks]).sum(), held
 
     best, known = quadratic.minimum(slopes.ridges)
     expected, _, held = naive(slopes.ridges)
     np.testing.assert_allclose(best.ravel(), expected)
     doubt = np.linalg.inv(held).diagonal().reshape(size, k).sum(axis=0) * slopes.ridges[[0, 1, 1]]
     np.testing.assert_allclose(known, [size - doubt[0], 2 * size - doubt[1:].sum()])
-    blurred = np.kron(np.eye(size), regressors.z) @ np.linalg.inv(held)
-    blurred = blurred @ np.kron(np.eye(size), regressors.z).T
+    blurred = np.kron(np.eye(size), z) @ np.linalg.inv(held)
+    blurred = blurred @ np.kron(np.eye(size), z).T
     mean = np.einsum("iaja->ij", blurred.reshape(size, 8, size, 8)) / 8
-    np.testing.assert_allclose(quadratic.posterior_covariance(slopes.ridges), mean)
+    np.testing.assert_allclose(quadratic.posterior_covariance(), mean)
 
-    found = quadratic.maximise_evidence(slopes.ridges)
+    found = quadratic.maximise_evidence()
     lowest = minimize(lambda logs: naive(np.exp(logs))[1], np.log(found.ridges), tol=1e-8)
     np.testing.assert_allclose(found.ridges, np.exp(lowest.x), rtol=0.05)
 

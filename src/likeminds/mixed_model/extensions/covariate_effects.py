@@ -16,7 +16,6 @@ rounds; after that J never rises.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -104,77 +103,40 @@ class CovariateEffects:
 
 
 @dataclass(frozen=True)
-class Slopes:
-    """Gamma in units of the first guess, and its ridge penalties."""
+class PenalisedShifts:
+    """Users' shifts Gamma z, and the ridge penalties of Gamma."""
 
-    values: Float  # (p, k): Gamma, divided by ``unit``
+    shifts: MeanShifts
     ridges: Float  # (n_covariates,): the ridge penalty of each covariate
-
-
-@dataclass(frozen=True)
-class Regressors:
-    """Each user's covariates z, and the units of Gamma."""
-
-    per_user: ClassVar = ("z",)
-
-    z: Float  # (n_users, k): covariates, centred
     blocks: Index  # (k,): which covariate each column belongs to
-    unit: Float  # (p,): the unit of each row of Gamma
-    n_covariates: int  # with columns or without
 
-    def shifts(self, slopes: Slopes) -> MeanShifts:
-        """Return each user's Gamma z."""
-        return MeanShifts(self.z, slopes.values, self.unit)
+    @property
+    def values(self) -> Float:
+        """Gamma in units of the first guess."""
+        return self.shifts.values
 
-    def in_units_of(self, learned: PriorFit) -> "Regressors":
-        """Return the same with the units of factors that a fit ended with."""
-        return self if learned.shifts is None else replace(self, unit=learned.shifts.unit)
+    @property
+    def penalty(self) -> float:
+        """The ridge penalty of Gamma."""
+        return 0.5 * float((self.ridges[self.blocks] * self.values**2).sum())
 
-    def penalty(self, slopes: Slopes) -> float:
-        """Return the ridge penalty of Gamma."""
-        return 0.5 * float((slopes.ridges[self.blocks] * slopes.values**2).sum())
+    def with_values(self, values: Float) -> "PenalisedShifts":
+        """Return another Gamma."""
+        return replace(self, shifts=replace(self.shifts, values=values))
 
-    def start(self) -> Slopes:
-        """Return Gamma = 0."""
-        return Slopes(np.zeros((len(self.unit), self.z.shape[1])), np.ones(self.n_covariates))
-
-
-@dataclass(frozen=True)
-class CovariateDerivatives:
-    """J and its derivatives by Gamma."""
-
-    objective: float  # J, without the penalties
-    slope: Float  # (p, k): minus the gradient of J by Gamma in its units
-    information: Float  # (p, p): of a user's labels about their mean, on average, in these units
-
-
-def covariate_derivatives(
-    responses: Responses,
-    model: PriorModel,
-    warm_starts: WarmStarts,
-    regressors: Regressors,
-    slopes: Slopes,
-) -> CovariateDerivatives:
-    """Sum the derivatives at each user's mode around their own mean."""
-    prior = model.prior.shifted(regressors.shifts(slopes))
-    params = EStepParams(prior, model.likelihood, 1e-7)  # the tolerance of modes
-    found, warm_starts.own = responses.map_reduce(
-        _block_derivatives, (params, regressors), warm_starts.own
-    )
-    value, first, spread, item_information = found
-    if isinstance(responses, ItemEffects):
-        value += responses.items.cost(item_information, responses.labelled)
-    inverse = prior.inverse_root * regressors.unit
-    information = np.eye(len(spread)) - spread / responses.n_users
-    return CovariateDerivatives(value, inverse.T @ first, inverse.T @ information @ inverse)
+    def in_units_of(self, learned: PriorFit) -> "PenalisedShifts":
+        """Return the same values in the units of factors that a fit ended with."""
+        if learned.shifts is None:
+            return self
+        return replace(self, shifts=replace(self.shifts, unit=learned.shifts.unit))
 
 
 def _block_derivatives(
-    block: ResponseBlock, state: tuple[EStepParams, Regressors], start: WarmStart | None
+    block: ResponseBlock, params: EStepParams, start: WarmStart | None
 ) -> tuple[SumTuple, WarmStart | None]:
     """Return a block's J, gradient by Gamma, posterior covariances, and information on items."""
-    params, regressors = state
-    mode = params.mode_of(block, start)
+    mode, shifts = params.mode_of(block, start), params.prior.shifts
+    assert isinstance(shifts, MeanShifts)
     first, covariance = mode.z, mode.covariance
     if not params.likelihood.is_quadratic:
         first = first - mode.system.z(mode.system.shift(covariance, mode.derivatives.curvature))
@@ -182,25 +144,37 @@ def _block_derivatives(
     information = np.zeros(0)
     if isinstance(block.responses, ItemRows):
         information = block.responses.information(block.number, mode, covariance)
-    by_slopes = first.T @ regressors.z[mode.data.users]
+    by_slopes = first.T @ shifts.z[mode.data.users]
     return SumTuple(value, by_slopes, covariance.total, information), mode.warm_start
 
 
 class CovariateQuadratic:
-    """J as a function of Gamma to second order."""
+    """J as a function of Gamma to second order, by sums over users at their own means.
+
+    ``objective`` is J without the penalties. ``slope``, (p, k), is minus its gradient by Gamma in
+    its units. ``information``, (p, p), is that of a user's labels about their mean, on average.
+    """
 
     def __init__(
-        self, derivatives: CovariateDerivatives, slopes: Slopes, regressors: Regressors
+        self, responses: Responses, model: PriorModel, warm_starts: WarmStarts, at: PenalisedShifts
     ) -> None:
-        values, self._vectors = np.linalg.eigh(derivatives.information)
-        self._values = np.maximum(values, 0.0)
-        self._scatter = regressors.z.T @ regressors.z
-        self._blocks, self._n_users = regressors.blocks, len(regressors.z)
-        self._target = derivatives.slope + derivatives.information @ slopes.values @ self._scatter
+        prior = model.prior.shifted(at.shifts)
+        params = EStepParams(prior, model.likelihood, 1e-7)  # the tolerance of modes
+        found, warm_starts.own = responses.map_reduce(_block_derivatives, params, warm_starts.own)
+        self.objective, first, spread, item_information = found
+        if isinstance(responses, ItemEffects):
+            self.objective += responses.items.cost(item_information, responses.labelled)
+        inverse = prior.inverse_root * at.shifts.unit
+        self.slope = inverse.T @ first
+        self.information = inverse.T @ (np.eye(len(spread)) - spread / responses.n_users) @ inverse
+        values, self._vectors = np.linalg.eigh(self.information)
+        self._values, self._at = np.maximum(values, 0.0), at
+        self._scatter = at.shifts.z.T @ at.shifts.z
+        self._target = self.slope + self.information @ at.values @ self._scatter
 
     def _whitened(self, ridges: Float) -> tuple[Float, Float, Float]:
         """Return the scaling that makes all ridges one, with eigenvectors and eigenvalues."""
-        root = 1.0 / np.sqrt(ridges[self._blocks])
+        root = 1.0 / np.sqrt(ridges[self._at.blocks])
         values, vectors = np.linalg.eigh(root[:, None] * self._scatter * root)
         return root, vectors, np.maximum(values, 0.0)
 
@@ -214,11 +188,12 @@ class CovariateQuadratic:
         return best, self._by_covariate(freedom, len(ridges))
 
     def _by_covariate(self, numbers: Float, n_covariates: int) -> Float:
-        summed = np.bincount(self._blocks, weights=numbers, minlength=n_covariates)
+        summed = np.bincount(self._at.blocks, weights=numbers, minlength=n_covariates)
         return np.asarray(summed, dtype=np.float64)
 
-    def maximise_evidence(self, ridges: Float) -> Slopes:
+    def maximise_evidence(self) -> PenalisedShifts:
         """Return the best Gamma with the ridges of the greatest evidence."""
+        ridges = self._at.ridges
         # Steps of the fixed point at most, its tolerance, and bounds of the ridges.
         for _ in range(500):
             best, freedom = self.minimum(ridges)
@@ -228,13 +203,13 @@ class CovariateQuadratic:
             ridges = new
             if change < 1e-3:
                 break
-        return Slopes(self.minimum(ridges)[0], ridges)
+        return replace(self._at, ridges=ridges).with_values(self.minimum(ridges)[0])
 
-    def posterior_covariance(self, ridges: Float) -> Float:
+    def posterior_covariance(self) -> Float:
         """Return the covariance of Gamma z in its units, on average over users, shape (p, p)."""
-        _, _, values = self._whitened(ridges)
-        variance = (values / (self._values[:, None] * values + 1.0)).sum(axis=1) / self._n_users
-        return np.asarray((self._vectors * variance) @ self._vectors.T)
+        _, _, values = self._whitened(self._at.ridges)
+        variance = (values / (self._values[:, None] * values + 1.0)).sum(axis=1)
+        return np.asarray((self._vectors * (variance / len(self._at.shifts.z))) @ self._vectors.T)
 
 
 def learn_with_covariates(  # noqa: PLR0917 - the data, and how to fit the prior to them
@@ -254,47 +229,39 @@ def learn_with_covariates(  # noqa: PLR0917 - the data, and how to fit the prior
         return learned, None
     n_factors = 0 if first.items is None else first.items.n_factors
     unit = np.append(first_guess(design.size, design.n_weights), first_guess(n_factors, 0))
-    regressors = Regressors(z, encoder.blocks, unit, len(encoder.names))
-    slopes = regressors.start()
+    shifts = MeanShifts(z, np.zeros((len(unit), z.shape[1])), unit)
+    at = PenalisedShifts(shifts, np.ones(len(encoder.names)), encoder.blocks)
 
-    def derivatives(slopes: Slopes) -> CovariateDerivatives:
+    def quadratic(at: PenalisedShifts) -> CovariateQuadratic:
         labels, items = responses, learned.items
         if isinstance(labels, ItemEffects) and items is not None:
             labels = labels.with_items(items)
         with one_blas_thread():
-            return covariate_derivatives(
-                labels, learned.model, learned.warm_starts, regressors, slopes
-            )
+            return CovariateQuadratic(labels, learned.model, learned.warm_starts, at)
 
     # Rounds that estimate the ridges and the structure of the prior again.
     for _ in range(2):
         if learned.interrupted:
             break
-        quadratic = CovariateQuadratic(derivatives(slopes), slopes, regressors)
-        slopes = quadratic.maximise_evidence(slopes.ridges)
-        learned = learn(shifts=regressors.shifts(slopes), earlier=learned, anew=True)
-        regressors = regressors.in_units_of(learned)
-    cost = regressors.penalty(slopes)
+        at = quadratic(at).maximise_evidence()
+        learned = learn(shifts=at.shifts, earlier=learned, anew=True)
+        at = at.in_units_of(learned)
+    cost = at.penalty
     trace = [value + cost for value in learned.trace]
     # Rounds with constant ridges, at most.
     for _ in range(20):
         if learned.interrupted:
             break
-        slopes = _step_slopes(derivatives, regressors, slopes)
-        learned = learn(shifts=regressors.shifts(slopes), earlier=learned)
-        regressors = regressors.in_units_of(learned)
-        before, cost = trace[-1], regressors.penalty(slopes)
+        at = _step_slopes(quadratic, at)
+        learned = learn(shifts=at.shifts, earlier=learned)
+        at = at.in_units_of(learned)
+        before, cost = trace[-1], at.penalty
         trace += [value + cost for value in learned.trace]
         if before - trace[-1] <= tol * abs(trace[-1]):
             break
-    quadratic = CovariateQuadratic(derivatives(slopes), slopes, regressors)
-    unit = regressors.unit
+    covariance, unit = quadratic(at).posterior_covariance(), at.shifts.unit
     effects = CovariateEffects(
-        encoder,
-        slopes.values * unit[:, None],
-        slopes.ridges,
-        z.T @ z / len(z),
-        quadratic.posterior_covariance(slopes.ridges) * np.outer(unit, unit),
+        encoder, at.shifts.slopes, at.ridges, z.T @ z / len(z), covariance * np.outer(unit, unit)
     )
     # The number of directions is that of all differences between users.
     learned = replace(learned, trace=trace, n_groups=first.n_groups, criterion=first.criterion)
@@ -302,16 +269,15 @@ def learn_with_covariates(  # noqa: PLR0917 - the data, and how to fit the prior
 
 
 def _step_slopes(
-    derivatives: Callable[[Slopes], CovariateDerivatives], regressors: Regressors, slopes: Slopes
-) -> Slopes:
+    quadratic: Callable[[PenalisedShifts], CovariateQuadratic], at: PenalisedShifts
+) -> PenalisedShifts:
     """Return a better Gamma with the same ridges; J does not rise."""
-    found = derivatives(slopes)
-    before = found.objective + regressors.penalty(slopes)
-    best, _ = CovariateQuadratic(found, slopes, regressors).minimum(slopes.ridges)
+    found = quadratic(at)
+    before, (best, _) = found.objective + at.penalty, found.minimum(at.ridges)
     share = 1.0
     while share > SHORTEST:
-        new = replace(slopes, values=slopes.values + share * (best - slopes.values))
-        if derivatives(new).objective + regressors.penalty(new) <= before:
+        new = at.with_values(at.values + share * (best - at.values))
+        if quadratic(new).objective + new.penalty <= before:
             return new
         share *= SHORTER
-    return slopes
+    return at
