@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from likeminds.data.annotations import Annotations
-    from likeminds.features.reduction import Reduction
+    from likeminds.features.reduction import Reduce
     from likeminds.rankers.capabilities import ReadableModel
 
 
@@ -30,7 +30,7 @@ class ReadLabels:
     """Annotations, with the reduction of pictures and the names of items, if any."""
 
     annotations: "Annotations"
-    reduction: "Reduction | None" = None
+    reduction: "Reduce | None" = None
     names: Names | None = None
     # Whether features are those of texts alone.
     words_only: bool = False
@@ -144,7 +144,7 @@ class _Reader:
 
     def _with_features(
         self, table: "pa.Table", columns: Columns
-    ) -> "tuple[pa.Table, Any, Names | None, Reduction | None]":
+    ) -> "tuple[pa.Table, Any, Names | None, Reduce | None]":
         """Return labels, features (a table, or columns of labels), item names, and reduction."""
         from likeminds.data.column_roles import find_column
 
@@ -202,11 +202,15 @@ class _Reader:
 
     def _with_pictures(
         self, table: "pa.Table", columns: Columns
-    ) -> "tuple[pa.Table, pa.Table, None, Reduction]":
+    ) -> "tuple[pa.Table, pa.Table, None, Reduce]":
         """Return the labels with full names of pictures, their features, and their reduction."""
         import pyarrow as pa
 
-        from likeminds.features.reduction import Reduction, picture_features
+        from likeminds.features.reduction import (
+            picture_features,
+            reduction_from_attribute,
+            reduction_of_pictures,
+        )
 
         assert self.data.images is not None
         column = _item_column(table, columns)
@@ -215,11 +219,13 @@ class _Reader:
         found = picture_features(self.data.images, names, progress=progress)
         rows = {name: row for row, name in enumerate(found.images)}
         if self.model is None:
-            reduction = Reduction.of(found.features)
+            reduction = reduction_of_pictures(found.features)
         else:
-            reduction = Reduction.from_attribute(self.model.pictures_)
-        reduced = reduction(found.features[list(rows.values())])
-        features = {column: list(rows)} | dict(zip(reduction.names(), reduced.T, strict=True))
+            reduction = reduction_from_attribute(self.model.pictures_)
+        reduced = reduction.transform(found.features[list(rows.values())])
+        features = {column: list(rows)} | dict(
+            zip(reduction.get_feature_names_out(), reduced.T, strict=True)
+        )
         table = _with_values(table, column, dict(zip(labelled, found.images, strict=True)))
         return table, pa.table(features), None, reduction
 

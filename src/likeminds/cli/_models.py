@@ -144,12 +144,12 @@ def read_items(
     items.refuse_two_sources()
     if items.images is not None:
         from likeminds.data.identifiers import as_id_array
-        from likeminds.features.reduction import Reduction, picture_features
+        from likeminds.features.reduction import picture_features, reduction_from_attribute
 
-        reduction = Reduction.from_attribute(model.pictures_)
+        reduction = reduction_from_attribute(model.pictures_)
         found = picture_features(items.images, progress=not output.quiet)
         ids = as_id_array(list(found.images), "items")
-        return ModelItems(ids, reduction(found.features), pictures=True)
+        return ModelItems(ids, reduction.transform(found.features.astype(float)), pictures=True)
     if items.features is not None:
         from likeminds._util.text_format import mask
         from likeminds.data.column_roles import as_frame, read_values

@@ -134,7 +134,9 @@ def fit(
             compare_without_texts(output, new, annotations, holdout, seed)
     model = learn(annotations)
     if read.reduction is not None:
-        model.pictures_ = read.reduction.as_attribute()
+        from likeminds.features.reduction import reduction_as_attribute
+
+        model.pictures_ = reduction_as_attribute(read.reduction)
     model.name_items(read.names)
     # A model of several attributes has the fingerprints of its data.
     own_data = None if model.has_attributes else annotations

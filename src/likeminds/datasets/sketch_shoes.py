@@ -1,5 +1,6 @@
 """Sketch shoes: bundled pictures of drawn shoes, and simulated users who disagree about them."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -22,69 +23,11 @@ Opinion = dict[str, float]
 # Weights of traits: the consensus, and what each school adds.
 AttributeOpinions = tuple[Opinion, dict[str, Opinion]]
 
-TRAITS = (
-    "heel", "thin_heel", "platform", "roomy", "toe_open", "back_open", "side_open", "shaft",
-    "point", "laces", "ornament", "studs", "pattern", "shine", "light", "vivid", "brown", "tan",
-    "reddish", "brown_sole",
-)  # fmt: skip
-
+_DATA = files("likeminds.datasets") / "data"
+_STORED = json.loads(_DATA.joinpath("sketch_shoes.json").read_text())
+TRAITS = tuple(_STORED["traits"])
 OPINIONS: dict[str, AttributeOpinions] = {
-    "brown": (
-        {"brown": 1.2},
-        {
-            "tan is brown": {"tan": 1.6, "light": 0.3},
-            "dark only": {"tan": -1.0, "light": -1.1},
-            "soles count": {"brown_sole": 1.6, "brown": -0.6},
-        },
-    ),
-    "comfortable": (
-        {"heel": -0.5, "roomy": 0.4},
-        {
-            "flat": {"heel": -0.9, "thin_heel": -0.6},
-            "snug": {"laces": 0.7, "shaft": 0.6, "toe_open": -0.7, "side_open": -0.5},
-            "airy": {"toe_open": 0.8, "side_open": 0.7, "back_open": 0.5, "shaft": -0.6},
-        },
-    ),
-    "fashionable": (
-        {"ornament": 0.3, "point": 0.3},
-        {
-            "high heels": {"heel": 1.0, "thin_heel": 0.8},
-            "bold": {"pattern": 0.8, "vivid": 1.1, "platform": 0.3},
-            "understated": {"pattern": -0.7, "vivid": -1.0, "heel": -0.5, "shaft": 0.5},
-        },
-    ),
-    "formal": (
-        {"pattern": -0.4, "vivid": -0.5, "toe_open": -0.3},
-        {
-            "evening": {"heel": 0.9, "thin_heel": 0.7, "shine": 0.6},
-            "office": {"heel": -0.6, "light": -0.9, "laces": 0.5, "platform": -0.4},
-            "covered": {"toe_open": -0.8, "side_open": -0.8, "shaft": 0.6},
-        },
-    ),
-    "open": (
-        {"side_open": 0.3},
-        {
-            "at the toe": {"toe_open": 1.6, "back_open": -1.0},
-            "backless": {"back_open": 1.6, "toe_open": -1.0},
-            "low cut": {"shaft": -1.2, "laces": -0.8, "toe_open": -0.3},
-        },
-    ),
-    "ornate": (
-        {"ornament": 0.4, "studs": 0.3},
-        {
-            "applied": {"ornament": 0.9, "toe_open": 0.6, "pattern": -0.4},
-            "patterned": {"pattern": 1.0, "vivid": 0.9, "shine": -0.5},
-            "glittering": {"shine": 1.2, "studs": 0.6, "vivid": -0.5},
-        },
-    ),
-    "pointy": (
-        {"point": 0.5},
-        {
-            "at the toe": {"point": 1.2, "thin_heel": -0.5},
-            "at the heel": {"thin_heel": 1.3, "heel": 0.7, "point": -0.6},
-            "slender": {"roomy": -0.9, "platform": -0.8, "heel": -0.4},
-        },
-    ),
+    name: (shared, schools) for name, (shared, schools) in _STORED["opinions"].items()
 }
 ATTRIBUTES = tuple(OPINIONS)
 
@@ -239,13 +182,12 @@ def _bundle() -> dict[str, NDArray[Any]]:
     """Return the bundled pictures with their kinds, traits and features."""
     from PIL import Image  # noqa: PLC0415 - keeps the import light
 
-    folder = files("likeminds.datasets") / "data"
     with (
-        folder.joinpath("sketch_shoes.npz").open("rb") as file,
+        _DATA.joinpath("sketch_shoes.npz").open("rb") as file,
         np.load(file, allow_pickle=False) as archive,
     ):
         stored = {name: archive[name] for name in archive.files}
-    with folder.joinpath("sketch_shoes.webp").open("rb") as file, Image.open(file) as image:
+    with _DATA.joinpath("sketch_shoes.webp").open("rb") as file, Image.open(file) as image:
         sheet = np.asarray(image.convert("RGB"))
     size, columns, n = int(stored["size"]), int(stored["columns"]), len(stored["kinds"])
     rows = sheet.reshape(-1, size, columns, size, 3).swapaxes(1, 2)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -135,39 +135,27 @@ _KIND = "GIST and Lab colour histogram"
 _SHARE = 0.99
 
 
-class Reduction(NamedTuple):
-    """Principal components: rows of features minus ``mean``, times ``components``'."""
+def reduction_of_pictures(features: FloatArray) -> Reduce:
+    """Keep the paper's share of the variance of some rows of features."""
+    return Reduce(_SHARE).fit(np.asarray(features, dtype=np.float64))
 
-    mean: FloatArray
-    components: FloatArray
 
-    @classmethod
-    def of(cls, features: FloatArray) -> "Reduction":
-        """Keep the paper's share of the variance of some rows of features."""
-        found = Reduce(_SHARE).fit(np.asarray(features, dtype=np.float64))
-        return cls(found.mean_, found.components_)
+def reduction_from_attribute(stored: Mapping[str, FloatArray] | None) -> Reduce:
+    """Return the reduction in the fitted attribute ``pictures_`` of a model."""
+    if stored is None:
+        raise ValueError(
+            "This model was not fitted to pictures, so it cannot score any: pass features= of "
+            "the items."
+        )
+    found = Reduce(_SHARE)
+    found.mean_, found.components_ = stored["mean"], stored["components"]
+    found.n_components_, found.n_features_in_ = found.components_.shape
+    return found
 
-    @classmethod
-    def from_attribute(cls, stored: Mapping[str, FloatArray] | None) -> "Reduction":
-        """Return the reduction in the fitted attribute ``pictures_`` of a model."""
-        if stored is None:
-            raise ValueError(
-                "This model was not fitted to pictures, so it cannot score any: pass features= of "
-                "the items."
-            )
-        return cls(stored["mean"], stored["components"])
 
-    def as_attribute(self) -> dict[str, Any]:
-        """Return the reduction as the fitted attribute ``pictures_`` of a model."""
-        return {"features": _KIND, "mean": self.mean, "components": self.components}
-
-    def names(self) -> list[str]:
-        """Return the names of the components."""
-        return component_names(len(self.components))
-
-    def __call__(self, features: FloatArray) -> FloatArray:
-        """Return the components of some rows."""
-        return np.asarray((features - self.mean) @ self.components.T)
+def reduction_as_attribute(reduction: Reduce) -> dict[str, Any]:
+    """Return a reduction as the fitted attribute ``pictures_`` of a model."""
+    return {"features": _KIND, "mean": reduction.mean_, "components": reduction.components_}
 
 
 def picture_features(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds._util.per_user_arrays import nan_mean
 from likeminds.comparing.runs import Job, fit_to_the_end
 from likeminds.data.annotations import Annotations
 from likeminds.data.splits import split_within_users
@@ -15,7 +14,7 @@ from likeminds.datasets import make_schools, make_simulation
 from likeminds.losses.statistics import Statistics
 from likeminds.metrics.by_user import mean_auc
 from likeminds.metrics.paired import over_users
-from likeminds.paper.experiments.path_search import MOST_EXTENSIONS, beyond_edges
+from likeminds.paper.experiments.path_search import ExtendedCV, PathCV
 from likeminds.paper.experiments.report_page import (
     Facts,
     Panel,
@@ -28,11 +27,9 @@ from likeminds.paper.experiments.report_page import (
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trials import ComparedRanker
 from likeminds.rankers.baselines import ConsensusOnly
-from likeminds.rankers.candidates import Candidate, Split, plain_values
+from likeminds.rankers.candidates import Split
 from likeminds.rankers.hierarchical import HierarchicalRanker
-from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import usual_alpha_group
-from likeminds.rankers.three_level_search import ThreeLevelRankerCV
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -146,30 +143,16 @@ def search(
     if not tuned:
         return _middle(model, shape[1] / n_labels)
     ranker = models(shape[1] / n_labels)[model]
-    tuning = ranker._make_tuning()
+    ranker.halving = ranker.extends_counts = False
     splits = []
     for draw in range(_N_TUNING):
         train, test = _split(crowd, n_labels, _TUNING_SEED + seed + draw, shape)
         statistics = Statistics.from_annotations(train)
         training = partial(lambda rows: rows, train)
         splits.append(Split(test, statistics, statistics.user_ids, training))
-
-    def score_all(candidates: list[Candidate]) -> Float:
-        aucs = np.empty((len(splits), len(candidates)))
-        for path in tuning.paths(candidates, np.arange(len(candidates))):
-            for found, split in zip(aucs, splits, strict=True):
-                found[path] = nan_mean(tuning.follow(split, [candidates[c] for c in path]))
-        return np.asarray(aucs.mean(axis=0))
-
-    candidates = ranker._candidates(statistics)
-    scores = score_all(candidates)
-    for _ in range(MOST_EXTENSIONS):
-        best = candidates[int(np.argmax(scores))]
-        further = beyond_edges(candidates, best)
-        if not further:
-            break
-        candidates, scores = [*candidates, *further], np.append(scores, score_all(further))
-    return plain_values(candidates[int(np.argmax(scores))])
+    ranker._choose(ranker._candidates(statistics), splits, statistics)
+    chosen: dict[str, Any] = ranker.best_params_
+    return chosen
 
 
 def score(
@@ -228,8 +211,8 @@ def models(features_per_label: float) -> dict[str, Any]:
         ],
     }
     return {
-        CONSENSUS: RankerCV(ConsensusOnly(), n_folds=2),
-        **{name: ThreeLevelRankerCV(grid, n_folds=2) for name, grid in grids.items()},
+        CONSENSUS: ExtendedCV(ConsensusOnly(), n_folds=2),
+        **{name: PathCV(grid, n_folds=2) for name, grid in grids.items()},
         LEARNED: HierarchicalRanker(),
     }
 

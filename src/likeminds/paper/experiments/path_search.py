@@ -2,6 +2,7 @@
 
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.candidates import Candidate, Split
+from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level_search import ThreeLevelRankerCV
 
 # The ratio of neighbours beyond an edge, how many are added at a time, and how often.
 _RATIO = 10**0.5
-_N_BEYOND, MOST_EXTENSIONS = 2, 6
+_N_BEYOND, _MOST_EXTENSIONS = 2, 6
 # Numbers of groups or clusters: the least is not an edge.
 _COUNTS = ("n_groups", "n_clusters")
 # The limit of this penalty depends on another one.
@@ -29,6 +31,8 @@ class ExtendedCV(RankerCV):
     Values beyond an edge are tried until none of them wins; ``extended_`` are their parameters.
     """
 
+    extends_counts = True  # numbers of groups or clusters, too
+
     def _choose(
         self, candidates: list[Candidate], splits: Sequence[Split], statistics: Statistics
     ) -> None:
@@ -37,9 +41,9 @@ class ExtendedCV(RankerCV):
         finer = self._finer(self.best_params_)
         if finer:
             seen += self._follow(self._candidates(statistics, finer), splits, statistics)
-        most = min(statistics.n_users, statistics.n_features) - 1
+        most = min(statistics.n_users, statistics.n_features) - 1 if self.extends_counts else 0
         extended: set[str] = set()
-        for _ in range(MOST_EXTENSIONS):
+        for _ in range(_MOST_EXTENSIONS):
             best = self.best_params_
             beyond = [fixed_grid(each) for each in beyond_edges(seen, best, most)]
             if not beyond:
@@ -67,30 +71,15 @@ class ExtendedCV(RankerCV):
         return further
 
 
+@dataclass(eq=False, repr=False)
 class PathCV(ExtendedCV, ThreeLevelRankerCV):
     """Cross-validation of the three levels: a coarse grid, a fine path, then beyond edges.
 
     The fine path has the numbers of groups and the ridge that won on the grid.
     """
 
-    def __init__(
-        self,
-        param_grid: Path | None = None,
-        fine_path: Sequence[float] = (),
-        *,
-        n_folds: int = 3,
-        loss: str = "auc",
-        standardize: bool = True,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(
-            param_grid,
-            n_folds=n_folds,
-            loss=loss,
-            standardize=standardize,
-            random_state=random_state,
-        )
-        self.fine_path = fine_path
+    ranker: Ranker = field(init=False)
+    fine_path: Sequence[float] = ()
 
     def _finer(self, chosen: Candidate) -> Path:
         """Return the fine path of lambda3, with values of lambda2 around the chosen one."""
