@@ -16,14 +16,14 @@ from likeminds.components import (
     PerUser,
     SharedFeatures,
     Sparse,
+    objective,
+    optimality_residual,
 )
 from likeminds.losses import LOSSES, LeastSquares
 from likeminds.solvers import (
     AcceleratedSolver,
     FastSolver,
     PaperSolver,
-    objective,
-    optimality_residual,
 )
 
 pytestmark = pytest.mark.seconds

@@ -7,14 +7,12 @@ from hypothesis import strategies as st
 
 from crowds import make_crowd
 from likeminds import Annotations, Statistics, make_schools
-from likeminds.components import Consensus, Group, Personal
+from likeminds.components import Consensus, Group, Personal, objective, optimality_residual
 from likeminds.losses import LOSSES, SquaredAUC
 from likeminds.solvers import (
     AcceleratedSolver,
     FastSolver,
     PaperSolver,
-    objective,
-    optimality_residual,
 )
 
 pytestmark = pytest.mark.seconds

@@ -4,16 +4,20 @@ import pytest
 import naive
 from crowds import make_crowd
 from likeminds import Annotations, Statistics, ThreeLevelRanker
-from likeminds.components import Consensus, Group, Personal
+from likeminds.components import (
+    Consensus,
+    Group,
+    Personal,
+    objective,
+    optimality_residual,
+    zero_parts,
+)
 from likeminds.losses import SquaredAUC
 from likeminds.solvers import (
     AUTHORS_PROGRAM,
     SOLVERS,
     FastSolver,
     PaperSolver,
-    objective,
-    optimality_residual,
-    zero_parts,
 )
 from likeminds.theory import convergence_certificate
 

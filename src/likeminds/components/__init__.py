@@ -12,8 +12,12 @@ from likeminds.components.component import (
     Personal,
     PerUser,
     Staged,
+    gradient_scale,
+    objective,
+    optimality_residual,
     top_directions,
     total_weights,
+    zero_parts,
 )
 from likeminds.components.multi_task import (
     CappedLowRank,
@@ -37,6 +41,10 @@ __all__ = [
     "SharedFeatures",
     "Sparse",
     "Staged",
+    "gradient_scale",
+    "objective",
+    "optimality_residual",
     "top_directions",
     "total_weights",
+    "zero_parts",
 ]

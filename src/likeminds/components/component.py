@@ -1,4 +1,4 @@
-"""The interface of components, the three levels of the paper's model, and singular values.
+"""The interface of components, the objective they form with a loss, and the paper's levels.
 
 In the paper's symbols (Yang, Xu, Cao and Huang, AAAI 2019): `Consensus` is theta with
 lambda1, `Group` is G with lambda2 and kappa, `Personal` is P with lambda3.
@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from likeminds._util.array_types import Bool, Float
+from likeminds.losses import QuadraticLoss
 
 # Singular values below this share of the largest are rounding, and set to zero.
 _NEGLIGIBLE = 1e-11
@@ -86,6 +87,48 @@ def total_weights(parts: Sequence[Float], n_users: int) -> Float:
     for part in parts:
         weights += part
     return weights
+
+
+def zero_parts(loss: QuadraticLoss, components: Sequence[Component]) -> tuple[Float, ...]:
+    """Return parts of zeros."""
+    return tuple(component.zeros(*loss.shape) for component in components)
+
+
+def objective(
+    loss: QuadraticLoss,
+    components: Sequence[Component],
+    parts: Sequence[Float],
+    gradient: Float | None = None,
+) -> float:
+    """Return loss plus penalties; ``gradient`` is the loss's, by all users' weights."""
+    penalties = (component.value(part) for component, part in zip(components, parts, strict=True))
+    return loss.value(total_weights(parts, loss.shape[0]), gradient) + sum(penalties)
+
+
+def optimality_residual(
+    loss: QuadraticLoss,
+    components: Sequence[Component],
+    parts: Sequence[Float],
+    gradient: Float | None = None,
+) -> float:
+    """Return the distance of zero to the objective's subdifferential, relative.
+
+    Its unit is the length of the loss's gradient at zero. It depends neither on the number of users
+    nor on the scale of the features.
+    """
+    if gradient is None:
+        gradient = loss.gradient(total_weights(parts, loss.shape[0]))
+    distances = [
+        component.residual(part, component.collect(gradient))
+        for component, part in zip(components, parts, strict=True)
+    ]
+    return float(np.linalg.norm(distances)) / gradient_scale(loss, components)
+
+
+def gradient_scale(loss: QuadraticLoss, components: Sequence[Component]) -> float:
+    """Return the length of the loss's gradient at zero: the unit of residuals."""
+    lengths = [np.linalg.norm(component.collect(loss.linear)) for component in components]
+    return float(np.linalg.norm(lengths)) or 1.0
 
 
 @dataclass(frozen=True)

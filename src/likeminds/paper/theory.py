@@ -13,7 +13,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.losses import QuadraticLoss, SquaredAUC
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.three_level import ThreeLevelRanker
-from likeminds.solvers import History, PaperHistory
+from likeminds.solvers import History
 
 
 def lipschitz_bound(statistics: Statistics, scale: Float | None = None) -> float:
@@ -140,7 +140,7 @@ def convergence_certificate(
 
     Parameters
     ----------
-    run : ThreeLevelRanker or PaperHistory
+    run : ThreeLevelRanker or History
         A ranker fitted with ``solver="paper"``, or its ``solution_.history``.
     tol : float, default=0.01
         What the last steps (claim 2) and the residual (claim 4) are compared with.
@@ -184,17 +184,16 @@ def convergence_certificate(
     )
 
 
-def _paper_history(run: ThreeLevelRanker | History) -> PaperHistory:
+def _paper_history(run: ThreeLevelRanker | History) -> History:
     """Return the history with the quantities of the theorem, or raise an error."""
     fix = 'Fit ThreeLevelRanker(solver="paper"), and pass the ranker or its solution_.history.'
-    history: object = run
-    name = type(run).__name__
+    history, name = run, type(run).__name__
     if isinstance(run, ThreeLevelRanker):
         check_is_fitted(run)
         if run.solution_ is None:
             raise ValueError(f"This ranker has no history: it was read from a file. {fix}")
         history, name = run.solution_.history, f"ranker with solver={run.solver!r}"
-    if not isinstance(history, PaperHistory):
+    if not (isinstance(history, History) and len(history.norms)):
         raise TypeError(
             f"Theorem 2 is about the algorithm as printed, but this is a {name}: its "
             f"history has no step constants. {fix}"

@@ -10,18 +10,9 @@ from likeminds.solvers.newton_three_level import FastSolver
 from likeminds.solvers.proximal_gradient import (
     AUTHORS_PROGRAM,
     AcceleratedSolver,
-    PaperHistory,
     PaperSolver,
-    StepHistory,
 )
-from likeminds.solvers.solver import (
-    History,
-    Solution,
-    Solver,
-    objective,
-    optimality_residual,
-    zero_parts,
-)
+from likeminds.solvers.solver import History, Solution, Solver
 
 __all__ = [
     "AUTHORS_PROGRAM",
@@ -29,14 +20,9 @@ __all__ = [
     "AcceleratedSolver",
     "FastSolver",
     "History",
-    "PaperHistory",
     "PaperSolver",
     "Solution",
     "Solver",
-    "StepHistory",
-    "objective",
-    "optimality_residual",
-    "zero_parts",
 ]
 
 SOLVERS: dict[str, Solver] = {

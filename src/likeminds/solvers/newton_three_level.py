@@ -23,6 +23,9 @@ from likeminds.components import (
     Consensus,
     Group,
     Personal,
+    gradient_scale,
+    objective,
+    optimality_residual,
     top_directions,
     total_weights,
 )
@@ -33,15 +36,7 @@ from likeminds.losses.quadratic import (
     spectra_of_factors,
     spectra_of_matrices,
 )
-from likeminds.solvers.solver import (
-    Callback,
-    History,
-    Parts,
-    Solution,
-    gradient_scale,
-    objective,
-    optimality_residual,
-)
+from likeminds.solvers.solver import Callback, History, Parts, Solution
 from likeminds.solvers.trust_region import (
     Block,
     Iterate,

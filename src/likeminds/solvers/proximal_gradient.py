@@ -14,17 +14,16 @@ import numpy as np
 
 from likeminds._util.array_types import Float
 from likeminds._util.map_reduce import one_blas_thread
-from likeminds.components import Component, Staged, total_weights
-from likeminds.losses import QuadraticLoss
-from likeminds.solvers.solver import (
-    Callback,
-    History,
-    Parts,
-    Solution,
+from likeminds.components import (
+    Component,
+    Staged,
     gradient_scale,
     objective,
+    total_weights,
     zero_parts,
 )
+from likeminds.losses import QuadraticLoss
+from likeminds.solvers.solver import Callback, History, Parts, Solution
 
 # Factors of the step constant: after a step that the model did not majorise, and after a short one.
 _SHRINK, _GROW = 2.0, 0.8
@@ -100,34 +99,6 @@ def _norms(parts: Sequence[Float]) -> list[float]:
 
 def _inner(first: Sequence[Float], second: Sequence[Float]) -> float:
     return sum(float(np.vdot(x, y)) for x, y in zip(first, second, strict=True))
-
-
-@dataclass(frozen=True)
-class StepHistory(History):
-    """A history with the length of each step."""
-
-    squared_steps: Float  # by component, shape (n_steps, n_components)
-
-
-@dataclass(frozen=True)
-class PaperHistory(StepHistory):
-    """The quantities of Theorem 2, one entry per step.
-
-    Attributes
-    ----------
-    objective, residual, squared_steps
-        As in `StepHistory`.
-    norms : array of shape (n_steps + 1, n_components)
-        The norm of each part, the start included.
-    step_constant : array of shape (n_steps,)
-        The constant rho that the line search settled on.
-    curvature : array of shape (n_steps,)
-        The smallest constant that would have passed (eta in the paper's proof).
-    """
-
-    norms: Float
-    step_constant: Float
-    curvature: Float
 
 
 @dataclass(frozen=True)
@@ -322,7 +293,7 @@ class _Path:
     def solution(self, converged: bool, *theorem: Float) -> Solution:
         """Return the last iterate; ``theorem`` are the quantities of Theorem 2."""
         steps = tuple(map(np.array, (self.objectives, self.residuals, self.squares)))
-        history = PaperHistory(*steps, *theorem) if theorem else StepHistory(*steps)
+        history = History(*steps, *theorem)
         value = self.objectives[-1]
         return Solution(self.parts, value, self.residual, converged, history, self.interrupted)
 

@@ -1,13 +1,13 @@
-"""The interface of solvers: parameters, solution, optimality residual."""
+"""The interface of solvers: parameters, solution, history."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.components import Component, total_weights
+from likeminds.components import Component
 from likeminds.losses import QuadraticLoss
 
 Parts = tuple[Float, ...]
@@ -15,12 +15,38 @@ Parts = tuple[Float, ...]
 Callback = Callable[[int, float, float], bool | None]
 
 
+def _nothing() -> Float:
+    return np.empty(0)
+
+
 @dataclass(frozen=True)
 class History:
-    """Objective and residual of a solver, one entry per step."""
+    """What a solver records of its steps; arrays that it does not record are empty.
 
-    objective: Float  # loss plus penalties, the start included; shape (n_steps + 1,)
-    residual: Float  # relative optimality residual after each step, shape (n_steps,)
+    The last three are the quantities of Theorem 2, from the paper's algorithm as printed.
+
+    Attributes
+    ----------
+    objective : array of shape (n_steps + 1,)
+        Loss plus penalties, the start included.
+    residual : array of shape (n_steps,)
+        The relative optimality residual after each step.
+    squared_steps : array of shape (n_steps, n_components)
+        The squared length of each step, by component.
+    norms : array of shape (n_steps + 1, n_components)
+        The norm of each part, the start included.
+    step_constant : array of shape (n_steps,)
+        The constant rho that the line search settled on.
+    curvature : array of shape (n_steps,)
+        The smallest constant that would have passed (eta in the paper's proof).
+    """
+
+    objective: Float
+    residual: Float
+    squared_steps: Float = field(default_factory=_nothing)
+    norms: Float = field(default_factory=_nothing)
+    step_constant: Float = field(default_factory=_nothing)
+    curvature: Float = field(default_factory=_nothing)
 
 
 @dataclass(frozen=True)
@@ -76,45 +102,3 @@ class Solver(Protocol):
         solution so far.
         """
         ...
-
-
-def zero_parts(loss: QuadraticLoss, components: Sequence[Component]) -> Parts:
-    """Return parts of zeros."""
-    return tuple(component.zeros(*loss.shape) for component in components)
-
-
-def objective(
-    loss: QuadraticLoss,
-    components: Sequence[Component],
-    parts: Parts,
-    gradient: Float | None = None,
-) -> float:
-    """Return loss plus penalties; ``gradient`` is the loss's, by all users' weights."""
-    penalties = (component.value(part) for component, part in zip(components, parts, strict=True))
-    return loss.value(total_weights(parts, loss.shape[0]), gradient) + sum(penalties)
-
-
-def optimality_residual(
-    loss: QuadraticLoss,
-    components: Sequence[Component],
-    parts: Parts,
-    gradient: Float | None = None,
-) -> float:
-    """Return the distance of zero to the objective's subdifferential, relative.
-
-    Its unit is the length of the loss's gradient at zero. It depends neither on the number of users
-    nor on the scale of the features.
-    """
-    if gradient is None:
-        gradient = loss.gradient(total_weights(parts, loss.shape[0]))
-    distances = [
-        component.residual(part, component.collect(gradient))
-        for component, part in zip(components, parts, strict=True)
-    ]
-    return float(np.linalg.norm(distances)) / gradient_scale(loss, components)
-
-
-def gradient_scale(loss: QuadraticLoss, components: Sequence[Component]) -> float:
-    """Return the length of the loss's gradient at zero: the unit of residuals."""
-    lengths = [np.linalg.norm(component.collect(loss.linear)) for component in components]
-    return float(np.linalg.norm(lengths)) or 1.0

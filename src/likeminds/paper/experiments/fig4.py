@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from time import process_time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from likeminds.solvers import (
     FastSolver,
     PaperSolver,
     Solver,
-    StepHistory,
 )
 
 if TYPE_CHECKING:
@@ -89,9 +88,7 @@ def follow(
     solvers: dict[str, Any] = {
         name: {
             "objective": solution.history.objective.tolist(),
-            "steps": np.sqrt(
-                cast("StepHistory", solution.history).squared_steps.sum(axis=1)
-            ).tolist(),
+            "steps": np.sqrt(solution.history.squared_steps.sum(axis=1)).tolist(),
             "seconds": seconds,
         }
         for name, (solution, seconds) in solutions.items()

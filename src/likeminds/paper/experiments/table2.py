@@ -147,7 +147,7 @@ def measure(annotations: Annotations, rounds: int) -> dict[str, Any]:
     n_groups = min(N_GROUPS, *statistics.shape)
     components: list[Component] = [Consensus(lambda1), Group(lambda2, n_groups), Personal(lambda3)]
     iterate = partial(PaperSolver().solve, components=components, tol=0.0, max_iter=N_ITER)
-    steps = iterate(statistics).history.step_constant  # type: ignore[attr-defined]
+    steps = iterate(statistics).history.step_constant
     n_gradients = 1 + N_ITER + round(np.log2(steps[-1]))
     iterations = in_turns(
         {
