@@ -11,9 +11,9 @@ from likeminds._util.checks import listing
 from likeminds.components import Component, total_weights
 from likeminds.losses import Loss, QuadraticLoss
 from likeminds.losses.statistics import AbstractStatistics
-from likeminds.rankers.statistics_rankers import StatisticsRanker
+from likeminds.rankers.statistics_rankers import IterativeRanker
 from likeminds.solvers import SOLVERS
-from likeminds.solvers.solver import Callback, Parts
+from likeminds.solvers.solver import Parts
 
 # Components in which users form groups, the likeliest first.
 GROUP_LIKE = ("group", "low_rank", "clustered")
@@ -21,21 +21,11 @@ GROUP_LIKE = ("group", "low_rank", "clustered")
 _REQUIRED = ("name", "zeros", "collect", "value", "prox")
 
 
-# Parameters are the fields of a dataclass: its constructor stores them as they are, as scikit-learn
-# requires.
 @dataclass(eq=False, repr=False, kw_only=True)
-class ComponentsRanker(StatisticsRanker):
+class ComponentsRanker(IterativeRanker):
     """Base of the rankers that are a list of components; a subclass lists them."""
 
     loss: str | Loss = "least_squares"
-    standardize: bool = True
-    tol: float = 1e-4
-    max_iter: int = 1000
-    unknown: str = "error"
-    user_column: int | str | None = None
-    warm_start: bool = False
-    callback: Callback | None = None
-    verbose: bool = False
 
     @property
     def has_levels(self) -> bool:

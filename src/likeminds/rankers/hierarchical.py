@@ -17,7 +17,7 @@ from likeminds.rankers.training_data import TrainingData
 from likeminds.solvers.solver import Callback
 
 
-# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+# Parameters are the fields of a dataclass: see `IterativeRanker`.
 @dataclass(eq=False, repr=False)
 class HierarchicalRanker(PriorRanker):
     """A mixed-effects ranking model: one ranking function per user, with a learned prior.

@@ -43,7 +43,7 @@ class ClassTable(Table):
     correlations: ClassVar[tuple[Row, ...]] = ()
 
 
-# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+# Parameters are the fields of a dataclass: see `IterativeRanker`.
 @dataclass(eq=False, repr=False)
 class LatentClassRanker(Ranker):
     """Latent classes of users: a conditional logit of choices, or a logistic regression of labels.

@@ -51,7 +51,7 @@ _OF_THE_INPUT = (
 )
 
 
-# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+# Parameters are the fields of a dataclass: see `IterativeRanker`.
 @dataclass(eq=False, repr=False)
 class RankerCV(Ranker):
     """A ranker with its parameters chosen by cross-validation.

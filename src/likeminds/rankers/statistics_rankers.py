@@ -23,7 +23,7 @@ from likeminds.losses.statistics import AbstractStatistics, Form, Statistics
 from likeminds.rankers.candidates import FromStatistics
 from likeminds.rankers.ranker import Ranker, both_callbacks
 from likeminds.rankers.training_checks import record_training, refuse_too_wide, warn_of_one_class
-from likeminds.solvers import FastSolver, Solution, Solver
+from likeminds.solvers import Solver
 from likeminds.solvers.solver import Callback, Parts
 
 if TYPE_CHECKING:
@@ -42,20 +42,15 @@ class StatisticsRanker(Ranker):
 
     loss: str | Loss
     standardize: bool
-    tol: float
-    max_iter: int
-    warm_start: bool
-    callback: Callback | None
 
     scale_: Float
     statistics_: Statistics | None
-    solution_: Solution | None
     group_: Float
     personal_: Float
 
     takes_updates = True
     _tuning = FromStatistics
-    _has_steps = True
+    _takes_blocks = False  # whether statistics may stay in blocks
     _learned_from: ClassVar[str] = "statistics_"
     _nothing_to_add_to = (
         "This ranker does not have the statistics of its training data, since it was read from a "
@@ -92,10 +87,6 @@ class StatisticsRanker(Ranker):
             Statistics.from_batches(batches, folder.counts, grades, at_once=at_once)
         )
 
-    def _solver(self) -> Solver | None:
-        """Return the solver, if there is a choice."""
-        return None
-
     def _learn_from(self, data: "TrainingData") -> None:
         """Fit to blocks of users: merge their statistics, or leave large ones where they are."""
         self.__dict__.pop("statistics_", None)
@@ -105,7 +96,7 @@ class StatisticsRanker(Ranker):
         blocks = data.rows.derive(_reduce_block, how)
         with_table = not table.per_item
         is_large = sum(blocks.map(_n_bytes, with_table)) > _MERGED_BYTES
-        if is_large and isinstance(self._solver(), FastSolver):
+        if is_large and self._takes_blocks:
             summary = StatisticsSummary.of(blocks, data.counts.user_ids)
             warn_of_one_class(summary.user_ids, summary.has_pairs)
             self._fit_blocks(summary, blocks)
@@ -145,6 +136,36 @@ class StatisticsRanker(Ranker):
     def _finalise(self, loss: QuadraticLoss, summary: AbstractStatistics, parts: Parts) -> None:
         """Learn what depends on the parts; nothing by default."""
 
+    def _set_parts(self, parts: Parts, has_pairs: Bool) -> None:
+        """Set the fitted attributes, given parts in units of ``scale_``."""
+        theta, G, P = (part / self.scale_ for part in parts)
+        self.raw_consensus_, self.raw_group_, self.raw_personal_ = theta, G, P
+        # Users without pairs have no loss and get the consensus: they do not count in the mean.
+        mean_group = G[has_pairs].mean(axis=0)
+        self.consensus_ = theta + mean_group
+        self.group_ = np.where(has_pairs[:, None], G - mean_group, 0.0)
+        self.personal_ = np.where(has_pairs[:, None], P, 0.0)
+        self.coef_ = self.consensus_ + self.group_ + self.personal_
+
+
+# Parameters are the fields of a dataclass: its constructor stores them as they are, as scikit-learn
+# requires.
+@dataclass(eq=False, repr=False, kw_only=True)
+class IterativeRanker(StatisticsRanker):
+    """Base of the rankers whose parts a solver finds."""
+
+    loss: str | Loss = "auc"
+    standardize: bool = True
+    tol: float = 1e-4
+    max_iter: int = 1000
+    unknown: str = "error"
+    user_column: int | str | None = None
+    warm_start: bool = False
+    callback: Callback | None = None
+    verbose: bool = False
+
+    _has_steps = True
+
     def _solve(
         self,
         solver: Solver,
@@ -178,17 +199,6 @@ class StatisticsRanker(Ranker):
         self.n_iter_ = solution.n_iter
         self.converged_ = solution.converged
         return solution.parts
-
-    def _set_parts(self, parts: Parts, has_pairs: Bool) -> None:
-        """Set the fitted attributes, given parts in units of ``scale_``."""
-        theta, G, P = (part / self.scale_ for part in parts)
-        self.raw_consensus_, self.raw_group_, self.raw_personal_ = theta, G, P
-        # Users without pairs have no loss and get the consensus: they do not count in the mean.
-        mean_group = G[has_pairs].mean(axis=0)
-        self.consensus_ = theta + mean_group
-        self.group_ = np.where(has_pairs[:, None], G - mean_group, 0.0)
-        self.personal_ = np.where(has_pairs[:, None], P, 0.0)
-        self.coef_ = self.consensus_ + self.group_ + self.personal_
 
     def _fitted_parts(self) -> list[Float]:
         """Return the parts of the last fit, in the units of the features."""

@@ -36,10 +36,10 @@ from likeminds.mixed_model.user_posteriors import FittedPrior, posterior_of
 from likeminds.rankers import newcomers
 from likeminds.rankers.candidates import Candidate
 from likeminds.rankers.capabilities import PendingReaders
-from likeminds.rankers.statistics_rankers import StatisticsRanker
+from likeminds.rankers.statistics_rankers import IterativeRanker
 from likeminds.rankers.three_level_path import ThreeLevels, default_grid
-from likeminds.solvers import SOLVERS, Solver
-from likeminds.solvers.solver import Callback, Parts
+from likeminds.solvers import SOLVERS, FastSolver, Solver
+from likeminds.solvers.solver import Parts
 from likeminds.solvers.variable_projection import FitPoint, Penalty, fit_coordinates
 
 # Users whose residuals estimate the precision: more would hardly improve it.
@@ -63,9 +63,9 @@ def usual_alpha_group(features_per_label: float) -> float:
     return 0.3 + features_per_label
 
 
-# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+# Parameters are the fields of a dataclass: see `IterativeRanker`.
 @dataclass(eq=False, repr=False)
-class ThreeLevelRanker(StatisticsRanker):
+class ThreeLevelRanker(IterativeRanker):
     """One ranking function per user: consensus + group + personal.
 
     Minimises, over theta, G and P (Yang, Xu, Cao and Huang, AAAI 2019),
@@ -183,16 +183,7 @@ class ThreeLevelRanker(StatisticsRanker):
     n_groups: int | None = None
     _: KW_ONLY
     group_shrinkage: float = 0.0
-    loss: str | Loss = "auc"
-    standardize: bool = True
     solver: str | Solver = "fast"
-    tol: float = 1e-4
-    max_iter: int = 1000
-    unknown: str = "error"
-    user_column: int | str | None = None
-    warm_start: bool = False
-    callback: Callback | None = None
-    verbose: bool = False
 
     takes_newcomers = True
     _tuning = ThreeLevels
@@ -207,11 +198,15 @@ class ThreeLevelRanker(StatisticsRanker):
     }
 
     def _fit_loss(self, loss: QuadraticLoss, summary: AbstractStatistics) -> Parts:
-        levels = self._levels(summary)
-        return self._solve(self._solver(), loss, levels, summary.user_ids)
+        return self._solve(self._solver, loss, self._levels(summary), summary.user_ids)
 
+    @property
     def _solver(self) -> Solver:
         return SOLVERS[self.solver] if isinstance(self.solver, str) else self.solver
+
+    @property
+    def _takes_blocks(self) -> bool:  # type: ignore[override]
+        return isinstance(self._solver, FastSolver)
 
     def _levels(self, statistics: AbstractStatistics) -> list[Component]:
         n_users, n_features = statistics.n_users, statistics.n_features

@@ -29,7 +29,7 @@ from likeminds.solvers.solver import Callback
 _GRID = ((0, (4.0,), (1.0, 0.3)), (2, (8.0, 4.0, 2.0), (0.5,)), (8, (8.0, 4.0, 2.0), (0.5,)))
 
 
-# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+# Parameters are the fields of a dataclass: see `IterativeRanker`.
 @dataclass(eq=False, repr=False)
 class Factorisation(Ranker):
     """Logistic matrix factorisation of users x items, with biases and features of items.

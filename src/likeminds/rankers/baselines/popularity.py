@@ -35,7 +35,7 @@ from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_checks import refuse_too_wide, warn_of_one_class
 
 
-# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+# Parameters are the fields of a dataclass: see `IterativeRanker`.
 @dataclass(eq=False, repr=False, kw_only=True)
 class Popularity(Ranker):
     """An item's score is the share of positive labels that it got from other users.

@@ -26,7 +26,7 @@ from likeminds.rankers.training_checks import warn_of_one_class
 from likeminds.solvers.solver import Parts
 
 
-# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+# Parameters are the fields of a dataclass: see `IterativeRanker`.
 @dataclass(eq=False, repr=False)
 class _RidgeRanker(StatisticsRanker):
     """Base of the baselines with one penalty."""
@@ -168,7 +168,7 @@ _UNCHECKED = {"assume_finite": True, "skip_parameter_validation": True}
 _BLOCKS_EACH = 4
 
 
-# Parameters are the fields of a dataclass: see `ComponentsRanker`.
+# Parameters are the fields of a dataclass: see `IterativeRanker`.
 @dataclass(eq=False, repr=False)
 class _LogisticRanker(Ranker):
     """Base of both, with standardised features."""
