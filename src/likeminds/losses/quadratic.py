@@ -227,7 +227,11 @@ def spectra_of_matrices(block: LossBlock) -> list[CurvatureSpectrum]:
 
     def spectrum(some: slice) -> CurvatureSpectrum:
         users = block.dense_users[some]
-        return spectrum_of_matrices(users, block.matrices[some], block.linear[users])
+        curvature, vectors = np.linalg.eigh(block.matrices[some])
+        keep = curvature > _NEGLIGIBLE * curvature[:, -1:]
+        basis = np.ascontiguousarray(vectors.transpose(0, 2, 1)) * keep[:, :, None]
+        slope = times(basis, block.linear[users])
+        return CurvatureSpectrum(users, basis, np.where(keep, curvature, 0.0), slope)
 
     size = max(1, _BLOCK_BYTES // (8 * block.linear.shape[1] ** 2))
     starts = range(0, len(block.dense_users), size)
@@ -240,14 +244,6 @@ def spectra_of_factors(block: LossBlock) -> list[CurvatureSpectrum]:
     return block.placed(
         in_threads(lambda chosen: spectrum_of_factors(*factors.of(chosen)), factors.rows.plan())
     )
-
-
-def spectrum_of_matrices(users: Index, matrices: Float, linear: Float) -> CurvatureSpectrum:
-    """Return the spectrum of matrices A_i and vectors b_i."""
-    curvature, vectors = np.linalg.eigh(matrices)
-    keep = curvature > _NEGLIGIBLE * curvature[:, -1:]
-    basis = np.ascontiguousarray(vectors.transpose(0, 2, 1)) * keep[:, :, None]
-    return CurvatureSpectrum(users, basis, np.where(keep, curvature, 0.0), times(basis, linear))
 
 
 def spectrum_of_factors(users: Index, Z: Float, target: Float) -> CurvatureSpectrum:

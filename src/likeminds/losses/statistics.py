@@ -77,7 +77,7 @@ class ClassMoments:
         self,
         places: Index | slice,
         moments: tuple[Float, Float, Float],
-        kinds: Index | None = None,
+        kinds: slice | None = None,
     ) -> None:
         """Merge more rows of some users into theirs, in place (exact, Chan et al.)."""
         weight, mean, scatter = moments
@@ -95,19 +95,12 @@ class ClassMoments:
         self.mean[where] += share[..., None] * step
         self.scatter[where] += scatter + between
 
-    def with_grades(self, place: Index, n_kinds: int) -> "ClassMoments":
-        """Return the same among more grades, where these have the given places."""
-        more = ClassMoments.empty(self.users, self.mean.shape[2], n_kinds)
-        more._add(slice(None), self._arrays, kinds=place)
-        return more
-
-    def in_two_classes(self, positive: Bool) -> "ClassMoments":
-        """Return the same with each grade counted as positive or negative."""
-        total = ClassMoments.empty(self.users, self.mean.shape[2])
-        for grade, is_positive in enumerate(positive):
-            of = (slice(None), slice(grade, grade + 1))
-            one = (self.weight[of], self.mean[of], self.scatter[of])
-            total._add(slice(None), one, kinds=np.array([int(is_positive)]))
+    def recoded(self, kind: Index, n_kinds: int) -> "ClassMoments":
+        """Return the same by other grades (or classes), given the new number of each grade."""
+        total = ClassMoments.empty(self.users, self.mean.shape[2], n_kinds)
+        for grade, number in enumerate(kind):
+            one = [each[:, grade, None] for each in self._arrays]
+            total._add(slice(None), (one[0], one[1], one[2]), kinds=slice(number, number + 1))
         return total
 
     def of_users(self, chosen: Bool, places: Index) -> "ClassMoments":
@@ -330,7 +323,7 @@ class Statistics(AbstractStatistics):
 
     def in_two_classes(self, positive: Bool) -> "Statistics":
         """Return the same in two classes: ``positive`` tells which grades are positive."""
-        dense = self.dense.in_two_classes(positive)
+        dense = self.dense.recoded(positive.astype(np.intp), 2)
         rows = Rows.join([replace(self.rows, grade=None)], self.n_users)
         return replace(self, dense=dense, rows=rows, grades=None).with_arrays()
 
@@ -340,7 +333,7 @@ class Statistics(AbstractStatistics):
             return self
         place = np.searchsorted(grades, self.grades)
         codes = None if self.rows.grade is None else place[self.rows.grade]
-        dense = self.dense.with_grades(place, len(grades))
+        dense = self.dense.recoded(place, len(grades))
         return replace(self, dense=dense, rows=replace(self.rows, grade=codes), grades=grades)
 
     def feature_sums(self) -> SumTuple:
