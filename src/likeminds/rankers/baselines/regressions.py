@@ -187,12 +187,29 @@ class _LogisticRanker(Ranker):
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def _measure(self, annotations: Annotations) -> Statistics:
-        """Set the features' units; return statistics without a matrix per user."""
+    def _fit_annotations(self, annotations: Annotations) -> None:
         statistics = Statistics.from_annotations(annotations, "factored")
         ones = np.ones(statistics.n_features)
         self.scale_ = statistics.feature_scale() if self.standardize else ones
-        return statistics
+        users, found = self._fit_parts(annotations, statistics)
+        weights, stopped = np.vstack([some for some, _ in found]), sum(count for _, count in found)
+        if stopped:
+            warnings.warn(
+                f"{stopped} of {counted(len(weights), 'logistic regression')} stopped after "
+                f"{counted(self.max_iter, 'iteration')}, before tol={self.tol:g} was reached. "
+                "Increase max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.users_, self.consensus_ = annotations.user_ids, weights.mean(axis=0)
+        self.coef_ = np.tile(self.consensus_, (annotations.n_users, 1))
+        self.coef_[users] = weights
+
+    def _fit_parts(
+        self, annotations: Annotations, statistics: Statistics
+    ) -> tuple[Index | slice, list[tuple[Float, int]]]:
+        """Return the users whose weights are found, and what `_fit_each` returned."""
+        raise NotImplementedError
 
     def _fit_each(self, parts: Iterable[Annotations]) -> tuple[Float, int]:
         """Return the weights of a regression for each part, and how many stopped early."""
@@ -208,16 +225,6 @@ class _LogisticRanker(Ranker):
                 weights.append(model.coef_[0] / self.scale_)
                 stopped += int(model.n_iter_[0] >= self.max_iter)
         return np.array(weights), stopped
-
-    def _warn_of_early_stops(self, stopped: int, of: int) -> None:
-        if stopped:
-            warnings.warn(
-                f"{stopped} of {counted(of, 'logistic regression')} stopped after "
-                f"{counted(self.max_iter, 'iteration')}, before tol={self.tol:g} was reached. "
-                "Increase max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
 
 @dataclass(eq=False, repr=False)
@@ -258,21 +265,16 @@ class LogisticPerUser(_LogisticRanker):
 
     _grid = grid(C=(0.01, 0.1, 1.0, 10.0))
 
-    def _fit_annotations(self, annotations: Annotations) -> None:
-        statistics = self._measure(annotations)
+    def _fit_parts(
+        self, annotations: Annotations, statistics: Statistics
+    ) -> tuple[Index, list[tuple[Float, int]]]:
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
         able = np.flatnonzero(statistics.has_pairs)
         n_blocks = min(len(able), _BLOCKS_EACH * effective_n_jobs(self.n_jobs))
-        blocks = np.array_split(able, n_blocks)
         found = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._fit_block)(annotations, users) for users in blocks
+            delayed(self._fit_block)(annotations, users) for users in np.array_split(able, n_blocks)
         )
-        weights = np.vstack([part for part, _ in found])
-        self._warn_of_early_stops(sum(stopped for _, stopped in found), len(able))
-        self.users_ = annotations.user_ids
-        self.consensus_ = weights.mean(axis=0)
-        self.coef_ = np.tile(self.consensus_, (statistics.n_users, 1))
-        self.coef_[able] = weights
+        return able, found
 
     def _fit_block(self, annotations: Annotations, users: Index) -> tuple[Float, int]:
         order, offsets = annotations.user_index()
@@ -295,14 +297,11 @@ class PooledLogistic(_LogisticRanker):
 
     _grid = grid(C=(1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0))
 
-    def _fit_annotations(self, annotations: Annotations) -> None:
-        counts = self._measure(annotations).class_weight.sum(axis=0)
-        if not counts.all():
+    def _fit_parts(
+        self, annotations: Annotations, statistics: Statistics
+    ) -> tuple[slice, list[tuple[Float, int]]]:
+        if not statistics.class_weight.sum(axis=0).all():
             raise ValueError(
                 "All labels are of one class: a ranker needs positive and negative ones."
             )
-        weights, stopped = self._fit_each([annotations])
-        self._warn_of_early_stops(stopped, 1)
-        self.users_ = annotations.user_ids
-        self.consensus_ = weights[0]
-        self.coef_ = np.tile(self.consensus_, (annotations.n_users, 1))
+        return slice(None), [self._fit_each([annotations])]
