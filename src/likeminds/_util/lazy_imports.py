@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.util import LazyLoader, find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["LazyModule", "compute", "csv", "load_later", "nw", "pa", "parquet", "require"]
+__all__ = ["LazyModule", "compute", "csv", "load_later", "np", "nw", "pa", "parquet", "require"]
 
 
 class LazyModule:
@@ -23,10 +23,11 @@ class LazyModule:
 # Data frames are read by most programs, but not by all.
 if TYPE_CHECKING:
     import narwhals as nw
+    import numpy as np
     import pyarrow as pa
     from pyarrow import compute, csv, parquet
 else:
-    nw, pa = LazyModule("narwhals"), LazyModule("pyarrow")
+    nw, np, pa = (LazyModule(name) for name in ("narwhals", "numpy", "pyarrow"))
     compute, csv = LazyModule("pyarrow.compute"), LazyModule("pyarrow.csv")
     parquet = LazyModule("pyarrow.parquet")
 

@@ -1,8 +1,13 @@
 """Format texts: counts, signs, lists, verbs, escaped control characters, masked passwords."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Names of text features start with this; the words of the text follow.
 TEXT_NAME = "text: "
@@ -22,6 +27,14 @@ _OPPOSITES = {
     "rate it high": "rate it low",
 }
 _DEGREES = {"most high": "highest", "more high": "higher", "less high": "lower"}
+# How many bad values a message names before it says "and N more".
+_NAMED = 5
+# How alike two names must be, from 0 to 1, and how much less than the most alike one.
+_LEAST_ALIKE, _LESS_ALIKE = 0.6, 0.12
+_MOST_MATCHES = 3
+# With more names than these, only those that begin alike or share a word are looked at closely.
+_LOOKED_AT = 5_000
+_LETTERS_IN_A_WORD = 3
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
@@ -78,6 +91,44 @@ def mask(text: str) -> str:
     """
     text = _IN_ADDRESS.sub(lambda found: f"{found[1] or found[2]}***@", text)
     return _IN_OPTION.sub(r"\1***", text)
+
+
+def listing(values: "Sequence[object] | NDArray[Any]", most: int = _NAMED) -> str:
+    """Name the first few values, and count the rest."""
+    named = ", ".join(visible(str(value), keep="") for value in values[:most])
+    rest = len(values) - most
+    return f"{named} and {rest:,} more" if rest > 0 else named
+
+
+def close_matches(wrong: object, known: Iterable[object]) -> list[str]:
+    """Return the names most like one that is wrong, the most alike first."""
+    text = str(wrong).lower()
+    names = [str(name) for name in known]
+    if len(names) > _LOOKED_AT:
+        plain = "".join(letter if letter.isalnum() else " " for letter in text)
+        words = [word for word in plain.split() if len(word) >= _LETTERS_IN_A_WORD]
+        names = [
+            name
+            for name in names
+            if (low := name.lower()).startswith(text[:2]) or any(word in low for word in words)
+        ][:_LOOKED_AT]
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(text)
+    found = []
+    for place, name in enumerate(names):
+        matcher.set_seq1(name.lower())
+        # The cheap bounds come first: most names are nothing like it.
+        bounds = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+        if all(bound() >= _LEAST_ALIKE for bound in bounds):
+            found.append((-matcher.ratio(), place, name))
+    found.sort()
+    return [name for less, _, name in found[:_MOST_MATCHES] if less <= found[0][0] + _LESS_ALIKE]
+
+
+def did_you_mean(wrong: object, known: Iterable[object]) -> str:
+    """Return a question that names what may have been meant; empty if nothing is like it."""
+    found = [visible(name, keep="") for name in close_matches(wrong, known)]
+    return f" Did you mean {' or '.join(found)}?" if found else ""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from likeminds._util.text_format import Verb, counted, signed, written_grade
+from likeminds._util.text_format import Verb, counted, listing, signed, written_grade
 from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
@@ -107,7 +107,6 @@ def _show_severity(output: Output, severity: "Facts | None") -> None:
 
 
 def _names(names: Sequence[object]) -> str:
-    from likeminds._util.checks import listing
 
     return listing(names, _MOST_NAMES)
 

@@ -4,12 +4,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import likeminds
+from likeminds._util.lazy_imports import np, pa
+from likeminds._util.text_format import did_you_mean, listing, mask
 from likeminds.cli._options import NO_COMPARISONS, ComparisonOptions, ItemOptions, LabelOptions
 from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from likeminds.rankers.capabilities import ReadableModel
 
 Names = dict[Hashable, str]
@@ -38,8 +39,6 @@ class Dropped:
 
     def refuse_unknown(self) -> None:
         """Refuse columns that no table had."""
-        from likeminds._util.checks import did_you_mean, listing
-
         unknown = [name for name in self.names if name not in self.seen]
         if unknown:
             raise ValueError(
@@ -87,9 +86,7 @@ def read_tables(
 
 def _as_long(table: "pa.Table", data: LabelOptions) -> tuple["pa.Table", Columns]:
     """Return a table of one row per choice with a row per alternative, and its columns."""
-    from likeminds.data.wide import wide_to_long
-
-    table = wide_to_long(
+    table = likeminds.wide_to_long(
         table,
         alternatives=data.wide_alternatives,
         choice=data.label,
@@ -105,8 +102,6 @@ def _with_user(
     table: "pa.Table", column: str | None, user: str | None, wide: bool = False
 ) -> "pa.Table":
     """Return a table with a column of users; where it has none, all rows are of one user."""
-    import pyarrow as pa
-
     from likeminds.data.column_roles import find_column, id_of_choosers
 
     names = table.column_names
@@ -139,13 +134,10 @@ def _read_export(
     output: Output, tool: str, path: str, pairs: ComparisonOptions
 ) -> tuple[list[tuple["pa.Table", Columns]], list[SetRows], Names]:
     """Return labels, choice sets and texts of an export; print its summary."""
-    import numpy as np
-
     from likeminds.data.choice_sets import ChoiceOptions, comparison_arguments
     from likeminds.data.column_roles import LABEL_ROLES
-    from likeminds.data.connectors import read_export
 
-    export, attribute = read_export(tool, path), pairs.of_attribute
+    export, attribute = likeminds.read_export(tool, path), pairs.of_attribute
     if attribute is not None and export.categories:
         export = export.of_category(attribute)
     output.show(str(export))
@@ -207,8 +199,6 @@ class FeatureTable(NamedTuple):
         without: Callable[["pa.Table"], "pa.Table"] = lambda table: table,
     ) -> "FeatureTable":
         """Read --features, in the order of the model's; ``column`` has the items of labels."""
-        from likeminds._util.checks import did_you_mean, listing
-        from likeminds._util.text_format import mask
         from likeminds.data.column_roles import id_texts
         from likeminds.data.sources import read_table
         from likeminds.data.tables import encode_items
@@ -245,8 +235,6 @@ class FeatureTable(NamedTuple):
 
 def _find_names(table: "pa.Table", key: str, column: str | None) -> str | None:
     """Return the column with names of items; by default the only one called title or name."""
-    from likeminds._util.checks import did_you_mean, listing
-
     columns = [name for name in table.column_names if name != key]
     if column is None:
         usual = [name for name in columns if name.lower() in _NAMES]
@@ -261,9 +249,6 @@ def _find_names(table: "pa.Table", key: str, column: str | None) -> str | None:
 
 def read_texts(source: str, column: str = "item", *, blank: bool = False) -> Names:
     """Read the texts of items by id, and by id as a text; without blank ones unless ``blank``."""
-    import pyarrow as pa
-
-    from likeminds._util.checks import listing
     from likeminds.data.column_roles import id_texts
     from likeminds.data.sources import read_table
 
@@ -288,7 +273,6 @@ def read_texts(source: str, column: str = "item", *, blank: bool = False) -> Nam
 
 def _item_key(table: "pa.Table", column: str) -> str:
     """Return the column of a table of features or texts with the ids of items."""
-    from likeminds._util.checks import did_you_mean, listing
     from likeminds.data.column_roles import COLUMN_NAMES, usual_columns
 
     matches = usual_columns("item", table.column_names)

@@ -4,6 +4,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import likeminds
+from likeminds._util.lazy_imports import np, pa
+from likeminds._util.text_format import counted, listing
 from likeminds.cli._label_tables import (
     Columns,
     Dropped,
@@ -18,8 +21,6 @@ from likeminds.cli._options import NO_COMPARISONS, ComparisonOptions, LabelOptio
 from likeminds.cli._output import Output
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from likeminds.data.annotations import Annotations
     from likeminds.features.reduction import Reduce
     from likeminds.rankers.capabilities import ReadableModel
@@ -103,23 +104,17 @@ class _Reader:
 
     def read(self, table: "pa.Table", columns: Columns) -> ReadLabels:
         """Return the annotations of one table."""
-        from likeminds.data.annotations import Annotations
-
         data = self.data
         options: dict[str, Any] = {**columns, "user_features": data.user_features}
         options |= data.label_reading(self.model) | {"constants": data.constants, "base": data.base}
         if self.texts is not None or data.images is not None:  # refuse bad labels before that
-            Annotations.from_frame(table, **options, features=[])
+            likeminds.Annotations.from_frame(table, **options, features=[])
         table, features, names, reduction = self._with_features(table, columns)
-        annotations = Annotations.from_frame(table, **options, features=features)
+        annotations = likeminds.Annotations.from_frame(table, **options, features=features)
         return ReadLabels(annotations, reduction, names, self._words_only)
 
     def read_sets(self, rows: SetRows) -> ReadLabels:
         """Return the annotations of choice sets."""
-        import numpy as np
-        import pyarrow as pa
-
-        from likeminds.data.annotations import Annotations
         from likeminds.data.column_roles import as_arrow
         from likeminds.data.tables import read_items
 
@@ -135,7 +130,9 @@ class _Reader:
         elif by_row:
             chosen = np.column_stack([by_row[name] for name in features])
             rows |= {"features": chosen, "feature_names": features}
-        annotations = Annotations._of_sets(rows | {"user_features": self.data.user_features})
+        annotations = likeminds.Annotations._of_sets(
+            rows | {"user_features": self.data.user_features}
+        )
         return ReadLabels(annotations, reduction, names, self._words_only)
 
     @property
@@ -184,8 +181,6 @@ class _Reader:
         self, table: "pa.Table", columns: Columns, items: ModelItems, names: Sequence[str]
     ) -> tuple["pa.Table", "pa.Table"]:
         """Return labels with the ids of a model's items, and the features of these."""
-        import pyarrow as pa
-
         from likeminds.data.column_roles import as_arrow
 
         column, ids = _item_column(table, columns), items.ids.tolist()
@@ -204,8 +199,6 @@ class _Reader:
         self, table: "pa.Table", columns: Columns
     ) -> "tuple[pa.Table, pa.Table, None, Reduce]":
         """Return the labels with full names of pictures, their features, and their reduction."""
-        import pyarrow as pa
-
         from likeminds.features.reduction import (
             picture_features,
             reduction_from_attribute,
@@ -233,10 +226,6 @@ class _Reader:
         self, table: "pa.Table", column: str, features: "pa.Table | None"
     ) -> tuple["pa.Table", Names]:
         """Return features of texts, followed by other features, and the texts."""
-        import pyarrow as pa
-
-        from likeminds._util.checks import listing
-        from likeminds._util.text_format import counted
         from likeminds.data.column_roles import as_arrow
         from likeminds.features.text import TextFeatures
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import likeminds
+from likeminds._util.text_format import read_verb
 from likeminds.cli._options import LabelOptions, LargeFitOptions
 from likeminds.cli._output import Output
 from likeminds.cli.main import SignalledError
@@ -43,9 +45,6 @@ class LargeFit:
 
     def _on_disk(self, source: str) -> Path:
         """Fit from disk; an interrupted fit leaves the grouped labels for the same command."""
-        from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
-        from likeminds.storage.models import save
-
         target, columns = self.target, self.data.columns
         scratch = self.options.scratch or target.with_name(f"{target.name}.scratch")
         with self.output.bar() as bar:
@@ -54,7 +53,7 @@ class LargeFit:
             def show(what: str, done: int, total: int) -> None:
                 bar.update(task, description=what, completed=done, total=total)
 
-            folder = AnnotationFolder(
+            folder = likeminds.AnnotationFolder(
                 source,
                 memory_limit=str(self.options.memory),
                 scratch=scratch,
@@ -75,7 +74,7 @@ class LargeFit:
                 raise
         # A hash of all labels would take as much memory as they do.
         model.__dict__.pop("annotations_", None)
-        path = save(model, target, with_data=False)
+        path = likeminds.save(model, target, with_data=False)
         if self.options.scratch is None:
             shutil.rmtree(scratch, ignore_errors=True)
         return path
@@ -117,14 +116,13 @@ class LargeFit:
 
     def _saved(self, model: Any) -> Path:
         """Save a model of a cluster; where workers have written its users, the verb is missing."""
-        from likeminds._util.text_format import read_verb
-        from likeminds.storage.models import main_file, save, write_model
+        from likeminds.storage.models import main_file, write_model
         from likeminds.storage.user_files import user_files_of
 
         if self.verb is not None:
             model._best_model.verb_ = model.verb_ = read_verb(self.verb)
         if not self.options.user_files:
-            return save(model, self.target, with_data=False)
+            return likeminds.save(model, self.target, with_data=False)
         if self.verb is not None:
             write_model(model, main_file(self.target), users=user_files_of(model))
         return self.target

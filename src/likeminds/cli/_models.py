@@ -4,6 +4,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import likeminds
+from likeminds._util.text_format import did_you_mean, listing, mask
 from likeminds.cli._label_tables import FeatureTable, Names
 from likeminds.cli._options import ItemOptions
 from likeminds.cli._output import Output
@@ -75,7 +77,6 @@ def about(attribute: str) -> dict[str, str]:
 
 def find_user(text: str, users: "IdArray") -> Hashable:
     """Return the user with an id, which is written as a text."""
-    from likeminds._util.checks import did_you_mean, listing
     from likeminds.data.identifiers import coerce_ids, lookup
 
     place = lookup(coerce_ids([text], users, "user"), users, "user")[0]
@@ -97,8 +98,6 @@ def find_item(text: str, ids: "IdArray", names: Mapping[Hashable, str]) -> Hasha
 
 def parts_of(annotations: "Annotations", model: "ReadableModel") -> dict[str, "Annotations"]:
     """Return labels by the attributes of a model."""
-    from likeminds._util.checks import listing
-
     if not model.has_attributes:
         if annotations.n_attributes > 1:
             raise ValueError(
@@ -151,7 +150,6 @@ def read_items(
         ids = as_id_array(list(found.images), "items")
         return ModelItems(ids, reduction.transform(found.features.astype(float)), pictures=True)
     if items.features is not None:
-        from likeminds._util.text_format import mask
         from likeminds.data.column_roles import as_frame, read_values
         from likeminds.data.identifiers import as_distinct
         from likeminds.data.tables import feature_matrix
@@ -184,10 +182,8 @@ def diagnose_annotators(
     seconds: "Mapping[Hashable, float] | None" = None,
 ) -> "dict[str, Diagnostics]":
     """Return the diagnostics of annotators by attribute."""
-    from likeminds.diagnostics import diagnose as diagnostics_of
-
     return {
-        name: diagnostics_of(model._ranker_of(name), part, seconds=seconds)
+        name: likeminds.diagnose(model._ranker_of(name), part, seconds=seconds)
         for name, part in labels.items()
     }
 
@@ -199,8 +195,6 @@ def without_verdicts(
     labels: "dict[str, Annotations]",
 ) -> "dict[str, Annotations]":
     """Return labels by attribute without annotators who have one of the verdicts; print these."""
-    from likeminds._util.checks import listing
-
     found = diagnose_annotators(model, labels)
     for name, one in found.items():
         for verdict in verdicts:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from likeminds._util.lazy_imports import pa
 from likeminds._util.result_tables import rich_table
 from likeminds._util.text_format import mask, visible
 from likeminds.cli._options import ComparisonOptions, LabelOptions, LargeFitOptions
@@ -263,8 +264,6 @@ def _one_of(found: re.Match[str]) -> str:
 
 def write_rows(rows: Sequence[Row], out: "str | Path") -> None:
     """Write rows as a table to a file, by its ending; - is CSV on standard output."""
-    import pyarrow as pa
-
     from likeminds.data.column_roles import as_arrow
     from likeminds.data.sources import write_table
 

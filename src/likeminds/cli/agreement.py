@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+import likeminds
+from likeminds._util.lazy_imports import np
 from likeminds.cli._labels import read_labels
 from likeminds.cli._models import (
     about,
@@ -56,16 +58,13 @@ def agreement(
     the others. A low coefficient means noise, or disagreement that is predictable:
     `likeminds compare` tells them apart, by how well a ranking per user predicts held-out labels.
     """
-    from likeminds.metrics.inter_annotator_agreement import agreement as agreement_of
-    from likeminds.storage.models import load
-
     output.refuse_two_results(out)
     if model is not None:
-        parts = _labels_by_attribute(output, load(model), data, pairs)
+        parts = _labels_by_attribute(output, likeminds.load(model), data, pairs)
     else:
         parts = by_question(read_labels(output, data, pairs).annotations)
     found = {
-        name: agreement_of(part, n_bootstrap=n_bootstrap, random_state=seed)
+        name: likeminds.agreement(part, n_bootstrap=n_bootstrap, random_state=seed)
         for name, part in parts.items()
     }
     rows = {name: one.to_arrow().to_pylist() for name, one in found.items()}
@@ -104,15 +103,13 @@ def diagnose(
     annotator, with AUCs, intervals, p-values and mean kappa. The labels are those of the model, or
     --annotations where it was saved without them. To leave annotators out: fit --without.
     """
-    from likeminds.data.connectors import read_export
     from likeminds.diagnostics import MEANINGS, UNUSUAL
-    from likeminds.storage.models import load
 
     output.refuse_two_results(out)
-    loaded = load(model)
+    loaded = likeminds.load(model)
     times = None if seconds is None else read_seconds(seconds, loaded.users_)
     if times is None and pairs.export is not None:
-        times = read_export(*pairs.export).seconds
+        times = likeminds.read_export(*pairs.export).seconds
     labels = _labels_by_attribute(output, loaded, data, pairs)
     found = diagnose_annotators(loaded, labels, times)
     tables = {name: one.to_arrow().to_pylist() for name, one in found.items()}
@@ -157,8 +154,6 @@ def diagnose(
 
 def read_seconds(source: str, users: "IdArray") -> "dict[Hashable, float]":
     """Return the median response time of each user, from a table with a row per label or user."""
-    import numpy as np
-
     from likeminds.data.column_roles import find_column, id_texts
     from likeminds.data.identifiers import coerce_ids
     from likeminds.data.sources import read_table

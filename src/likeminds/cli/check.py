@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from likeminds._util.lazy_imports import np
 from likeminds._util.text_format import counted
 from likeminds._version import __version__
 from likeminds.cli._options import SETTINGS, Seed, option
@@ -131,7 +132,6 @@ def _machine() -> dict[str, Any]:
 
 def _threads() -> list[dict[str, Any]]:
     """Return the thread pools of BLAS and OpenMP."""
-    import numpy as np  # noqa: F401 - brings its pool
     import sklearn.utils  # noqa: F401
     from threadpoolctl import threadpool_info
 
@@ -154,8 +154,6 @@ def _version(package: str) -> str | None:
 
 def _self_check() -> dict[str, Any]:
     """Fit simulated labels, write the model, and read it again."""
-    import numpy as np
-
     from likeminds import HierarchicalRanker, load, make_schools, save, split_within_users
 
     started = time.perf_counter()

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import likeminds
 from likeminds._util.atomic_files import folder_for, place_for, write_whole
-from likeminds._util.text_format import counted
+from likeminds._util.lazy_imports import np
+from likeminds._util.text_format import counted, listing
 from likeminds.cli._labels import read_labels
 from likeminds.cli._models import Rows, about, by_attribute, joined, parts_of, rankers_of
 from likeminds.cli._options import (
@@ -61,18 +63,15 @@ def evaluate(
     to learn from; with --shots 0, the consensus ranks. In a model without features, unknown
     items are an error, too; with --shots, they score as average items.
     """
-    from likeminds.data.fingerprints import fingerprint
-    from likeminds.storage.models import load
-
     output.refuse_two_results(out)
-    loaded = load(model)
+    loaded = likeminds.load(model)
     annotations = read_labels(output, data, pairs, model=loaded).annotations
     found, users = [], []
     by_shots = shots is not None or data.annotations is None
     for name, part in parts_of(annotations, loaded).items():
         ranker = rankers_of(loaded, name or None)[name]
         mark = loaded.fingerprint_of(name)
-        if mark is not None and mark == fingerprint(part):
+        if mark is not None and mark == likeminds.fingerprint(part):
             output.note(
                 "these are the training labels of the model, so the score is too high; "
                 "fit --holdout 0.2 scores held-out labels."
@@ -108,10 +107,8 @@ def _by_shots(
     ranker: "Ranker", annotations: "Annotations", shots: list[int], seed: int
 ) -> tuple[Rows, Rows]:
     """Return a row for known users and one for each number of shots; and one for each user."""
-    from likeminds.comparing.few_shot import score_shots
-
     total, users = [], []
-    for one in score_shots(ranker, annotations, shots, seed):
+    for one in likeminds.score_shots(ranker, annotations, shots, seed):
         row = one.as_row()
         total.append(row)
         metrics = one.measures.items()
@@ -124,7 +121,6 @@ def _by_shots(
 
 def _scores(ranker: "Ranker", annotations: "Annotations") -> tuple[Rows, Rows]:
     """Return a row for all users, and one for each."""
-    from likeminds._util.checks import listing
     from likeminds.data.identifiers import lookup
     from likeminds.metrics.concordance import concordance_by_user, measure_of
 
@@ -164,14 +160,13 @@ def score_held_out(
 
     For grades, it is the concordance; for comparisons, the accuracy; else the AUC.
     """
-    from likeminds.data.splits import split_within_users
     from likeminds.rankers.capabilities import with_consensus
 
     if annotations.is_nominal:
-        known, held_out = split_within_users(annotations, share, seed)
+        known, held_out = likeminds.split_within_users(annotations, share, seed)
         return {"held_out": share} | _class_scores(learn(known), held_out)
     parts = by_attribute(annotations)
-    sides = {name: split_within_users(part, share, seed) for name, part in parts.items()}
+    sides = {name: likeminds.split_within_users(part, share, seed) for name, part in parts.items()}
     train = {name: side[0] for name, side in sides.items()}
     model = learn(train.get("", train))
     found: dict[str, Any] = {"held_out": share}
@@ -187,14 +182,13 @@ def score_held_out(
 
 def _class_scores(model: Any, test: "Annotations") -> dict[str, float]:
     """Return accuracy and log loss of classes, and the accuracy of the consensus."""
-    from likeminds.metrics.choices import score_choices
     from likeminds.rankers.nominal import row_chances
 
     rows = test[test.labels]
     items = rows.items if rows.has_items else None
     chances = (model.predict_proba(test), model.predict_proba(rows.X, items=items))
     own, consensus = (
-        score_choices(test, row_chances(test, c), row_chances(test, c)) for c in chances
+        likeminds.score_choices(test, row_chances(test, c), row_chances(test, c)) for c in chances
     )
     return {
         "class_accuracy": own.accuracy.mean,
@@ -207,11 +201,10 @@ def _class_scores(model: Any, test: "Annotations") -> dict[str, float]:
 def _judged(test: "Annotations", scores: "FloatArray") -> tuple[str, "MetricByUser"]:
     """Return the measure that suits held-out labels, and its values."""
     from likeminds.data.coded_labels import are_choices
-    from likeminds.metrics.choices import score_choices
     from likeminds.metrics.concordance import concordance_by_user, measure_of
 
     if test.choice_set_codes is not None and test.choice_set_ids is None and are_choices(test):
-        return "accuracy", score_choices(test, scores).accuracy
+        return "accuracy", likeminds.score_choices(test, scores).accuracy
     judged = concordance_by_user(test.outcomes, scores, test.users, test.weights)
     return measure_of(test.outcomes).lower(), judged
 
@@ -220,10 +213,8 @@ def compare_without_texts(
     output: Output, ranker: "Ranker", annotations: "Annotations", share: float, seed: int
 ) -> None:
     """Print whether texts predict held-out labels better than ids alone."""
-    import numpy as np
     from sklearn.base import clone
 
-    from likeminds.data.splits import split_within_users
     from likeminds.metrics.paired import over_users
     from likeminds.mixed_model.item_effects.item_responses import are_shared
     from likeminds.rankers.capabilities import with_consensus
@@ -234,7 +225,7 @@ def compare_without_texts(
     none = np.zeros((len(annotations.features), 0))
     found = []
     for one in (annotations, annotations._with(features=none, feature_names=())):
-        train, test = split_within_users(one, share, seed)
+        train, test = likeminds.split_within_users(one, share, seed)
         scores = with_consensus(clone(ranker).fit(train)).decision_function(test)
         found.append(_judged(test, scores)[1])
     change = over_users(found[0].values - found[1].values)

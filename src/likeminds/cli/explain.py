@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import likeminds
+from likeminds._util.lazy_imports import np
 from likeminds.cli._explain_text import VIEWS, show_part_worths, show_score
 from likeminds.cli._label_tables import read_texts
 from likeminds.cli._models import (
@@ -81,7 +83,6 @@ def explain(
     """
     from likeminds.schools import Explanation
     from likeminds.schools.population import items_of
-    from likeminds.storage.models import load
 
     one_score = user is not None and item is not None
     subjects = {"user": user, "school": school, "item": item, "items": which}
@@ -92,7 +93,7 @@ def explain(
         )
     if price is not None and not table:
         raise ValueError("--price belongs to --table: give both.")
-    loaded = load(model)
+    loaded = likeminds.load(model)
     rankers = rankers_of(loaded, attribute)
     if chosen and which is None:
         rankers = dict([the_ranker_of(loaded, attribute)])
@@ -124,7 +125,6 @@ def explain(
 
 
 def _as_items(shown: "ModelItems | None", model: "Ranker | AttributeModel") -> "Items | None":
-    import numpy as np
 
     from likeminds.schools.population import Items
 

@@ -9,7 +9,9 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import likeminds
 from likeminds._util.atomic_files import file_lock
+from likeminds._util.lazy_imports import np
 from likeminds._util.text_format import RATE, counted
 from likeminds.cli._labels import read_labels
 from likeminds.cli._models import by_attribute, parse_verdicts, parts_of, without_verdicts
@@ -98,7 +100,7 @@ def fit(
 
     A table with a column of attributes becomes a model of all of them, fitted at the same time.
     """
-    from likeminds.storage.models import save, writable
+    from likeminds.storage.models import writable
 
     verdicts = [] if without is None else parse_verdicts(without)
     target = out if large.user_files else writable(out)
@@ -140,7 +142,7 @@ def fit(
     model.name_items(read.names)
     # A model of several attributes has the fingerprints of its data.
     own_data = None if model.has_attributes else annotations
-    path = save(model, target, with_data=keep_data, data=own_data, scores=scores)
+    path = likeminds.save(model, target, with_data=keep_data, data=own_data, scores=scores)
     _show_result(output, path, scores, time.perf_counter() - started)
     _show_next(output, path, data)
 
@@ -165,8 +167,6 @@ def _without(
     verdicts: list[str],
 ) -> "Annotations":
     """Return the labels without those of annotators with the verdicts, by a first fit."""
-    import numpy as np
-
     kept = without_verdicts(output, verdicts, first, by_attribute(annotations))
     about = annotations.attributes
     if about is None:
@@ -181,15 +181,12 @@ def _learn(
     """Fit one ranker, or one for each attribute, with a progress bar."""
     from sklearn.base import clone
 
-    from likeminds.rankers.multi_attribute import AttributeModel
-    from likeminds.rankers.nominal import NominalRanker
-
     with output.bar() as bar:
         task = bar.add_task("learning", total=None)
         if not isinstance(data, dict) and data.attribute_ids is None:
             return _learn_watched(clone(ranker), bar, task, lambda model: model.fit(data))
         nominal = not isinstance(data, dict) and data.is_nominal
-        model = NominalRanker if nominal else AttributeModel
+        model = likeminds.NominalRanker if nominal else likeminds.AttributeModel
         return model(ranker, n_jobs=jobs).fit(data, callback=_attribute_callback(bar, task))
 
 
@@ -226,9 +223,8 @@ def _learn_watched(
 
 
 def _show_result(output: Output, path: Path, scores: dict[str, Any], seconds: float) -> None:
-    from likeminds.storage.models import read_card
 
-    card = read_card(path)
+    card = likeminds.read_card(path)
     output.json({"model": str(path), "seconds": round(seconds, 3), "card": card})
     for name, value in scores.items():
         measure, _, attribute = name.partition(" ")
@@ -258,11 +254,10 @@ def _show_next(output: Output, path: Path, data: LabelOptions) -> None:
     """Propose commands that work with this model and its items."""
     from likeminds._util.console import program
     from likeminds.rankers.capabilities import Capability
-    from likeminds.storage.models import load
 
     if output.as_json or output.quiet:
         return
-    model = load(path)
+    model = likeminds.load(path)
     file, items = shlex.quote(str(path)), ""
     has_items = model.training_items() is not None
     if not has_items:
@@ -310,10 +305,10 @@ def update(
     where the model has them. Ids and labels are read as the model's were, and others are
     refused; choice sets in two tables are joined by their ids.
     """
-    from likeminds.storage.models import load, main_file, read_card, save, writable
+    from likeminds.storage.models import main_file, writable
 
     target = writable(model if out is None else out)
-    if not read_card(model).get("takes_updates"):
+    if not likeminds.read_card(model).get("takes_updates"):
         raise ValueError(
             f"{model} was saved without its labels, so nothing can be added to it: fit it with "
             "--keep-data, or use newcomer, which needs none of them."
@@ -323,12 +318,12 @@ def update(
         main_file(model), lambda: output.note(f"waiting for another update of {model}.")
     )
     with lock if in_place else nullcontext():
-        loaded = load(model)
+        loaded = likeminds.load(model)
         annotations = read_labels(output, data, pairs, model=loaded).annotations
         n_users, n_items = len(loaded.users_), _n_items(loaded)
         loaded = _learn_more(output, loaded, annotations)
-        path = save(loaded, target, with_data=True, if_unchanged=in_place)
-    card = read_card(path)
+        path = likeminds.save(loaded, target, with_data=True, if_unchanged=in_place)
+    card = likeminds.read_card(path)
     new, new_items = len(loaded.users_) - n_users, _n_items(loaded) - n_items
     found = {"model": str(path), "added": len(annotations), "new_people": new}
     output.json(found | {"new_items": new_items, "card": card})

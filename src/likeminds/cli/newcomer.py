@@ -4,6 +4,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import likeminds
+from likeminds._util.lazy_imports import np
 from likeminds.cli._labels import read_labels, refuse_two_inputs
 from likeminds.cli._models import ModelItems, Rows, about, parts_of, rankers_of, read_items
 from likeminds.cli._options import (
@@ -61,11 +63,10 @@ def newcomer(
     of the consensus; or, with --user-features, that of users with the same covariates.
     """
     from likeminds.data.covariates import Covariates
-    from likeminds.storage.models import load
 
     output.refuse_two_results(out)
     refuse_two_inputs(data, pairs)
-    loaded = load(model)
+    loaded = likeminds.load(model)
     shown = read_items(output, data, loaded, data.item)
     annotations, covariates = None, None
     if data.annotations or pairs.comparisons or pairs.export:
@@ -164,8 +165,6 @@ class _Newcomers:
 
     def items_to_ask(self, user: Hashable, shown: "ModelItems", n: int) -> Rows:
         """Return the items to ask about, most informative first, as rows of a table."""
-        import numpy as np
-
         from likeminds.rankers.newcomers import to_score
 
         rows = []

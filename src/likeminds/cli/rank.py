@@ -6,6 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import likeminds
+from likeminds._util.lazy_imports import np
 from likeminds._util.text_format import Verb, written_grade
 from likeminds.cli._models import (
     ModelItems,
@@ -76,11 +78,10 @@ def rank(
     """
     from likeminds.rankers.item_table import ItemTableView
     from likeminds.rankers.validation import find_users
-    from likeminds.storage.models import load
 
     to_folder = each_user and out is not None and _is_folder(out)
     output.refuse_two_results(None if to_folder else out)
-    loaded = load(model)
+    loaded = likeminds.load(model)
     shown = read_items(output, items, loaded)
     wish = bool(like or not_like)
     whole = not (attribute or wish or unseen or loaded.has_attributes)
@@ -125,8 +126,6 @@ def _rank_all(model: "Ranker | AttributeModel", shown: "ModelItems", top: int) -
 
 def _with_counts(ranker: "Ranker", rows: Rows) -> Rows:
     """Return rows of items with the number of training labels of each, if loaded."""
-    import numpy as np
-
     from likeminds.data.identifiers import as_id_array, lookup
 
     annotations = ranker.training_annotations_
@@ -174,10 +173,7 @@ def by_wish(  # noqa: PLR0917 - who wishes for what
     shown_as: Hashable = None,
 ) -> Rows:
     """Return the best items by a wish for attributes, as rows of a table."""
-    import numpy as np
-
     from likeminds.rankers.capabilities import ReadableModel
-    from likeminds.rankers.ranking import Ranking
 
     if isinstance(model, ReadableModel) and not model.has_attributes:
         raise ValueError("This model has no attributes: leave out --like and --not.")
@@ -185,7 +181,7 @@ def by_wish(  # noqa: PLR0917 - who wishes for what
     order = np.argsort(-scores, kind="stable")[:top]
     wish = " and ".join([*like, *(f"not {name}" for name in not_like)])
     user = user if shown_as is None else shown_as
-    return as_rows(shown, Ranking(user, shown.ids[order], scores[order]), user, wish)
+    return as_rows(shown, likeminds.Ranking(user, shown.ids[order], scores[order]), user, wish)
 
 
 def as_rows(shown: "ModelItems", ranking: "Ranking", user: Hashable, attribute: str) -> Rows:
@@ -282,12 +278,10 @@ def similar(
     Two users are alike as far as their scores of the items correlate, two items as far as their
     scores by the users do.
     """
-    from likeminds.storage.models import load
-
     output.refuse_two_results(out)
     if (user is None) == (item is None):
         raise ValueError("Give either --user or --item.")
-    loaded = load(model)
+    loaded = likeminds.load(model)
     _, ranker = the_ranker_of(loaded, attribute)
     shown = read_items(output, items, loaded)
     if item is None:
@@ -324,18 +318,14 @@ def leaderboard(
     Scores are log-odds of beating the average item, at the same style of answers if the votes had
     one. Below each leaderboard stand the comparisons whose results would be most informative.
     """
-    from likeminds.rankers.leaderboards import leaderboard as leaderboard_of
-    from likeminds.schools.find import find_schools
-    from likeminds.storage.models import load
-
     output.refuse_two_results(out)
-    name, ranker = the_ranker_of(load(model), attribute)
+    name, ranker = the_ranker_of(likeminds.load(model), attribute)
     groups: dict[str, Any] = {"everyone": None}
-    found = find_schools(ranker, n_schools="auto" if schools is None else schools)
+    found = likeminds.find_schools(ranker, n_schools="auto" if schools is None else schools)
     groups |= {f"school {s.number}": found.members(s.number).tolist() for s in found}
     groups |= {one: [find_user(one, ranker.users_)] for one in user or ()}
     boards = {
-        who: leaderboard_of(ranker, users, level=level, n_next=n_next)
+        who: likeminds.leaderboard(ranker, users, level=level, n_next=n_next)
         for who, users in groups.items()
     }
     items = {who: one.to_arrow().to_pylist() for who, one in boards.items()}

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import likeminds
 from likeminds.cli._label_tables import read_texts
 from likeminds.cli._models import read_items
 from likeminds.cli._options import ItemOptions, Texts, option
@@ -198,14 +199,13 @@ def _prepare(output: Output, what: "Demo", items: ItemOptions, texts: str | None
     if items.features is None and items.images is None and texts is None:
         return
     from likeminds.service.catalogue import write_catalogue, write_texts
-    from likeminds.storage.models import load
 
     called: dict[Any, str] = {} if texts is None else read_texts(texts)
     folder = what.state / "items"
     if items.features is None and items.images is None:
         write_texts(folder, called)
         return
-    shown = read_items(output, items, load(what.model))
+    shown = read_items(output, items, likeminds.load(what.model))
     write_catalogue(folder, shown.ids, shown.features, shown.names | called)
 
 

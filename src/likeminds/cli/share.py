@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import likeminds
 from likeminds._util.atomic_files import place_for, write_whole
 from likeminds.cli._label_tables import read_texts
 from likeminds.cli._labels import read_labels
@@ -45,13 +46,10 @@ def report(
     --annotations are the training labels, where the model was saved without them. With --images,
     items are shown as thumbnails.
     """
-    from likeminds.report import write_report
-    from likeminds.storage.models import load
-
     if out.suffix.lower() not in {".html", ".htm"}:
         raise ValueError(f"The report is an HTML page: end {out} in .html.")
     place_for(out, "the report")
-    loaded = load(model)
+    loaded = likeminds.load(model)
     called = (loaded.item_names or None) if texts is None else read_texts(texts)
     annotations = None
     if data.annotations is not None:
@@ -63,7 +61,7 @@ def report(
         output.note(f"diagnostics take up to {fits} more fits; --no-diagnostics leaves them out.")
     with output.bar() as bar:
         bar.add_task("writing", total=None)
-        page = write_report(
+        page = likeminds.write_report(
             loaded,
             out,
             annotations,
@@ -128,7 +126,6 @@ def export(
     Classes without an order have a column of shares each.
     """
     from likeminds.data.sources import as_written
-    from likeminds.storage.models import load
 
     if out is None and (annotators is None or back_to is not None):
         raise ValueError("Give --out for soft labels, --annotators for annotators, or both.")
@@ -139,7 +136,7 @@ def export(
             as_written(str(out))
     if annotators is not None:
         as_written(annotators)
-    loaded = load(model)
+    loaded = likeminds.load(model)
     rankers = rankers_of(loaded, attribute)
     found: dict[str, Any] = {"model": str(model)}
     if verdicts:
@@ -169,9 +166,8 @@ def _write_soft_labels(
 ) -> int:
     """Write soft labels as a table, or for a labelling tool; return the number of items."""
     from likeminds.data.connectors.labelling_tools import return_to
-    from likeminds.rankers.nominal import NominalRanker
 
-    if isinstance(model, NominalRanker) and back_to is None and rankers == model.rankers_:
+    if isinstance(model, likeminds.NominalRanker) and back_to is None and rankers == model.rankers_:
         shares = model.soft_labels()
         write_rows(shares.to_arrow().to_pylist(), out)
         return len(shares.items)
@@ -185,9 +181,8 @@ def _write_soft_labels(
 
 
 def _soft_labels(ranker: "Ranker") -> "SoftLabels":
-    from likeminds.schools.find import find_schools
 
-    found = find_schools(ranker).soft_labels
+    found = likeminds.find_schools(ranker).soft_labels
     if found is None:
         raise ValueError("Soft labels need the items of the training data: fit with --keep-data.")
     return found
@@ -222,12 +217,11 @@ def card(
     The metadata at its head is in the format of model hubs.
     """
     from likeminds.report.model_card import model_card
-    from likeminds.storage.models import read_card
 
     if out is not None:
         place_for(out, "the card")
     text = model_card(
-        read_card(model), name or model.stem, file=model.name, license_name=license_name
+        likeminds.read_card(model), name or model.stem, file=model.name, license_name=license_name
     )
     if out is None:
         output.show(text)

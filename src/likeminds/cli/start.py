@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import likeminds
 from likeminds._util.atomic_files import folder_for
+from likeminds._util.lazy_imports import np
 from likeminds.cli._options import Seed, option
 from likeminds.cli._output import Output
 from likeminds.cli.main import command
@@ -32,24 +34,19 @@ def demo(
     seed: Seed = 0,
 ) -> None:
     """Fit 361 households' choices of electricity contracts, and show the results."""
-    import numpy as np
-
     from likeminds._util.console import program
-    from likeminds.data.splits import split_within_users
     from likeminds.datasets.exports import electricity_by_offer
-    from likeminds.metrics.by_user import auc_by_user
-    from likeminds.rankers.hierarchical import HierarchicalRanker
     from likeminds.schools import Explanation
-    from likeminds.storage.models import save, writable
+    from likeminds.storage.models import writable
 
     out = writable(out)
     households = electricity_by_offer()
     head = f"\n{households.n_users} households chose electricity contracts"
     output.show(f", one of four offers at a time.\n{households}\n", head=head)
-    train, test = split_within_users(households, _HELD_OUT, seed)
+    train, test = likeminds.split_within_users(households, _HELD_OUT, seed)
     fitted = _fit_all(output, train, seed)
     results = {
-        name: auc_by_user(test.labels, ranker.decision_function(test), test.users)
+        name: likeminds.auc_by_user(test.labels, ranker.decision_function(test), test.users)
         for name, ranker in fitted.items()
     }
     output.table(
@@ -62,13 +59,13 @@ def demo(
     output.show("(three levels: ThreeLevelRankerCV, the paper's model, tuned)")
     output.show("(learned prior: HierarchicalRanker, which has nothing to tune)")
     # The comparison needs held-out choices; the rest is about all, as in the served demo.
-    ranker = HierarchicalRanker().fit(households)
+    ranker = likeminds.HierarchicalRanker().fit(households)
     explained = Explanation.of_ranker(ranker, households)
     wishes = ", ".join(one["wish"] for one in explained.consensus)
     output.show(f", strongest first:\n  {wishes}", head="\nWhat households want")
     output.show(f":\n{explained.schools}", head="\nWho thinks alike")
     compared = fitted["learned prior"]
-    shared = auc_by_user(test.labels, compared.decision_function(test.X), test.users)
+    shared = likeminds.auc_by_user(test.labels, compared.decision_function(test.X), test.users)
     rows = []
     for user in compared.users_[np.argsort(explained.likeness)[:3]]:
         facts = explained.user(user)
@@ -89,7 +86,7 @@ def demo(
     output.show("(likeness: correlation of its scores with the consensus's; AUC: held out)")
     scores = {name: result.mean for name, result in results.items()}
     # With its data, so `explain` knows how features go together, as this does.
-    path = save(ranker, out, with_data=True, scores=scores)
+    path = likeminds.save(ranker, out, with_data=True, scores=scores)
     output.json({"model": str(path), "scores": scores})
     call, file = program(), shlex.quote(str(path))
     tables = "--annotations power/annotations.csv --features power/features.csv"
@@ -179,12 +176,11 @@ def simulate(
     seed: Seed = 0,
 ) -> None:
     """Simulate people in schools of thought that contradict each other on some features."""
-    from likeminds.datasets import make_schools
     from likeminds.datasets.exports import write_simulation
 
     folder_for(out, "the tables")
     options: dict[str, Any] = {"contested": 0.5, "label_noise": noise, "random_state": seed}
-    simulation = make_schools(
+    simulation = likeminds.make_schools(
         n_users, n_labels, n_items, n_features, schools, n_loners=loners, **options
     )
     _show_written(output, out, write_simulation(simulation, out))
