@@ -1,7 +1,7 @@
 """``likeminds fit --memory`` and ``--dask``: labels on disk, or on the workers of a cluster."""
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Any
 import likeminds
 from likeminds._util.text_format import read_verb
 from likeminds.cli._options import LabelOptions, LargeFitOptions
-from likeminds.cli._output import Output
+from likeminds.cli._output import Output, learn_watched
 from likeminds.cli.main import SignalledError
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from likeminds.rankers.ranker import Ranker
-
-Learn = Callable[["Ranker", "Progress", "TaskID", Callable[["Ranker"], "Ranker"]], Any]
 
 
 @dataclass(frozen=True)
@@ -30,8 +26,6 @@ class LargeFit:
     ranker: "Ranker"
     target: Path
     verb: str | None
-    # Fits a ranker under a progress bar.
-    learn: Learn
 
     def run(self, unsupported: Mapping[str, object]) -> Path:
         """Fit, save the model without its labels, and return its path."""
@@ -47,12 +41,7 @@ class LargeFit:
         """Fit from disk; an interrupted fit leaves the grouped labels for the same command."""
         target, columns = self.target, self.data.columns
         scratch = self.options.scratch or target.with_name(f"{target.name}.scratch")
-        with self.output.bar() as bar:
-            task = bar.add_task("reading", total=None)
-
-            def show(what: str, done: int, total: int) -> None:
-                bar.update(task, description=what, completed=done, total=total)
-
+        with self.output.progress("reading") as show:
             folder = likeminds.AnnotationFolder(
                 source,
                 memory_limit=str(self.options.memory),
@@ -65,7 +54,7 @@ class LargeFit:
             folder.options = {**reading, "verb": self.verb}  # type: ignore[typeddict-item]
             self.output.show(f"{folder}, {len(folder.user_ids):,} people")
             try:
-                model = self.learn(self.ranker, bar, task, lambda new: new.fit(folder))
+                model = learn_watched(self.ranker, show, lambda new: new.fit(folder))
             except (KeyboardInterrupt, SignalledError):
                 if any(scratch.glob("grouped-*")):
                     self.output.show(
@@ -89,15 +78,7 @@ class LargeFit:
             raise ValueError("--resume needs a checkpoint: name its folder with --checkpoint DIR.")
         reading = self._reading(source)
         assert options.dask is not None
-        with cluster_at(options.dask) as client, output.bar() as bar:
-            task = bar.add_task("reading", total=None)
-
-            def show(what: str, done: int, total: int) -> None:
-                if what.startswith("visit"):
-                    bar.update(task, description=f"{what}, {done} of {total} answers")
-                else:
-                    bar.update(task, description=what, completed=done, total=total)
-
+        with cluster_at(options.dask) as client, output.progress("reading") as show:
             shards = Shards.from_folder(source, client, tell=show, **reading)
             output.show(f"{shards} on {len(client.nthreads())} workers")
             if checkpoint is not None:
@@ -105,7 +86,7 @@ class LargeFit:
             if options.user_files:
                 shards = shards.saved_to(self.target)
             try:
-                model = self.learn(self.ranker, bar, task, lambda new: new.fit(shards))
+                model = learn_watched(self.ranker, show, lambda new: new.fit(shards))
             except SignalledError:
                 if checkpoint is not None:
                     output.note(f"The same command with --resume continues from {checkpoint}.")

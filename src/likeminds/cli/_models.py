@@ -60,11 +60,6 @@ def by_attribute(annotations: "Annotations") -> dict[str, "Annotations"]:
     return {str(name): part for name, part in annotations.by_attribute().items()}
 
 
-def by_question(annotations: "Annotations") -> dict[str, "Annotations"]:
-    """Return annotations by attribute; classes without an order together, under an empty name."""
-    return {"": annotations} if annotations.is_nominal else by_attribute(annotations)
-
-
 def joined(tables: Mapping[str, Rows]) -> Rows:
     """Return the rows of tables by attribute as one table."""
     return [about(name) | row for name, rows in tables.items() for row in rows]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress
 
+    from likeminds.rankers.ranker import Ranker
+
 Row = Mapping[str, Any]
+# Shows the progress of a job: what is done, how much of it, of how much in all.
+Show = Callable[..., None]
 
 # Exit codes.
 BAD_INPUT, FAILURE, INTERRUPTED = 2, 1, 130
@@ -151,6 +156,17 @@ class Output:
 
         return progress_bar(not self.quiet)
 
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Show]:
+        """Yield ``show(what, done=0, total=None)``, which moves a progress bar."""
+        with self.bar() as bar:
+            task = bar.add_task(what, total=None)
+
+            def show(what: str, done: int = 0, total: int | None = None) -> None:
+                bar.update(task, description=what, completed=done, total=total)
+
+            yield show
+
     def run(self, work: Callable[[], None]) -> None:
         """Do some work; an error becomes one sentence and an exit code."""
         try:
@@ -209,6 +225,26 @@ class Output:
             from likeminds.data.sources import as_written
 
             as_written(str(out))
+
+
+def learn_watched(ranker: "Ranker", show: Show, work: "Callable[[Ranker], Ranker]") -> Any:
+    """Fit a ranker; if it has a callback, show its steps."""
+    show("learning")
+    if "callback" not in ranker.get_params(deep=False):
+        return work(ranker)
+    steps = count(1)
+
+    def show_step(step: int, objective: float, residual: float) -> bool:  # noqa: ARG001
+        # A fit consists of several descents: their steps are counted together.
+        show(f"learning (objective {objective:.6g}), step", next(steps))
+        return False
+
+    ranker.set_params(callback=show_step)
+    try:
+        return work(ranker)
+    finally:
+        # A function cannot be saved.
+        ranker.set_params(callback=None)
 
 
 def print_error(text: str, colour: str = "red") -> None:

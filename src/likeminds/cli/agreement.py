@@ -11,7 +11,7 @@ from likeminds._util.lazy_imports import np
 from likeminds.cli._labels import read_labels
 from likeminds.cli._models import (
     about,
-    by_question,
+    by_attribute,
     diagnose_annotators,
     joined,
     parts_of,
@@ -62,7 +62,8 @@ def agreement(
     if model is not None:
         parts = _labels_by_attribute(output, likeminds.load(model), data, pairs)
     else:
-        parts = by_question(read_labels(output, data, pairs).annotations)
+        read = read_labels(output, data, pairs).annotations
+        parts = {"": read} if read.is_nominal else by_attribute(read)
     found = {
         name: likeminds.agreement(part, n_bootstrap=n_bootstrap, random_state=seed)
         for name, part in parts.items()

@@ -111,11 +111,8 @@ def _by_shots(
     for one in likeminds.score_shots(ranker, annotations, shots, seed):
         row = one.as_row()
         total.append(row)
-        metrics = one.measures.items()
-        for place, user in enumerate(next(iter(one.measures.values())).users.tolist()):
-            values = {measure: float(metric.values[place]) for measure, metric in metrics}
-            group = {"users": row["users"], "shots": one.shots}
-            users.append({"user": user} | group | values)
+        group = {"users": row["users"], "shots": one.shots}
+        users += [{"user": own["user"]} | group | own for own in _by_user(one.measures)]
     return total, users
 
 
@@ -145,9 +142,14 @@ def _scores(ranker: "Ranker", annotations: "Annotations") -> tuple[Rows, Rows]:
         "without_both_labels": len(own.undefined),
         "labels": len(annotations),
     }
-    columns = (own.users.tolist(), own.values.tolist(), consensus.values.tolist())
-    names = ("user", measure, f"consensus_{measure}")
-    return [total], [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return [total], _by_user({measure: own, f"consensus_{measure}": consensus})
+
+
+def _by_user(metrics: "dict[str, MetricByUser]") -> Rows:
+    """Return a row for each user, with the metrics of the same users by their names."""
+    users = next(iter(metrics.values())).users.tolist()
+    columns = {"user": users} | {name: one.values.tolist() for name, one in metrics.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def score_held_out(

@@ -1,7 +1,6 @@
 """``likeminds explain``: a crowd, a user, a school, an item or a score in words."""
 
-from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import likeminds
 from likeminds._util.lazy_imports import np
@@ -28,14 +27,9 @@ if TYPE_CHECKING:
     from likeminds.schools.result import Facts
 
 
-class ItemOrder(StrEnum):
-    """Which items are listed first."""
-
-    agreed = "agreed"
-    divisive = "divisive"
-
-
 _ASK = "likeminds explain power.likeminds"
+# Which items are listed first.
+ItemOrder = Literal["agreed", "divisive"]
 _USER, _ITEM = " --user household-007", " --item 7ct-5y-local"
 
 
@@ -141,9 +135,8 @@ def _facts(
     item: str | None,
     which: ItemOrder | None,
 ) -> "Facts":
-
     if which is not None:
-        return explained.about_items(which.value)
+        return explained.about_items(which)
     if user is not None:
         return explained.user(find_user(user, explained.levels.users))
     if school is not None:

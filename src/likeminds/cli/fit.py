@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +26,10 @@ from likeminds.cli._options import (
     Without,
     option,
 )
-from likeminds.cli._output import Output
+from likeminds.cli._output import Output, Show, learn_watched
 from likeminds.cli.main import DATA, FIT, command
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from likeminds.data.annotations import Annotations
     from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.ranker import Ranker
@@ -113,7 +110,7 @@ def fit(
         unsupported |= {"--texts": texts, "--images": data.images, "--without": without}
         unsupported |= {"--alternatives": data.alternatives, "--drop": data.drop}
         unsupported |= {"--nominal": data.nominal or None}
-        path = LargeFit(output, large, data, new, target, verb, _learn_watched).run(unsupported)
+        path = LargeFit(output, large, data, new, target, verb).run(unsupported)
         _show_result(output, path, {}, time.perf_counter() - started)
         _show_next(output, path, data)
         return
@@ -181,45 +178,17 @@ def _learn(
     """Fit one ranker, or one for each attribute, with a progress bar."""
     from sklearn.base import clone
 
-    with output.bar() as bar:
-        task = bar.add_task("learning", total=None)
+    with output.progress("learning") as show:
         if not isinstance(data, dict) and data.attribute_ids is None:
-            return _learn_watched(clone(ranker), bar, task, lambda model: model.fit(data))
+            return learn_watched(clone(ranker), show, lambda model: model.fit(data))
         nominal = not isinstance(data, dict) and data.is_nominal
         model = likeminds.NominalRanker if nominal else likeminds.AttributeModel
-        return model(ranker, n_jobs=jobs).fit(data, callback=_attribute_callback(bar, task))
+        return model(ranker, n_jobs=jobs).fit(data, callback=_by_attribute(show))
 
 
-def _attribute_callback(bar: "Progress", task: "TaskID") -> Callable[[str, int, int], None]:
-    """Return the callback of a model of several attributes, which moves a progress bar."""
-
-    def show(name: str, done: int, total: int) -> None:
-        bar.update(task, description=f"{name} done", completed=done, total=total)
-
-    return show
-
-
-def _learn_watched(
-    ranker: "Ranker", bar: "Progress", task: "TaskID", work: "Callable[[Ranker], Ranker]"
-) -> Any:
-    """Fit a ranker; if it has a callback, show its steps."""
-    bar.update(task, description="learning", completed=0, total=None)
-    if "callback" not in ranker.get_params(deep=False):
-        return work(ranker)
-    steps = count(1)
-
-    def show(step: int, objective: float, residual: float) -> bool:  # noqa: ARG001
-        # A fit consists of several descents: their steps are counted together.
-        description = f"learning (objective {objective:.6g}), step"
-        bar.update(task, description=description, completed=next(steps), total=None)
-        return False
-
-    ranker.set_params(callback=show)
-    try:
-        return work(ranker)
-    finally:
-        # A function cannot be saved.
-        ranker.set_params(callback=None)
+def _by_attribute(show: Show) -> Callable[[str, int, int], None]:
+    """Return the callback of a model of several attributes, which shows its progress."""
+    return lambda name, done, total: show(f"{name} done", done, total)
 
 
 def _show_result(output: Output, path: Path, scores: dict[str, Any], seconds: float) -> None:
@@ -347,9 +316,8 @@ def _learn_more(
     from likeminds.rankers.capabilities import Capability
 
     parts = parts_of(annotations, loaded)
-    with output.bar() as bar:
-        task = bar.add_task("learning", total=None)
+    with output.progress("learning") as show:
         if loaded.has_attributes:
-            return loaded.update(parts, callback=_attribute_callback(bar, task))
+            return loaded.update(parts, callback=_by_attribute(show))
         Capability.UPDATES.require(loaded)
-        return _learn_watched(loaded, bar, task, lambda _: loaded.update(annotations))
+        return learn_watched(loaded, show, lambda _: loaded.update(annotations))

@@ -59,8 +59,7 @@ def report(
     elif diagnostics:
         fits = 5 * len(loaded.rankers_)
         output.note(f"diagnostics take up to {fits} more fits; --no-diagnostics leaves them out.")
-    with output.bar() as bar:
-        bar.add_task("writing", total=None)
+    with output.progress("writing"):
         page = likeminds.write_report(
             loaded,
             out,

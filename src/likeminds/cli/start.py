@@ -115,12 +115,10 @@ def _fit_all(output: Output, train: "Annotations", seed: int) -> "dict[str, Rank
         "learned prior": "hierarchical",
     }
     rankers = {name: ranker_called(called, 5, seed)[1] for name, called in names.items()}
-    with output.bar() as bar:
-        task = bar.add_task("", total=len(rankers))
-        for name, ranker in rankers.items():
-            bar.update(task, description=name)
+    with output.progress("") as show:
+        for done, (name, ranker) in enumerate(rankers.items()):
+            show(name, done, len(rankers))
             ranker.fit(train)
-            bar.update(task, advance=1)
     return rankers
 
 

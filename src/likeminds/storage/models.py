@@ -112,8 +112,14 @@ def save(
     if users_per_file is None and not has_main(target):
         write_model(model, writable(path), if_unchanged=if_unchanged, **options)
         return target
-    refuse_user_files(model)
-    n_each = _users_per_file(users_per_file, target)
+    if not isinstance(model, Ranker):
+        raise TypeError("Users of several attributes are in one file: leave out users_per_file.")
+    _refuse_unfitted(model._fitted_names(), model)
+    n_each = users_per_file
+    if n_each is None:
+        n_each = max(one.n_users for one in read_users(target))
+    if n_each < 1:
+        raise ValueError(f"users_per_file must be at least 1, but is {n_each}.")
     with folder_of_users(target) as folder:
         stored = write_user_files(model, folder, n_each)
         users = user_files_of(stored)
@@ -135,8 +141,7 @@ def write_model(
     """Write the file with a model's card and all but its users' files: see `save`."""
     contents = Contents(with_data=with_data, users=users)
     tree = contents.of_model(model)
-    if not tree["model"]["fitted"]:
-        raise NotFittedError(f"This {type(model).__name__} is not fitted: call fit before save.")
+    _refuse_unfitted(tree["model"]["fitted"], model)
     if isinstance(model, Ranker):
         fitted = tree["model"]["fitted"] | _fingerprint_of(model, data)
         tree["model"]["fitted"] = dict(sorted(fitted.items()))
@@ -155,7 +160,11 @@ def write_model(
         texts[_PEOPLE] = json.dumps([asdict(one) for one in users.files])
         contents.arrays |= {_HASHES: users.hashes, _ORDER: users.order.astype("<u8")}
     texts[_CARD] = json.dumps(card)
-    replacing = _version_read(model) if if_unchanged else None
+    replacing: FileVersion | None = vars(model).get("_read_from") if if_unchanged else None
+    if if_unchanged and replacing is None:
+        raise ValueError(
+            "if_unchanged= is for a model that was read from a file: this one was not."
+        )
     model._read_from = write_arrays(target, contents.arrays, texts, replacing)
 
 
@@ -165,19 +174,8 @@ def folder_of_users(target: Path) -> AbstractContextManager[UserFolder]:
     return open_folder(target, {one.name for one in files})
 
 
-def _users_per_file(users_per_file: int | None, target: Path) -> int:
-    if users_per_file is None:
-        return max(one.n_users for one in read_users(target))
-    if users_per_file < 1:
-        raise ValueError(f"users_per_file must be at least 1, but is {users_per_file}.")
-    return users_per_file
-
-
-def refuse_user_files(model: object) -> None:
-    """Refuse a model whose users cannot be in separate files."""
-    if not isinstance(model, Ranker):
-        raise TypeError("Users of several attributes are in one file: leave out users_per_file.")
-    if not model._fitted_names():
+def _refuse_unfitted(fitted: object, model: object) -> None:
+    if not fitted:
         raise NotFittedError(f"This {type(model).__name__} is not fitted: call fit before save.")
 
 
@@ -256,15 +254,6 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
         where something is not known.
     """
     return _open(path, header_only=True)[1]
-
-
-def _version_read(model: Ranker | AttributeModel) -> FileVersion:
-    version: FileVersion | None = vars(model).get("_read_from")
-    if version is None:
-        raise ValueError(
-            "if_unchanged= is for a model that was read from a file: this one was not."
-        )
-    return version
 
 
 def _listed(file: ArrayFile) -> list[UserFile]:
