@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from likeminds.mixed_model.design import Design, labels_of_rows
-from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.mixed_model.gaussian_prior import OFF_ZERO, GaussianPrior, ItemPosteriors
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects
-from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
 from likeminds.mixed_model.laplace import EStepParams, WarmStarts, find_mode
 from likeminds.mixed_model.likelihoods import (
     ChoiceLikelihood,

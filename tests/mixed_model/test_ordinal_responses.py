@@ -9,8 +9,8 @@ from scipy.optimize import approx_fprime
 import naive
 from learned_model import coordinates_of
 from likeminds import Annotations, HierarchicalRanker, load, save
-from likeminds.mixed_model.item_posteriors import choice_slopes
 from likeminds.mixed_model.losses import ChoiceLoss
+from likeminds.mixed_model.new_posteriors import choice_slopes
 from likeminds.mixed_model.ordinal_responses import DavidsonLikelihood
 from likeminds.rankers.training_data import TrainingData
 

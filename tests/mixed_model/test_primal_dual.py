@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likeminds.mixed_model.gaussian_prior import UserPenalty
 from likeminds.mixed_model.likelihoods import ChoiceCurvature, DiagonalCurvature
 from likeminds.mixed_model.primal_dual import Dual, Primal
+from likeminds.mixed_model.user_penalty import UserPenalty
 
 
 def make_curvature(rng, kind):

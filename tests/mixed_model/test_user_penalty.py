@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from likeminds.mixed_model.gaussian_prior import UserPenalty
+from likeminds.mixed_model.user_penalty import UserPenalty
 
 
 def test_held_is_a_square_on_top_of_the_prior():

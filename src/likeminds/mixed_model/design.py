@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.gaussian_prior import ROUNDING
+from likeminds.data.identifiers import encode, lookup
+from likeminds.mixed_model.gaussian_prior import ROUNDING, ItemPosteriors
 
 # Numbers that stay in the processor's cache: tables are read by so many at a time.
 _FEW_NUMBERS = 1 << 17
@@ -136,6 +137,76 @@ class Design:
         if self.intercept:
             points[:, -1] = intercept + weights @ self.origin
         return points
+
+
+@dataclass(frozen=True)
+class PredictionRows:
+    """Some items, one to a row."""
+
+    # (n, p): coordinates less those of the average item, so the intercept's is zero; item factors
+    # come last.
+    rows: Float
+    items: ItemPosteriors | None = None  # one for each row
+    is_named: bool = False  # whether the items' ids are given
+    # (n, d): features, if items differ beyond the coordinates.
+    features: FloatArray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        features: FloatArray,
+        design: Design,
+        items: ItemPosteriors | None,
+        ids: IdArray | None = None,
+    ) -> "PredictionRows":
+        """Return rows of features in coordinates; ``ids`` say which items they are of."""
+        rows = design.differences(features - design.origin)
+        if items is None:
+            return cls(rows, features=features if design.beyond else None)
+        if ids is None:
+            own, is_named = items.prior_of(len(rows)), False
+        else:
+            codes, distinct = encode(ids, "items")
+            own, is_named = items.of(distinct).take(codes), True
+        return cls(np.hstack([rows, own.factors]), own, is_named)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, chosen: Index) -> "PredictionRows":
+        """Return some of the rows."""
+        own = None if self.items is None else self.items.take(chosen)
+        features = None if self.features is None else self.features[chosen]
+        return PredictionRows(self.rows[chosen], own, self.is_named, features)
+
+    @property
+    def effects(self) -> Float:
+        """B of each row's item."""
+        return np.zeros(len(self.rows)) if self.items is None else self.items.effects
+
+    def is_known(self, items: ItemPosteriors | None) -> Bool:
+        """Return which rows are of items with labels; all are where items are features alone."""
+        if self.items is None or items is None:
+            return np.ones(len(self.rows), dtype=np.bool_)
+        if not self.is_named:
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        return np.asarray(lookup(self.items.ids, items.ids, "items") >= 0)
+
+    def same_as(self, other: "PredictionRows") -> Bool:
+        """Return where both are known to be one item."""
+        if self.items is None or other.items is None or not (self.is_named and other.is_named):
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        return np.asarray(self.items.ids == other.items.ids, dtype=np.bool_)
+
+    def variance(self, v: Float, covariance: Float) -> Float:
+        """Return the variance of each row's b + f'v, given that of v: (n, r) and (n, r, r)."""
+        if self.items is None:
+            return np.zeros(len(self.rows))
+        second = covariance + v[:, :, None] * v[:, None, :]
+        return np.asarray(
+            self.items.effect_variance
+            + np.einsum("nab,nab->n", self.items.factor_covariance, second)
+        )
 
 
 def labels_of_rows(annotations: Annotations) -> Float:

@@ -16,7 +16,7 @@ Laplace's method. So both are estimated again, by another objective. Users stay 
 is computed at a few b. The mean is over the user's posterior without this label: a normal
 distribution, approximately known from the posterior with it. Then
 
-    tau maximises   sum_j log int L_j(b) N(b; 0, tau^2) db     (with its prior, `item_posteriors`)
+    tau maximises   sum_j log int L_j(b) N(b; 0, tau^2) db     (with its prior, `gaussian_prior`)
 
 and b_j and its variance are the moments of the integrand. Integrals are sums over equidistant
 points, with errors of a few thousandths. The same sums for the normal approximation of L_j, whose
@@ -31,14 +31,13 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.map_reduce import one_blas_thread
-from likeminds.mixed_model.gaussian_prior import ROUNDING, GaussianPrior, MeanShifts
+from likeminds.mixed_model.gaussian_prior import ROUNDING, GaussianPrior, ItemPosteriors, MeanShifts
 from likeminds.mixed_model.item_effects.em_steps import (
     ItemMarginalLikelihood,
     step_both,
     step_items,
 )
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows, SparseItemSums
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.laplace import EStepParams, WarmStart
 from likeminds.mixed_model.likelihoods import Likelihood, RowLikelihood
 from likeminds.mixed_model.marginal_likelihood import (

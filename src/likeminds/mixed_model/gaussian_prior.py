@@ -1,23 +1,30 @@
-"""The prior of users' weights: N(mean, Omega), with Omega of low rank plus a residual.
+"""Gaussian random effects: users' weights, and effects and factors of items.
+
+Users' weights are N(mean, Omega), with Omega of low rank plus a residual:
 
     Omega = D (I + F F') D,      D = diag(s, ..., s, v)
 
 where s is the standard deviation of a weight's residual and v that of the intercept's. As many
 columns of F as coordinates less one make Omega any matrix. ``residual`` is the diagonal of D,
-``loadings`` is F.
+``loadings`` is F. Effects of items are N(0, tau^2), their factors N(0, I).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
-from likeminds._util.array_types import Float, Index
-from likeminds._util.per_user_arrays import row_dots, times
+from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.checks import listing
+from likeminds.data.identifiers import encode, join_ids, lookup
 
 # Variances less than this share of the largest are rounding, and so are lesser curvatures.
 ROUNDING = 1e-10
+# tau has a gamma prior of shape 1 + OFF_ZERO and no scale. Like the prior of the residuals in
+# `marginal_likelihood`, it keeps the maximum off zero, where intervals would be too narrow.
+OFF_ZERO = 1.0
 
 
 @dataclass(frozen=True)
@@ -229,95 +236,132 @@ class GaussianPrior:
         return np.asarray(leading * np.sign(leading[largest, np.arange(rank)]))
 
 
+def refuse_new_items(ids: IdArray | None, known: IdArray) -> None:
+    """Refuse items with neither features nor labels in training."""
+    if ids is None:
+        raise ValueError(
+            "This model knows items by their ids, and these rows do not say which item they are "
+            "about. Pass Annotations with items=, or items= beside the rows."
+        )
+    strange = lookup(ids, known, "items") < 0
+    if strange.any():
+        names = np.unique(ids[strange].astype(str))
+        raise ValueError(
+            f"Unknown item(s): {listing(names)}. This model has no features to score new items by: "
+            'leave them out, fit with features, or set unknown="consensus" (evaluate --shots 0), '
+            "which scores them as average."
+        )
+
+
 @dataclass(frozen=True)
-class UserPenalty:
-    """The penalties (m + Dz)'P(m + Dz) / 2 of a block of users.
+class ItemPosteriors:
+    """Posteriors of the items' effects and factors, and their prior."""
 
-    With E = D'PD, the prior of z becomes N(c, A A), where A = (I + E)^-1/2 = I + Q K Q' and
-    c = -A A D'Pm.
+    ids: IdArray  # (m,): the ids of the items
+    # (m,): b_j, and its posterior variance.
+    effects: Float
+    effect_variance: Float = field(metadata={"stored": "doubt"})
+    variance: float  # tau^2: the prior variance of b_j
+    factors: Float  # (m, r): f_j
+    # (m, r, r): T_j, the posterior covariance of f_j.
+    factor_covariance: Float = field(metadata={"stored": "unsure"})
+    # The share of T_j that is penalised in users' weights. All of it is too much where items
+    # are well known (factors that help vanish), much less too little where they are not.
+    share: float = 1.0
 
-    Examples
-    --------
-    >>> penalty = UserPenalty(np.array([[[3.0]]]), np.array([[0.0, 1.0]]))
-    >>> penalty.of_vectors(np.ones((1, 2))).round(6)
-    array([[1. , 0.5]])
-    """
-
-    precision: Float  # (b, r, r): P: each user's
-    directions: Float  # (r, p): D: that of all
-    means: Float | None = None  # (b, r): m, the prior means of factor weights, unless zero
-
-    def of(self, users: Index) -> "UserPenalty":
-        """Return the penalties of some of the users, by their places in the block."""
-        means = None if self.means is None else self.means[users]
-        return UserPenalty(self.precision[users], self.directions, means)
-
-    @cached_property
-    def centre(self) -> Float:
-        """c, shape (b, p)."""
-        if self.means is None:
-            return np.zeros((len(self.precision), self.directions.shape[1]))
-        slope = times(self.precision, self.means) @ self.directions
-        return -self.of_vectors(self.of_vectors(slope))
-
-    @cached_property
-    def at_centre(self) -> Float | float:
-        """Minus the log-density of the prior at its mode c, shape (b,)."""
-        if self.means is None:
-            return 0.0
-        v = self.means + self.centre @ self.directions.T
-        return 0.5 * row_dots(times(self.precision, self.means), v)
-
-    @cached_property
-    def added(self) -> Float:
-        """E, shape (b, p, p): what is added to the precision of z."""
-        return np.asarray(self.directions.T @ (self.precision @ self.directions))
-
-    def gradient(self, vectors: Float) -> Float:
-        """Return E times vectors, shape (b, p)."""
-        return times(self.precision, vectors @ self.directions.T) @ self.directions
-
-    @cached_property
-    def basis(self) -> Float:
-        """Q: orthonormal directions, shape (p, r)."""
-        return np.asarray(np.linalg.qr(self.directions.T)[0])
-
-    @cached_property
-    def _axes(self) -> tuple[Float, Float]:
-        """The eigenvalues and eigenvectors of E in the basis Q."""
-        turned = self.basis.T @ self.directions.T
-        values, vectors = np.linalg.eigh(turned @ self.precision @ turned.T)
-        return np.maximum(values, 0.0), vectors
-
-    @cached_property
-    def inner(self) -> Float:
-        """K: symmetric matrices, shape (b, r, r)."""
-        values, vectors = self._axes
-        shrunk = 1.0 / np.sqrt(1.0 + values) - 1.0
-        return np.asarray((vectors * shrunk[:, None, :]) @ vectors.transpose(0, 2, 1))
+    @classmethod
+    def unknown(cls, ids: IdArray, variance: float = 0.25) -> "ItemPosteriors":
+        """Return the prior of items, without factors."""
+        n_items = len(ids)
+        doubt = np.full(n_items, variance)
+        none = np.zeros((n_items, 0))
+        return cls(ids, np.zeros(n_items), doubt, variance, none, np.zeros((n_items, 0, 0)))
 
     @property
-    def log_determinant(self) -> Float:
-        """Half of log |I + E|, shape (b,)."""
-        return np.asarray(0.5 * np.log1p(self._axes[0]).sum(axis=1))
+    def n_factors(self) -> int:
+        """How many features are learned: r."""
+        return int(self.factors.shape[1])
 
-    def of_rows(self, rows: Float) -> Float:
-        """Return rows, shape (b, n, p), times A."""
-        return np.asarray(rows + ((rows @ self.basis) @ self.inner) @ self.basis.T)
+    def cost(self, known: Float, labelled: Bool) -> float:
+        """Return the items' part of J, given the information ``known`` about b_j."""
+        b = self.effects[labelled]
+        total = 0.5 * float(b @ b) / self.variance
+        total += 0.5 * float(np.log1p(self.variance * known[labelled]).sum())
+        total -= 0.5 * OFF_ZERO * float(np.log(self.variance))
+        if self.n_factors:
+            f, T = self.factors[labelled], self.factor_covariance[labelled]
+            apart = np.einsum("jaa->", T) - np.linalg.slogdet(T)[1].sum() - f.size
+            total += 0.5 * (float(np.vdot(f, f)) + self.share * float(apart))
+        return total
 
-    def of_vectors(self, vectors: Float) -> Float:
-        """Return A times vectors, shape (b, p)."""
-        return self.of_rows(vectors[:, None, :])[:, 0]
+    def scores(self, v: Float) -> Float:
+        """Return b + f'v of each item, given the weights v of each, shape (m, r)."""
+        return np.asarray(self.effects + np.einsum("ja,ja->j", self.factors, v))
 
-    def variance_reduction(self) -> Float:
-        """Return matrices K, shape (b, r, p), with A A = I - K'K."""
-        values, vectors = np.linalg.eigh(-(2.0 * self.inner + self.inner @ self.inner))
-        rows = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]).transpose(0, 2, 1)
-        return np.asarray(rows @ self.basis.T)
+    def scores_of(self, ids: IdArray, v: Float) -> Float:
+        """Return b + f'v of rows about items that may repeat, or be unknown here."""
+        codes, distinct = encode(ids, "items")
+        return self.of(distinct).take(codes).scores(v)
 
-    def squared(self) -> Float:
-        """Return the sum over users of A A."""
-        both = (2.0 * self.inner + self.inner @ self.inner).sum(axis=0)
-        return np.asarray(
-            len(self.inner) * np.eye(len(self.basis)) + self.basis @ both @ self.basis.T
+    def factors_of(self, ids: IdArray) -> Float:
+        """Return f of rows about items that may repeat; zero for those unknown here."""
+        codes, distinct = encode(ids, "items")
+        return self.of(distinct).factors[codes]
+
+    def lower_bound(self, scores: Float) -> Float:
+        """Return the lower 95 % bounds of scores, given the uncertainty of item effects.
+
+        Otherwise items with one or two favourable labels would rank first.
+        """
+        return np.asarray(scores - 1.645 * np.sqrt(self.effect_variance))
+
+    def sample_scores(self, v: Float, rng: Generator) -> Float:
+        """Draw items' scores less f'v, shape (m, draws), given v, (r, draws)."""
+        n_draws = v.shape[1]
+        scores = self.effects[:, None] + np.sqrt(self.effect_variance)[
+            :, None
+        ] * rng.standard_normal((len(self.effects), n_draws))
+        if self.n_factors:
+            # The variance of (f - its mean)'v, given v.
+            spread = np.einsum("as,jab,bs->js", v, self.factor_covariance, v, optimize=True)
+            scores += np.sqrt(np.maximum(spread, 0.0)) * rng.standard_normal(spread.shape)
+        return np.asarray(scores)
+
+    def of(self, ids: IdArray) -> "ItemPosteriors":
+        """Return these items, in this order; for those not known here, the prior."""
+        return self._at(lookup(ids, self.ids, "items"), ids)
+
+    def take(self, rows: Index) -> "ItemPosteriors":
+        """Return some of the items, by their positions, which may repeat."""
+        return self._at(rows, self.ids[rows])
+
+    def prior_of(self, n_items: int) -> "ItemPosteriors":
+        """Return the prior of items without labels."""
+        return self._at(np.full(n_items, -1), np.arange(n_items))
+
+    def _at(self, rows: Index, ids: IdArray) -> "ItemPosteriors":
+        """Return the items at some positions, by other ids; the prior at -1."""
+        r = self.n_factors
+
+        def at(part: Float, prior: Float) -> Float:
+            return np.asarray(np.concatenate([part, prior[None]])[rows])
+
+        return replace(
+            self,
+            ids=ids,
+            effects=at(self.effects, np.zeros(())),
+            effect_variance=at(self.effect_variance, np.asarray(self.variance)),
+            factors=at(self.factors, np.zeros(r)),
+            factor_covariance=at(self.factor_covariance, np.eye(r)),
+        )
+
+    def joined(self, other: "ItemPosteriors") -> "ItemPosteriors":
+        """Return these items, and others after them."""
+        return replace(
+            self,
+            ids=join_ids(self.ids, other.ids),
+            effects=np.concatenate([self.effects, other.effects]),
+            effect_variance=np.concatenate([self.effect_variance, other.effect_variance]),
+            factors=np.concatenate([self.factors, other.factors]),
+            factor_covariance=np.concatenate([self.factor_covariance, other.factor_covariance]),
         )

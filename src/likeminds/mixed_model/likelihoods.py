@@ -6,6 +6,7 @@ diagonal (single labels) or not (choices).
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
@@ -19,6 +20,8 @@ from likeminds.mixed_model.responses import PaddedRows
 
 # Exponentials of scores no farther from zero than this are far from overflow, and from nothing.
 SAFE_EXPONENT = 100.0
+# Minus the slope of each label's loss by its score, and its curvature, as functions of all scores.
+Slopes = Callable[[Float], tuple[Float, Float]]
 
 
 class Curvature(Protocol):

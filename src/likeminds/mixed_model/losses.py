@@ -12,11 +12,11 @@ from likeminds.data.coded_labels import are_choices, classes_by_set, counted_ali
 from likeminds.data.label_parsing import block_medians
 from likeminds.mixed_model.choice_responses import ChoiceBlocks
 from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.mixed_model.item_effects.item_responses import (
     ItemEffects,
     ItemRows,
 )
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import (
     ChoiceLikelihood,
     GaussianLikelihood,

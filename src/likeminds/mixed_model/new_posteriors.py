@@ -5,24 +5,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
-from likeminds._util.array_types import Float, Index
+from likeminds._util.array_types import Bool, Float, FloatArray, Index
+from likeminds._util.per_user_arrays import damped_newton, solve
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact
-from likeminds.mixed_model.item_posteriors import (
-    Answered,
-    ItemPosteriors,
-    PredictionRows,
-    Slopes,
-    choice_slopes,
-    fold_in,
-    label_slopes,
-)
+from likeminds.mixed_model.design import PredictionRows
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.mixed_model.laplace import WarmStarts
+from likeminds.mixed_model.likelihoods import Slopes
 from likeminds.mixed_model.losses import PriorLoss
 from likeminds.mixed_model.ordinal_responses import DavidsonLikelihood
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.mixed_model.user_posteriors import FittedPrior, Single, posterior_of
+from likeminds.mixed_model.user_posteriors import Answered, FittedPrior, Single, posterior_of
 
 
 @dataclass(frozen=True)
@@ -119,3 +115,82 @@ def _pointwise(
     likelihood = posterior.likelihood
     nu = likelihood.nu if isinstance(likelihood, DavidsonLikelihood) else 0.0
     return partial(choice_slopes, annotations.chosen, sets, sign, nu), differences
+
+
+def label_slopes(positive: Bool, scores: Float) -> tuple[Float, Float]:
+    """Return `Slopes` of labels of yes or no; scores are their log-odds."""
+    chance = expit(scores)
+    return positive - chance, chance * (1.0 - chance)
+
+
+def choice_slopes(
+    chosen: Bool, sets: Index, sign: Float, nu: float, scores: Float
+) -> tuple[Float, Float]:
+    """Return `Slopes` of choices, row by row; a row that is alone in its set is a label.
+
+    ``nu`` is that of ties of pairs: see `ordinal_responses`.
+    """
+    signed = sign * scores
+    size = np.bincount(sets)
+    highest = np.where(size == 1, 0.0, -np.inf)
+    np.maximum.at(highest, sets, signed)
+    exponentials = np.exp(signed - highest[sets])
+    total = np.bincount(sets, weights=exponentials) + (size == 1) * np.exp(-highest)
+    mean = np.bincount(sets, weights=signed - highest[sets]) / 2.0
+    tie = (size == 2) * nu * np.exp(mean)
+    chance = (exponentials + 0.5 * tie[sets]) / (total + tie)[sets]
+    # In a pair with ties, the variance of an item's wins lacks a quarter of a tie's chance.
+    tied = (tie / (total + tie))[sets]
+    return sign * (chosen - chance), chance * (1.0 - chance) - 0.25 * tied
+
+
+def fold_in(
+    unknown: ItemPosteriors,
+    item: Index,
+    slopes: Slopes,
+    *,
+    bound: float,
+    weight: FloatArray,
+    eta: Float,
+    score_variance: Float,
+    v: Float,
+) -> ItemPosteriors:
+    """Return the posteriors of new items, given labels with scores eta of other parts.
+
+    ``bound`` times the curvatures of rows bounds the Hessian: 2 where rows share a choice set, as
+    its Hessian is diagonally dominant.
+    """
+    n_items, size = len(unknown.effects), 1 + unknown.n_factors
+    new = item >= 0
+    item, rows = item[new], np.column_stack([np.ones(new.sum()), v[new]])
+    weight, score_variance = weight[new], score_variance[new]
+    prior = np.append(1.0 / unknown.variance, np.ones(unknown.n_factors))
+    order = np.argsort(item, kind="stable")
+    starts = np.searchsorted(item[order], np.arange(n_items))
+
+    def at(state: Float) -> tuple[tuple[Float, Float, Float], None]:
+        scores = eta.copy()
+        scores[new] += np.einsum("na,na->n", rows, state[item])
+        residuals, h = (part[new] for part in slopes(scores))
+        h = weight * h
+        left = 1.0 / (1.0 + h * score_variance)
+        residuals = left * weight * residuals
+        slope = np.add.reduceat((rows * residuals[:, None])[order], starts, axis=0) - state * prior
+        outer = (rows[:, :, None] * rows[:, None, :]) * (left * h)[:, None, None]
+        return (state, slope, np.add.reduceat(outer[order], starts, axis=0)), None
+
+    def step_of(found: tuple[Float, Float, Float]) -> Float:
+        _, slope, information = found
+        return solve(bound * information + np.diag(prior), slope[:, :, None])[:, :, 0]
+
+    # Steps longer than a few units overshoot where labels are all alike.
+    start = np.zeros((n_items, size))
+    state, _, information = damped_newton(start, at, step_of, longest=2.0, enough=1e-8)
+    covariance: Float = np.asarray(np.linalg.inv(information + np.diag(prior)))
+    return replace(
+        unknown,
+        effects=state[:, 0],
+        effect_variance=covariance[:, 0, 0],
+        factors=state[:, 1:],
+        factor_covariance=np.ascontiguousarray(covariance[:, 1:, 1:]),
+    )

@@ -25,8 +25,7 @@ import numpy as np
 from scipy import optimize
 
 from likeminds._util.array_types import Float
-from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
-from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
+from likeminds.mixed_model.gaussian_prior import OFF_ZERO, GaussianPrior, ItemPosteriors, MeanShifts
 from likeminds.mixed_model.laplace import Moments, WarmStarts
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, Likelihood
 from likeminds.mixed_model.marginal_likelihood import (

@@ -26,7 +26,6 @@ from likeminds._util.text_format import counted
 from likeminds.data.label_parsing import LabelReading
 from likeminds.mixed_model.gaussian_prior import ROUNDING
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows
-from likeminds.mixed_model.item_posteriors import Slopes
 from likeminds.mixed_model.laplace import EStepParams, WarmStart
 from likeminds.mixed_model.likelihoods import (
     SAFE_EXPONENT,
@@ -34,6 +33,7 @@ from likeminds.mixed_model.likelihoods import (
     ChoiceLikelihood,
     DiagonalCurvature,
     LossDerivatives,
+    Slopes,
     damping,
 )
 from likeminds.mixed_model.optimisers import PriorFit

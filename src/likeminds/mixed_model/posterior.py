@@ -13,14 +13,8 @@ from likeminds._util.map_reduce import of_rows
 from likeminds._util.per_user_arrays import row_dots, symmetric_root
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_posteriors import (
-    Answered,
-    ItemPosteriors,
-    PredictionRows,
-    refuse_new_items,
-)
+from likeminds.mixed_model.design import Design, PredictionRows
+from likeminds.mixed_model.gaussian_prior import GaussianPrior, ItemPosteriors, refuse_new_items
 from likeminds.mixed_model.likelihoods import Likelihood, label_probability
 from likeminds.mixed_model.ordinal import StandardNormal
 from likeminds.mixed_model.ordinal_responses import (
@@ -28,7 +22,7 @@ from likeminds.mixed_model.ordinal_responses import (
     GradePredictions,
     ResponseStyle,
 )
-from likeminds.mixed_model.user_posteriors import FittedPrior
+from likeminds.mixed_model.user_posteriors import Answered, FittedPrior
 
 Items = ArrayLike | Annotations
 Users = Iterable[Hashable] | None

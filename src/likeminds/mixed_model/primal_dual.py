@@ -25,9 +25,10 @@ from likeminds._util.per_user_arrays import (
     times,
     times_back,
 )
-from likeminds.mixed_model.gaussian_prior import GaussianPrior, UserPenalty
+from likeminds.mixed_model.gaussian_prior import GaussianPrior
 from likeminds.mixed_model.likelihoods import Curvature, DiagonalCurvature
 from likeminds.mixed_model.responses import PaddedRows
+from likeminds.mixed_model.user_penalty import UserPenalty
 
 
 @dataclass(frozen=True)

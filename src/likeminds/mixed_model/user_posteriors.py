@@ -11,6 +11,7 @@ from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.map_reduce import one_blas_thread
 from likeminds._util.per_user_arrays import solve, times
 from likeminds.data.covariates import Covariates
+from likeminds.data.identifiers import encode, lookup
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
 from likeminds.mixed_model.extensions.sign_constraints import (
@@ -22,8 +23,7 @@ from likeminds.mixed_model.extensions.sign_constraints import (
     variance_reductions,
     weights_of_logs,
 )
-from likeminds.mixed_model.gaussian_prior import GaussianPrior, MeanShifts
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.gaussian_prior import GaussianPrior, ItemPosteriors, MeanShifts
 from likeminds.mixed_model.laplace import EStepParams, PosteriorMode, WarmStart, WarmStarts
 from likeminds.mixed_model.likelihoods import Curvature, Likelihood, LogisticLikelihood
 from likeminds.mixed_model.primal_dual import Dual, Primal, system_of
@@ -336,3 +336,27 @@ def _regularised(gram: Single) -> Single:
     diagonal = np.einsum("bmm->bm", gram)
     diagonal += np.float32(3e-5) * (np.float32(1.0) + diagonal)
     return gram
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The residuals of labelled items: E[eta + noise | label] - eta.
+
+    A score eta is the mean utility of an item to a user. Its label also informs about the noise,
+    the user's taste for this item alone.
+    """
+
+    users: Index  # (n,): the place of the user of each label
+    items: IdArray  # (n,): the item of each label
+    residuals: Float  # (n,): the residual of each label
+
+    def at(self, users: Index, items: IdArray) -> Float:
+        """Return the mean residual of each pair of user and item, zero without a label."""
+        item, known = encode(self.items, "items")
+        codes_of_items = lookup(items, known, "items")
+        n = len(known)
+        labelled, code = np.unique(self.users * n + item, return_inverse=True)
+        mean = np.bincount(code, self.residuals) / np.bincount(code)
+        pairs = users * n + codes_of_items
+        place = np.minimum(np.searchsorted(labelled, pairs), len(labelled) - 1)
+        return np.where((codes_of_items >= 0) & (labelled[place] == pairs), mean[place], 0.0)

@@ -21,7 +21,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import as_id_array, lookup
 from likeminds.data.label_parsing import LabelReading
 from likeminds.losses.statistics import Statistics
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import ResponseStyle
 from likeminds.mixed_model.user_posteriors import FittedPrior

@@ -17,7 +17,7 @@ from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import as_arrow
 from likeminds.data.identifiers import as_id_array, coerce_ids, encode, lookup
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.rankers.validation import find_users
 
 if TYPE_CHECKING:

@@ -16,10 +16,9 @@ from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations, LabelSource
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import encode, lookup
-from likeminds.mixed_model.item_posteriors import Answered
 from likeminds.mixed_model.new_posteriors import new_item_posteriors
 from likeminds.mixed_model.posterior import Posterior
-from likeminds.mixed_model.user_posteriors import FittedPrior
+from likeminds.mixed_model.user_posteriors import Answered, FittedPrior
 from likeminds.rankers.item_table import ItemsToRank, ItemTableView, frames_of, gives_grades
 from likeminds.rankers.ranking import Ranking, among_labels_of, best_of, repeated
 from likeminds.rankers.training_checks import as_annotations, refuse_extras

@@ -14,7 +14,7 @@ from likeminds.choice_models.specification import Specification
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
 from likeminds.mixed_model.new_posteriors import NewUserPosteriors
 from likeminds.mixed_model.optimisers import PriorFit

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from likeminds._util.array_types import Float, Index
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.choice_probabilities import chances_of_sets
-from likeminds.mixed_model.item_posteriors import PredictionRows
+from likeminds.mixed_model.design import PredictionRows
 from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import GradePredictions

@@ -20,7 +20,7 @@ from likeminds.data.annotations import Annotations, LabelSource
 from likeminds.data.out_of_core.annotation_folder import AnnotationFolder
 from likeminds.losses.statistics import Statistics
 from likeminds.metrics.concordance import mean_concordance
-from likeminds.mixed_model.item_posteriors import ItemPosteriors, refuse_new_items
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors, refuse_new_items
 from likeminds.rankers import item_table, ranking, score_decomposition
 from likeminds.rankers.candidates import Candidate, FromRows
 from likeminds.rankers.capabilities import NAMELESS, ReadableModel

@@ -22,7 +22,7 @@ from likeminds._util.map_reduce import UserBlock
 from likeminds.data.annotations import Annotations, LabelSource
 from likeminds.data.splits import folds_within_users
 from likeminds.losses.statistics import Form, Statistics
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.rankers import newcomers
 from likeminds.rankers.candidates import (
     Candidate,

@@ -22,9 +22,9 @@ from likeminds.data.joining import joined_marks
 from likeminds.data.label_parsing import LabelReading
 from likeminds.losses.rows import class_weight_of, has_both_classes
 from likeminds.mixed_model.design import Design, labels_of_rows
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.mixed_model.item_effects.feature_regression import features_of_items
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects, ItemRows, labelled_by
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import Likelihood
 from likeminds.mixed_model.losses import (
     ALL_LOSSES,

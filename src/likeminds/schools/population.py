@@ -14,7 +14,7 @@ from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.text_format import LIKE, Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.decomposed import GROUP_LIKE
 from likeminds.rankers.ranker import Ranker

@@ -10,8 +10,8 @@ import numpy as np
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.per_user_arrays import symmetric_root
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.item_posteriors import ItemPosteriors as LearnedItems
-from likeminds.mixed_model.item_posteriors import PredictionRows
+from likeminds.mixed_model.design import PredictionRows
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors as LearnedItems
 from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.answer_scales import AnswerScale

@@ -38,8 +38,7 @@ from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
 from likeminds.mixed_model.extensions.sign_constraints import LogNormalPrior
 from likeminds.mixed_model.fit_prior import SubsampleRecord
-from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.gaussian_prior import GaussianPrior, ItemPosteriors
 from likeminds.mixed_model.likelihoods import (
     ChoiceLikelihood,
     GaussianLikelihood,

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from likeminds._util.array_types import Bool, Float
 from likeminds._util.per_user_arrays import solve
-from likeminds.mixed_model.gaussian_prior import ROUNDING, GaussianPrior
+from likeminds.mixed_model.gaussian_prior import ROUNDING, GaussianPrior, ItemPosteriors
 from likeminds.mixed_model.item_effects.item_responses import (
     BlockItems,
     ItemEffects,
@@ -22,7 +22,6 @@ from likeminds.mixed_model.item_effects.item_responses import (
     packed,
     unpacked,
 )
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.laplace import (
     EStepParams,
     Moments,

@@ -6,7 +6,7 @@ alone, and its variance 1/k_j (users integrated out), and
     y_j ~ N(a + c z_j + x_j'theta, tau^2 + 1/k_j),     theta ~ N(0, s^2 I)
 
 where s and tau maximise the likelihood of y once theta, a and c are integrated out. A prior keeps
-tau off zero, see `item_posteriors`. During the fit, theta is a point estimate: with few items and
+tau off zero, see `gaussian_prior`. During the fit, theta is a point estimate: with few items and
 many features, tau would be too small and theta too large, which matters for new items.
 
 z_j is 1 if a single user labelled item j. Such users often chose the item: authors of a statement
@@ -30,8 +30,7 @@ from scipy import optimize
 from likeminds._util.array_types import Float, FloatArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.gaussian_prior import GaussianPrior
-from likeminds.mixed_model.item_posteriors import OFF_ZERO, ItemPosteriors
+from likeminds.mixed_model.gaussian_prior import OFF_ZERO, GaussianPrior, ItemPosteriors
 from likeminds.mixed_model.laplace import WarmStarts
 from likeminds.mixed_model.marginal_likelihood import NO_WEIGHTS
 from likeminds.mixed_model.optimisers import PriorFit

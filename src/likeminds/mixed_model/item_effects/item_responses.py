@@ -26,7 +26,7 @@ from likeminds.data.identifiers import encode
 from likeminds.losses.rows import Rows
 from likeminds.mixed_model.choice_responses import ChoiceBlocks
 from likeminds.mixed_model.design import Design
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.mixed_model.laplace import PosteriorMode
 from likeminds.mixed_model.primal_dual import PosteriorCovariance, information_left
 from likeminds.mixed_model.responses import (

@@ -28,8 +28,8 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import compact, lookup
 from likeminds.losses import LOSSES, Loss, as_loss
 from likeminds.losses.statistics import Statistics
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.mixed_model.item_effects.item_responses import NOT_SHARED, are_shared
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.rankers.baselines.regressions import grid
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_checks import refuse_too_wide, warn_of_one_class
