@@ -90,7 +90,7 @@ def on_disk(said, folder):
 
 
 def make_ranker(answer, features, items, monkeypatch):
-    monkeypatch.setattr("likeminds.rankers.training_checks.WIDE", 5)
+    monkeypatch.setattr("likeminds.rankers.hierarchical_fit.WIDE", 5)
     loss = "cumulative" if answer == "grade" else "auto"
     wide = {"wide": features == "wide"}
     return HierarchicalRanker(loss=loss, n_groups=0, tol=1e-2, max_iter=20, **ITEMS[items], **wide)

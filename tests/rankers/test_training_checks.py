@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from likeminds import Annotations, HierarchicalRanker, load_electricity
+from likeminds.mixed_model.losses import PRIOR_LOSSES
+from likeminds.rankers.hierarchical_fit import WIDE, choose_width
 from likeminds.rankers.training_checks import (
-    WIDE,
-    choose_width,
     popularity_columns,
     refuse_too_wide,
 )
@@ -79,9 +79,11 @@ def labels_of(n_items, n_features):
     return Annotations(np.arange(n_items) % 7, None, X[:, 0] > 0, X, features_per="row")
 
 
-def width(asked, said, *, each_feature=False, matrices=False, shared=False):
-    size = TrainingData.of(said).n_directions
-    return choose_width(asked, size, each_feature=each_feature, matrices=matrices, shared=shared)
+def width(asked, said, *, has_items=False, **given):
+    ranker = HierarchicalRanker(wide=asked, **given)
+    ranker.feature_names_ = np.array(said.feature_names, dtype=object)
+    data = TrainingData.of(said)
+    return choose_width(ranker, PRIOR_LOSSES["logistic"], data, has_items=has_items)
 
 
 def test_the_width_follows_from_features_items_and_model():
@@ -89,11 +91,11 @@ def test_the_width_follows_from_features_items_and_model():
     assert width("auto", many) == (True, None)
     assert width("auto", labels_of(WIDE + 1, WIDE)) == (False, None)
     assert width("auto", labels_of(WIDE, WIDE + 1)) == (False, None)
-    assert width("auto", many, shared=True) == (False, None)
+    assert width("auto", many, has_items=True) == (False, None)
     assert width(False, many) == (False, None)
-    assert width("auto", many, matrices=True) == (False, WIDE)
-    assert width(True, many, shared=True) == (False, WIDE)
-    assert width("auto", many, each_feature=True) == (False, None)
+    assert width("auto", many, covariance="full") == (False, WIDE)
+    assert width(True, many, has_items=True) == (False, WIDE)
+    assert width("auto", many, draws=10) == (False, None)
 
 
 def test_wide_without_features_is_ignored():
@@ -103,7 +105,7 @@ def test_wide_without_features_is_ignored():
 
 @pytest.mark.parametrize("given", [{"covariance": "full"}, {"loss": "auc"}, {"standardize": False}])
 def test_models_with_matrices_keep_leading_directions(given, monkeypatch):
-    monkeypatch.setattr("likeminds.rankers.training_checks.WIDE", 12)
+    monkeypatch.setattr("likeminds.rankers.hierarchical_fit.WIDE", 12)
     said = labels_of(60, 30)
     ranker = HierarchicalRanker(**{"wide": True, "covariance": "diagonal"} | given).fit(said)
     assert not ranker.wide_

@@ -42,13 +42,15 @@ from likeminds.rankers.loss_selection import choose_grade_loss, users_weigh_feat
 from likeminds.rankers.prior_ranker import PriorRanker
 from likeminds.rankers.probabilities import learn_grading
 from likeminds.rankers.ranker import both_callbacks
-from likeminds.rankers.training_checks import choose_width
 from likeminds.rankers.training_data import TrainingData
 
 logger = logging.getLogger(__name__)
 
 # Rounds of refining the likelihood of grades and ties, and the tolerance of their fits.
 _ROUNDS, _ROUGH = 2, 1e-3
+# With more directions than this, the prior is learned in the space of rows, or of so many
+# directions; and the same limit, if items have effects.
+WIDE, _WIDE_SHARED = 256, 512
 # Rows of choice sets that calibration uses.
 _MOST_ROWS = 20_000
 
@@ -64,28 +66,29 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
         n_varying = data.table.n_features - len(simulated.fixed)
         refuse_many_draws(simulated.n_draws, len(data.counts.user_ids), n_varying)
     ranker.loss_, ranker.positive_share_ = loss.name, data.counts.n_positive / data.counts.n_labels
-    ranker.wide_, most = _choose_width(ranker, loss, data)
-    _report_unshared(ranker, loss, data)
+    has_items = _have_effects(ranker, loss, data)
+    ranker.wide_, most = choose_width(ranker, loss, data, has_items=has_items)
     # Design: coordinates of rows, for weights of users or for regressions of items alone.
     is_scaled, intercept = ranker.standardize, loss.has_intercept
     design = data.coordinates(
         standardize=is_scaled, intercept=intercept, every=ranker.wide_, most=most
     )
-    items_only = _describe_items_only(ranker, loss, data, design)
+    items_only = _describe_items_only(ranker, data, design, has_items=has_items)
     weighed = design.without_weights() if items_only else design
     # Select: the likelihood. Structure of Omega and factors are selected on the way to the optimum.
-    likelihood = _likelihood(ranker, loss, data, weighed)
+    respond = partial(data.responses, loss, items=has_items)
+    likelihood = _likelihood(ranker, loss, data, respond, weighed)
     # Optimise: minus the penalised log marginal likelihood, by Laplace's method or simulated.
     effects = None
     if ranker.wide_:
         learned, responses, design = _optimise_wide(ranker, loss, data, likelihood, design)
     else:
-        responses = _responses(ranker, loss, data, likelihood, weighed)
+        responses = respond(likelihood, weighed)
         learned, effects = _optimise(ranker, responses, likelihood, data, weighed)
     if items_only:
         learned = with_weights(learned, design.n_weights)
         effects = None if effects is None else effects.with_weights(design.n_weights)
-        responses = _responses(ranker, loss, data, likelihood, design)
+        responses = respond(likelihood, design)
     shifts = _shifts(effects, data)
     if simulated is not None:
         maximise = partial(refine, simulated, learned, responses.collected(), design)
@@ -186,13 +189,17 @@ def _choose_loss(ranker: PriorRanker, data: TrainingData, chosen: str | None) ->
 
 
 def _likelihood(
-    ranker: PriorRanker, loss: PriorLoss, data: TrainingData, design: Design
+    ranker: PriorRanker,
+    loss: PriorLoss,
+    data: TrainingData,
+    respond: Callable[[Likelihood, Design], Responses],
+    design: Design,
 ) -> Likelihood:
     """Return the likelihood; for grades and ties, refine it by the scores of rough fits."""
     likelihood = data.first_likelihood(loss)
     is_refined = isinstance(likelihood, Graded | DavidsonLikelihood)
     for _ in range(_ROUNDS if is_refined else 0):
-        responses = _responses(ranker, loss, data, likelihood, design)
+        responses = respond(likelihood, design)
         learned, effects = _optimise(ranker, responses, likelihood, data, design, rough=True)
         if learned.interrupted:
             raise KeyboardInterrupt
@@ -201,26 +208,8 @@ def _likelihood(
     return likelihood
 
 
-def _responses(
-    ranker: PriorRanker,
-    loss: PriorLoss,
-    data: TrainingData,
-    likelihood: Likelihood,
-    design: Design,
-) -> Responses:
-    """Return the responses of all labels, with item effects if there are any."""
-    has_items = _has_items(ranker, loss, data)
-    if not (has_items or data.table.n_features):
-        raise ValueError(
-            "These annotations have no features, so items are known by their effects alone: "
-            "that takes items that several users judge, item_effects not False, and another "
-            'loss than "auc".'
-        )
-    return data.responses(loss, likelihood, design, items=has_items)
-
-
 def _describe_items_only(
-    ranker: PriorRanker, loss: PriorLoss, data: TrainingData, design: Design
+    ranker: PriorRanker, data: TrainingData, design: Design, *, has_items: bool
 ) -> bool:
     """Tell whether item effects are regressed on features that users do not weigh.
 
@@ -228,10 +217,10 @@ def _describe_items_only(
     """
     n_weights = design.n_weights
     is_possible = (
-        not ranker.wide_
+        has_items
+        and not ranker.wide_
         and n_weights <= MOST_FEATURES
         and ranker.consensus is None
-        and _has_items(ranker, loss, data)
         and data.item_features() is not None
     )
     if ranker.covariance == NO_WEIGHTS.kind and not is_possible:
@@ -249,7 +238,9 @@ def _describe_items_only(
     )
 
 
-def _has_items(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> bool:
+def _have_effects(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> bool:
+    """Return whether items have effects; log why not, or warn if item_effects=True."""
+    may_have = bool(ranker.item_effects) and loss.takes_items
     if ranker._simulation() is not None:
         if ranker.item_effects is True:
             raise ValueError(
@@ -257,24 +248,49 @@ def _has_items(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> bool
                 "likelihood that is simulated person by person cannot have items that people "
                 "share. Leave out either."
             )
-        return False
-    if ranker.item_effects not in {False, "auto"} and not loss.takes_items:
+        may_have = False
+    elif ranker.item_effects not in {False, "auto"} and not loss.takes_items:
         raise ValueError(
             f'item_effects=True does not go with loss="{loss.name}", which is about pairs of '
             'labels, not about single items. Leave item_effects at "auto", or change the loss.'
         )
-    return bool(ranker.item_effects) and loss.takes_items and data.is_shared
-
-
-def _report_unshared(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None:
-    """Log that item effects are off since no item repeats; warn if item_effects=True."""
-    if ranker._is_trial or not ranker.item_effects or not loss.takes_items:
-        return
-    if not (_has_items(ranker, loss, data) or data.is_shared):
+    has_items = may_have and data.is_shared
+    if not (has_items or data.table.n_features):
+        raise ValueError(
+            "These annotations have no features, so items are known by their effects alone: "
+            "that takes items that several users judge, item_effects not False, and another "
+            'loss than "auc".'
+        )
+    if may_have and not has_items and not ranker._is_trial:
         if ranker.item_effects == "auto":
             logger.info(NOT_SHARED)
         else:
             warnings.warn(NOT_SHARED, UserWarning, stacklevel=6)
+    return has_items
+
+
+def choose_width(
+    ranker: PriorRanker, loss: PriorLoss, data: TrainingData, *, has_items: bool
+) -> tuple[bool, int | None]:
+    """Return whether to learn in the space of rows, and the largest number of directions."""
+    is_simulated, size = ranker._simulation() is not None, data.n_directions
+    if ranker.wide is True and is_simulated:
+        raise ValueError(
+            "wide=True mixes features into directions, but fixed, signs and draws are about single "
+            "features: leave out either."
+        )
+    most = _WIDE_SHARED if has_items and ranker.item_effects == "auto" else WIDE
+    if is_simulated or not (ranker.wide and size) or (ranker.wide == "auto" and size <= most):
+        return False, None
+    # The space of rows has no matrices of directions x directions.
+    needs_matrices = (
+        ranker.covariance in {"full", "diagonal"}
+        or data.table.user_features is not None
+        or not loss.rows_are_items
+        or ranker.item_effects is True
+        or has_items
+    )
+    return (False, WIDE) if needs_matrices else (True, None)
 
 
 def _optimise(
@@ -314,22 +330,6 @@ def _optimise(
         return learn_with_covariates(
             covariates, data.counts.user_ids, design, responses, learning, ranker.tol
         )
-
-
-def _choose_width(
-    ranker: PriorRanker, loss: PriorLoss, data: TrainingData
-) -> tuple[bool, int | None]:
-    """Return whether to learn in the space of rows, and the largest number of directions."""
-    return choose_width(
-        ranker.wide,
-        data.n_directions,
-        each_feature=ranker._simulation() is not None,
-        matrices=ranker.covariance in {"full", "diagonal"}
-        or data.table.user_features is not None
-        or not loss.rows_are_items
-        or ranker.item_effects is True,
-        shared=ranker.item_effects == "auto" and loss.takes_items and data.is_shared,
-    )
 
 
 def _optimise_wide(

@@ -288,32 +288,3 @@ def warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
             UserWarning,
             stacklevel=5,
         )
-
-
-# More directions than this are learned from in the space of rows, or reduced to as many.
-WIDE = 256
-# The same limit, if items have effects.
-WIDE_SHARED = 512
-
-
-def choose_width(
-    asked: bool | str, size: int, *, each_feature: bool, matrices: bool, shared: bool
-) -> tuple[bool, int | None]:
-    """Return whether to learn in the space of rows, and the largest number of directions.
-
-    ``size`` is the number of directions in which labelled items can differ; ``each_feature`` tells
-    whether single features are fixed or have signs, so each is a coordinate; ``matrices`` whether
-    the model needs matrices of directions x directions: for a full or diagonal covariance,
-    covariates of users, a loss whose rows are not items, or item effects; ``shared`` whether items
-    have effects of their own if these are affordable.
-    """
-    if asked is True and each_feature:
-        raise ValueError(
-            "wide=True mixes features into directions, but fixed, signs and draws are about single "
-            "features: leave out either."
-        )
-    if not asked or not size or each_feature:
-        return False, None
-    if asked == "auto" and size <= (WIDE_SHARED if shared else WIDE):
-        return False, None
-    return (False, WIDE) if matrices or shared else (True, None)
