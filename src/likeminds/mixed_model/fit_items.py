@@ -61,6 +61,7 @@ from likeminds.mixed_model.optimisers import (
     PriorFit,
     StepLength,
     descend,
+    evaluate_directions,
     evaluate_model,
     first_guess,
     first_model,
@@ -236,7 +237,7 @@ def _alternate(
 ) -> PriorFit:
     """Fit users' prior given the items, and the items given users, in turns; J never rises."""
     is_whole = not objective.structure.has_directions
-    at = (evaluate_model if is_whole else _by_directions)(objective, objective.model)
+    at = (evaluate_model if is_whole else evaluate_directions)(objective, objective.model)
 
     def advance(at: EvaluatedModel, pace: StepLength) -> EvaluatedModel:
         nonlocal objective
@@ -244,7 +245,7 @@ def _alternate(
             objective, new = step_both(objective, at, pace)
         else:
             at = _descend_a_little(objective, at, tol)
-            objective, new = step_items(objective, at, _by_directions)
+            objective, new = step_items(objective, at, evaluate_directions)
         return new
 
     at, trace, converged, stopped = take_steps(at, advance, tol, max_iter, callback)
@@ -260,18 +261,12 @@ def _alternate(
     )
 
 
-def _by_directions(objective: ItemMarginalLikelihood, model: PriorModel) -> EvaluatedModel:
-    """Return the moments under a model, and J of the prior with a few directions."""
-    found = objective.e_step(model)
-    return EvaluatedModel(model, found, objective.value(model, found))
-
-
 def _descend_a_little(
     objective: ItemMarginalLikelihood, at: EvaluatedModel, tol: float
 ) -> EvaluatedModel:
     # Steps of the quasi-Newton method between two of the items' steps.
     found = descend(replace(objective, model=at.model), tol=tol, max_iter=8)
-    new = _by_directions(objective, found.model)
+    new = evaluate_directions(objective, found.model)
     return new if new.value <= at.value else at
 
 

@@ -24,13 +24,13 @@ from likeminds._util.map_reduce import one_blas_thread
 from likeminds.mixed_model.gaussian_prior import MeanShifts
 from likeminds.mixed_model.laplace import Moments, WarmStarts
 from likeminds.mixed_model.likelihoods import Likelihood
-from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
+from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood
 from likeminds.mixed_model.model_selection import SAMPLE, StructureStart, choose_structure
 from likeminds.mixed_model.optimisers import (
     EXACTER,
-    EvaluatedModel,
     PriorFit,
     descend,
+    evaluate_directions,
     first_model,
     score,
 )
@@ -197,7 +197,7 @@ def _correct(  # noqa: PLR0917 - the sizes, two objectives and a fit to correct
 
     Steps end when one predicts too little gain. J of the larger sample never rises.
     """
-    at, n_labels = _evaluated(many, found.model), plan.n_labels * few.n_users
+    at, n_labels = evaluate_directions(many, found.model), plan.n_labels * few.n_users
     record = SubsampleRecord(plan.n_learned, plan.n_asked)
     trace, converged, stopped = [at.value], False, found.interrupted
     try:
@@ -211,7 +211,7 @@ def _correct(  # noqa: PLR0917 - the sizes, two objectives and a fit to correct
             converged = promised <= tol * abs(at.value)
             if converged:
                 break
-            new = _evaluated(many, step.model)
+            new = evaluate_directions(many, step.model)
             gained = at.value - new.value
             if gained <= 0.0:
                 # The sample's curvature was too far off: a larger sample has a better one.
@@ -232,11 +232,6 @@ def _correct(  # noqa: PLR0917 - the sizes, two objectives and a fit to correct
     converged = converged and found.converged
     found = replace(found, model=at.model, trace=trace, converged=converged, interrupted=stopped)
     return replace(found, sampling=record), at.moments
-
-
-def _evaluated(objective: MarginalLikelihood, model: PriorModel) -> EvaluatedModel:
-    moments = objective.e_step(model)
-    return EvaluatedModel(model, moments, objective.value(model, moments))
 
 
 def _weighted(start: MarginalLikelihood, some: Responses, n_users: float) -> MarginalLikelihood:

@@ -58,18 +58,19 @@ def evaluate_model(objective: MarginalLikelihood, model: PriorModel) -> Evaluate
     return valued(objective, model, objective.e_step(model))
 
 
+def evaluate_directions(objective: MarginalLikelihood, model: PriorModel) -> EvaluatedModel:
+    """Return the moments under a model, and J of the prior with a few directions."""
+    moments = objective.e_step(model)
+    return EvaluatedModel(model, moments, objective.value(model, moments))
+
+
 def valued(objective: MarginalLikelihood, model: PriorModel, moments: Moments) -> EvaluatedModel:
     """Return J, given the moments under a model, with the penalty of the pseudo-users."""
     pseudo = objective.structure.pseudo * moments.n_users
     log_determinant, variances = _pseudo_variances(model.prior, objective)
     penalty = 0.5 * pseudo * (log_determinant - float(np.log(variances).sum()))
-    value = (
-        moments.objective
-        + penalty
-        + objective.ridge_penalty(model)
-        + objective.item_penalty(moments)
-    )
-    return EvaluatedModel(model, moments, value)
+    value = moments.objective + penalty + objective.ridge_penalty(model)
+    return EvaluatedModel(model, moments, value + objective.item_penalty(moments))
 
 
 class StepLength:

@@ -52,12 +52,7 @@ class FittedPrior:
     @property
     def predictive(self) -> GaussianPrior:
         """The prior of users without covariates, with the uncertainty of its parameters."""
-        own = self._own
-        return (
-            own
-            if self.covariate_effects is None
-            else own.widened(self.covariate_effects.covariance)
-        )
+        return self._without_covariates(self._own)
 
     @property
     def _own(self) -> GaussianPrior:
@@ -71,9 +66,11 @@ class FittedPrior:
     @property
     def marginal(self) -> GaussianPrior:
         """The prior with covariates integrated out."""
-        if self.covariate_effects is None:
-            return self.prior
-        return self.prior.widened(self.covariate_effects.covariance)
+        return self._without_covariates(self.prior)
+
+    def _without_covariates(self, prior: GaussianPrior) -> GaussianPrior:
+        effects = self.covariate_effects
+        return prior if effects is None else prior.widened(effects.covariance)
 
     def shifts(self, covariates: Covariates | None, users: IdArray) -> Float | None:
         """Return the shifts of users' means by their covariates."""

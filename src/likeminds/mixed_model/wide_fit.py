@@ -6,7 +6,6 @@ held-out users (`model_selection.is_lower`). The result has a few coordinates: t
 leading directions, and the directions in which items differ most.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -266,22 +265,16 @@ def choose_n_directions(at: FittedWideModel) -> tuple[int, list[float]]:
         return np.concatenate(losses)
 
     # Numbers of directions tried, as long as each lowers the held-out loss by two standard errors.
-    tried = [n for n in (0, 1, 2, 4, 8) if n <= at.objective.n_weights]
-    return _grow_while_lower(tried, losses_of, n_errors=2.0)
-
-
-def _grow_while_lower(
-    sizes: Sequence[int], losses_of: Callable[[int], Float], *, n_errors: float
-) -> tuple[int, list[float]]:
-    """Return the last size that lowered the held-out loss, and the total losses tried."""
-    best, lowest = sizes[0], losses_of(sizes[0])
+    best, lowest = 0, losses_of(0)
     totals = [float(lowest.sum())]
-    for size in sizes[1:]:
-        losses = losses_of(size)
-        totals.append(float(losses.sum()))
-        if not is_lower(losses, lowest, n_errors=n_errors):
+    for n in (1, 2, 4, 8):
+        if n > at.objective.n_weights:
             break
-        best, lowest = size, losses
+        losses = losses_of(n)
+        totals.append(float(losses.sum()))
+        if not is_lower(losses, lowest, n_errors=2.0):
+            break
+        best, lowest = n, losses
     return best, totals
 
 
