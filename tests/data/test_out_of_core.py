@@ -239,8 +239,8 @@ def test_the_order_of_labels_does_not_depend_on_threads(tmp_path, monkeypatch, l
     said = by_user(first.annotations())
     late_first(monkeypatch)
     again = AnnotationFolder(path, **options)
-    values = again.survey.labels.values.to_pylist()
-    assert values == first.survey.labels.values.to_pylist() == sorted(values)
+    values = again.survey.coded["label"].values.to_pylist()
+    assert values == first.survey.coded["label"].values.to_pylist() == sorted(values)
     assert by_user(again.annotations()) == said
 
 

@@ -15,10 +15,8 @@ import numpy as np
 from likeminds._util import checks
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.per_user_arrays import order_by
-from likeminds._util.text_format import read_verb
 from likeminds.data.annotations import Annotations, LabelSource
-from likeminds.data.column_roles import as_frame, default_verb, read_values
-from likeminds.data.covariates import Covariates
+from likeminds.data.column_roles import as_frame, read_values
 from likeminds.data.joining import named_choice_sets
 from likeminds.data.label_parsing import LabelReading, block_medians
 from likeminds.data.out_of_core.external_sort import ExternalSort, find_grouped, working_folder
@@ -137,7 +135,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
     @property
     def user_ids(self) -> IdArray:
         """The people, sorted."""
-        return self.survey.user_ids
+        return np.asarray(self.survey.shared["user_ids"])
 
     @property
     def counts(self) -> Index:
@@ -158,27 +156,18 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the features."""
-        found = self.survey
-        names = found.features if found.linked is None else found.linked.feature_names
-        return checks.as_names(names, len(names or ()))
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return len(self.feature_names)
-
-    attribute_ids = None
+        return tuple(self.survey.shared["feature_names"])
 
     @property
     def verb(self) -> str | None:
         """The verb for a positive label: see `Annotations`."""
-        verb = read_verb(self.options.get("verb"))
-        return verb or default_verb(self.options.get("positive"), self.survey.roles["label"])
+        verb: str | None = self.survey.shared["verb"]
+        return verb
 
     @property
     def can_stream(self) -> bool:
         """Whether a label can be read without the user's other labels."""
-        return not self.survey.by_median and self.survey.choice_sets is None
+        return not self.survey.by_median and self.survey.choice_set_ids is None
 
     def fit_ranker(self, ranker: FolderRanker) -> None:
         """Fit a ranker to these labels: ``ranker.fit(folder)``."""
@@ -197,15 +186,14 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         advance = self._counter("reading labels")
         for piece in self.parts.pieces(self._columns, self._rows_at_once):
             with piece.blamed():
-                columns = self._read(piece)
-            yield self._annotations(columns, self._users_of(piece))
+                users, columns = self._read(piece)
+            yield self._annotations(columns, users)
             advance(len(piece.table))
 
     def annotations(self) -> Annotations:
         """Return all labels, grouped by person in files that are mapped into memory."""
-        found = self.survey
         # People with as many labels are worked on together, and so they lie together.
-        order = np.argsort(found.counts, kind="stable")
+        order = np.argsort(self.counts, kind="stable")
         if self.scratch is not None:
             target = self.scratch / f"grouped-{self._order['fingerprint']}"
             columns = find_grouped(target, self._order) or self._group(target, order)
@@ -216,8 +204,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
             finally:
                 # If files are open they stay until they are closed, whatever their names.
                 shutil.rmtree(place, ignore_errors=True)
-        users = np.repeat(order, found.counts[order])
-        return self._annotations(columns, users)
+        return self._annotations(columns, np.repeat(order, self.counts[order]))
 
     @property
     def _rows_at_once(self) -> int:
@@ -228,34 +215,27 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
     def _columns(self) -> list[str]:
         found = self.survey
         names = [name for name in found.roles.values() if name is not None]
-        return self.parts.sources([*names, *(found.features or [])])
+        return self.parts.sources([*names, *found.features])
 
-    def _users_of(self, piece: TablePart) -> Index:
-        return self.survey.users.look_up(piece.table.column(self.survey.roles["user"]))
-
-    def _read(self, piece: TablePart) -> dict[str, Any]:
-        """Return the columns of a piece as numbers; the label as its position among all."""
+    def _read(self, piece: TablePart) -> tuple[Index, dict[str, Any]]:
+        """Return the users and the columns of a piece as numbers."""
         found = self.survey
         frame = as_frame(piece.table)
         columns: dict[str, Any] = {
-            "label": found.labels.look_up(piece.table.column(found.roles["label"]))
+            role: one.look_up(piece.table.column(found.roles[role]))
+            for role, one in found.coded.items()
         }
-        if found.items is not None:
-            columns["item"] = found.items.look_up(piece.table.column(found.roles["item"]))
-        if found.choice_sets is not None:
-            sets = piece.table.column(found.roles["choice_set"])
-            columns["choice_set"] = found.choice_sets.look_up(sets)
         if found.roles["weight"] is not None:
             weights = read_values(frame, found.roles["weight"])
             columns["weight"] = checks.as_weights(weights, len(frame), all_zero=True)
-        if found.features is not None:
+        if found.features:
             columns["features"] = feature_matrix(frame, found.features)
-        return columns
+        return columns.pop("user"), columns
 
     def _group(self, target: Path, order: Index) -> dict[str, Any]:
         """Write the rows to a folder, people in some order, and those of each as they come."""
         found, advance = self.survey, self._counter("grouping labels")
-        first = self._read(next(self.parts.pieces(self._columns, 1)))
+        _, first = self._read(next(self.parts.pieces(self._columns, 1)))
         kinds = {name: (column.dtype, column.shape[1:]) for name, column in first.items()}
         starts = np.zeros(len(order), dtype=np.intp)
         starts[order[1:]] = np.cumsum(found.counts[order])[:-1]
@@ -265,9 +245,8 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
             with grouping.spills(folder) as spills:
                 for piece in self.parts.pieces(self._columns, self._rows_at_once):
                     with piece.blamed():
-                        read = self._read(piece)
-                    places = _next_places(self._users_of(piece), starts)
-                    grouping.spill(spills, places, read)
+                        users, read = self._read(piece)
+                    grouping.spill(spills, _next_places(users, starts), read)
                     advance(len(piece.table))
             ordered = self._counter("ordering labels")
             for n_rows in grouping.write_sorted(folder, self._order):
@@ -278,42 +257,20 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
 
     def _annotations(self, columns: dict[str, Any], users: Index) -> Annotations:
         """Return columns that `_read` has made as annotations."""
-        found = self.survey
-        n_rows = len(users)
-        every_row = np.arange(n_rows)
-        label, item = columns["label"], columns.get("item", every_row)
-        changes: dict[str, Any] = {"features": columns.get("features"), "feature_rows": every_row}
-        if found.linked is not None:
-            changes = {"features": found.linked.features, "feature_rows": item}
-        answers = found.answers
+        found, every_row = self.survey, np.arange(len(users))
+        answers, label, item = found.answers, columns["label"], columns.get("item", every_row)
         labels = answers.binary[label]
         if found.by_median:
-            values = found.labels.values.to_numpy(zero_copy_only=False)
+            values = found.coded["label"].values.to_numpy(zero_copy_only=False)
             ratings = np.asarray(values, dtype=np.float64)[label]
             labels = ratings > block_medians(ratings, users)
-        covariates = self.options.get("user_features")
-        return Annotations._of(
-            user_ids=found.user_ids,
-            user_codes=users,
-            item_ids=every_row if found.item_ids is None else found.item_ids,
-            item_codes=item,
-            labels=labels,
-            feature_names=self.feature_names,
-            features_per="row" if found.linked is None else "item",
-            has_items=found.items is not None,
-            weights=columns.get("weight"),
-            reading=answers.reading,
-            verb=self.verb,
-            grades=None if answers.grades is None else answers.grades[label],
-            user_features=None if covariates is None else self._covariates,
-            **named_choice_sets(users, columns.get("choice_set"), found.choice_set_ids),
-            **changes,
-        )
-
-    @cached_property
-    def _covariates(self) -> Covariates:
-        read = Covariates.read(self.options["user_features"], self.options.get("user"))
-        return read.written_as(self.user_ids)
+        own: dict[str, Any] = {"item_ids": every_row, "features": columns.get("features")}
+        own |= found.shared
+        own |= named_choice_sets(users, columns.get("choice_set"), found.choice_set_ids)
+        own |= {"user_codes": users, "item_codes": item, "weights": columns.get("weight")}
+        own["feature_rows"] = item if found.shared["features_per"] == "item" else every_row
+        grades = None if answers.grades is None else answers.grades[label]
+        return Annotations._of(**own | {"labels": labels, "grades": grades})
 
     @cached_property
     def _order(self) -> dict[str, object]:
@@ -321,12 +278,13 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         found, files = self.survey, list(map(str, self.parts.files))
         about = (files, self.parts.lengths, self.parts.stamps, found.roles, found.features)
         digest = hashlib.blake2b(repr(about).encode(), digest_size=16)
-        for ids in (found.user_ids, found.item_ids, found.labels.values, found.choice_set_ids):
+        labels = found.coded["label"].values.to_pylist()
+        for ids in (self.user_ids, found.shared.get("item_ids"), found.choice_set_ids):
             digest.update(repr(None if ids is None else ids.tolist()).encode())
-        for column in (found.users, found.items, found.labels):
-            digest.update(b"" if column is None else column.codes.tobytes())
-        labels = [repr(value) for value in found.labels.values.to_pylist()]
-        return {"fingerprint": digest.hexdigest(), "labels": labels}
+        digest.update(repr(labels).encode())
+        for column in found.coded.values():
+            digest.update(column.codes.tobytes())
+        return {"fingerprint": digest.hexdigest(), "labels": list(map(repr, labels))}
 
     def _counter(self, what: str) -> Callable[[int], None]:
         done = 0

@@ -7,12 +7,14 @@ from typing import Any, Unpack
 import numpy as np
 
 from likeminds._util.array_types import IdArray, Index
-from likeminds._util.checks import listing
+from likeminds._util.checks import as_names, listing
 from likeminds._util.lazy_imports import compute, pa
+from likeminds._util.text_format import read_verb
 from likeminds.data.column_roles import Frame, as_frame, default_verb, read_values
+from likeminds.data.covariates import Covariates
 from likeminds.data.grades import ParsedLabels, ReadingOptions, divide_evenly, read_answers
 from likeminds.data.identifiers import encode
-from likeminds.data.joining import LinkedFeatures, link_features
+from likeminds.data.joining import link_features
 from likeminds.data.label_parsing import passes_among
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
 from likeminds.data.tables import find_roles, ordered_categories, read_items
@@ -51,24 +53,18 @@ class FirstPass:
     """The result of a first pass."""
 
     roles: dict[str, str | None]  # the column of each role
-    features: list[str] | None  # columns of features; None where a table of items has them
-    users: DistinctValues
-    items: DistinctValues | None
-    labels: DistinctValues  # their codes are positions in ``answers``
-    user_ids: IdArray  # sorted
-    linked: LinkedFeatures | None  # items and their features, where rows have none
-    item_ids: IdArray | None
-    choice_sets: DistinctValues | None
-    choice_set_ids: IdArray | None
+    features: list[str]  # columns of features; none where a table of items has them
+    coded: dict[str, DistinctValues]  # by role; codes of labels are positions in ``answers``
     answers: ParsedLabels  # how each of the labels is read
     by_median: bool  # a user's median divides their labels
+    choice_set_ids: IdArray | None
+    shared: dict[str, Any]  # the columns of annotations that are the same in all pieces
 
     @property
     def counts(self) -> Index:
         """The number of labels of each user."""
-        return np.bincount(
-            self.users.codes, weights=self.users.counts, minlength=len(self.user_ids)
-        ).astype(np.intp)
+        users = self.coded["user"]
+        return np.bincount(users.codes, weights=users.counts).astype(np.intp)
 
 
 def survey(
@@ -82,65 +78,56 @@ def survey(
     head = as_frame(parts.head)
     roles, features = find_roles(head, names, options.get("features"))
     _refuse_not_read(roles, options)
-    columns = [name for role in _READ if (name := roles[role]) is not None]
-    counted = {name: _ValueCounter(name) for name in columns}
-    for piece in parts.pieces(parts.sources(columns), n_rows):
-        for counter in counted.values():
+    columns = {role: name for role in _READ if (name := roles[role]) is not None}
+    counters = {role: _ValueCounter(name) for role, name in columns.items()}
+    for piece in parts.pieces(parts.sources(columns.values()), n_rows):
+        for counter in counters.values():
             counter.add(piece)
         progress(len(piece.table))
-    user, label = roles["user"], roles["label"]
-    assert user is not None
-    assert label is not None
-    ids, users = counted[user].ids()
-    codes, user_ids = encode(ids, "users")
-    values, labels = counted[label].ids()
+    ids, coded = {}, {}
+    for role, counter in counters.items():
+        ids[role], coded[role] = counter.ids()
+    labels = coded["label"]
     if len(labels.codes) > _MOST_LABELS:
         raise ValueError(
-            f"Column {label!r} has {len(labels.codes):,} different values, too many for labels or "
-            "grades. Round them first, or write which are above a threshold."
+            f"Column {columns['label']!r} has {len(labels.codes):,} different values, too many for "
+            "labels or grades. Round them first, or write which are above a threshold."
         )
-    answers, by_median = _read_labels(values, labels.counts, label, options, head)
-    sets = None if roles["choice_set"] is None else counted[roles["choice_set"]].ids()
-    found = FirstPass(
-        roles=roles,
-        features=features or None,
-        users=replace(users, codes=codes),
-        items=None,
-        # Few different ones take a byte each on disk.
-        labels=replace(labels, codes=labels.codes.astype(np.min_scalar_type(len(labels.codes)))),
-        user_ids=user_ids,
-        linked=None,
-        item_ids=None,
-        choice_sets=None if sets is None else sets[1],
-        choice_set_ids=None if sets is None else sets[0],
-        answers=answers,
-        by_median=by_median,
+    answers, by_median = _read_labels(ids["label"], labels.counts, columns["label"], options, head)
+    # Few different ones take a byte each on disk.
+    kind = np.min_scalar_type(len(labels.codes))
+    coded["label"] = replace(labels, codes=labels.codes.astype(kind))
+    codes, user_ids = encode(ids["user"], "users")
+    coded["user"] = replace(coded["user"], codes=codes)
+    shared: dict[str, Any] = {"features_per": "row", "has_items": "item" in ids}
+    if "item" in ids:
+        codes, items = encode(ids["item"], "items")
+        shared["item_ids"] = items
+        if not features:
+            table: dict[str, Any] = {"features": None, "item_ids": None, "feature_names": None}
+            if features is None:
+                table = read_items(options["features"], columns["item"], options.get("item_column"))
+            linked = link_features(
+                table["features"],
+                (codes, items),
+                len(codes),
+                item_ids=table["item_ids"],
+                names=table["feature_names"],
+                features_per="item",
+            )
+            codes, shared = linked.item_codes, linked._asdict()
+        coded["item"] = replace(coded["item"], codes=codes)
+    covariates, verb = options.get("user_features"), read_verb(options.get("verb"))
+    if covariates is not None:
+        shared["user_features"] = Covariates.read(covariates, options.get("user")).written_as(
+            user_ids
+        )
+    shared |= {"user_ids": user_ids, "reading": answers.reading}
+    shared["verb"] = verb or default_verb(options.get("positive"), columns["label"])
+    shared.setdefault("feature_names", as_names(features, len(features or ())))
+    return FirstPass(
+        roles, features or [], coded, answers, by_median, ids.get("choice_set"), shared
     )
-    if roles["item"] is None:
-        return found
-    return _with_items(found, *counted[roles["item"]].ids(), roles["item"], options)
-
-
-def _with_items(
-    found: FirstPass, ids: IdArray, items: DistinctValues, column: str, options: Mapping[str, Any]
-) -> FirstPass:
-    """Add items, linked to their features where rows have none."""
-    codes, distinct = encode(ids, "items")
-    if found.features is not None:
-        return replace(found, items=replace(items, codes=codes), item_ids=distinct)
-    table: dict[str, Any] = {"features": None}
-    if options.get("features") is not None:
-        table = read_items(options["features"], column, options.get("item_column"))
-    linked = link_features(
-        table["features"],
-        (codes, distinct),
-        len(codes),
-        item_ids=table.get("item_ids"),
-        names=table.get("feature_names"),
-        features_per="item",
-    )
-    known = replace(items, codes=linked.item_codes)
-    return replace(found, items=known, linked=linked, item_ids=linked.item_ids)
 
 
 def _read_labels(
