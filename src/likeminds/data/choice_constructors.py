@@ -17,6 +17,7 @@ from likeminds.data.choice_sets import (
     only_available,
     preference_arguments,
     ranking_sets,
+    set_arguments,
 )
 from likeminds.data.coded_labels import CodedLabels
 from likeminds.data.identifiers import as_id_array
@@ -161,7 +162,7 @@ class ChoiceConstructors(CodedLabels):
         """
         who = as_id_array(users, "users")
         sets = ranking_sets(len(who), rankings, shown)
-        return cls._of_sets(sets.arguments(who, strength, options))
+        return cls._of_sets(set_arguments(sets, who, strength, options))
 
     @classmethod
     def from_choices(
@@ -200,7 +201,7 @@ class ChoiceConstructors(CodedLabels):
         if availability is not None:
             shown = only_available(shown, availability)
         sets = choice_sets(shown, chosen, none=none, n_users=len(who))
-        return cls._of_sets(sets.arguments(who, strength, options, none))
+        return cls._of_sets(set_arguments(sets, who, strength, options, none))
 
     @classmethod
     def from_best_worst(
@@ -234,7 +235,7 @@ class ChoiceConstructors(CodedLabels):
         """
         who = as_id_array(users, "users")
         sets = choice_sets(shown, best, worst=worst, n_users=len(who))
-        return cls._of_sets(sets.arguments(who, strength, options))
+        return cls._of_sets(set_arguments(sets, who, strength, options))
 
     @classmethod
     def _of_sets(cls, arguments: dict[str, Any]) -> Self:

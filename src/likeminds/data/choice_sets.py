@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, compress
 from os import PathLike
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,67 +64,60 @@ def item_arguments(
     return described | {"items": items, "item_ids": ids, "user_features": user_features}
 
 
-@dataclass
-class ChoiceSets:
-    """Sets of items, in each of which the first was chosen: the best, or the worst.
+class ChoiceSet(NamedTuple):
+    """Items of which the first was chosen: the best, or the worst.
 
     ``who`` is the position, among those who were asked, of who chose.
     """
 
-    who: list[int] = field(default_factory=list)
-    items: list[Hashable] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    worst: list[bool] = field(default_factory=list)
+    who: int
+    items: list[Hashable]
+    worst: bool
 
-    def add(self, who: int, chosen: Hashable, others: Sequence[Hashable], worst: bool) -> None:
-        """Add a set."""
-        self.who.append(who)
-        self.items += [chosen, *others]
-        self.sizes.append(1 + len(others))
-        self.worst.append(worst)
 
-    def arguments(
-        self,
-        users: IdArray,
-        strength: ArrayLike | None,
-        options: ChoiceOptions,
-        none: Hashable | None = None,
-    ) -> dict[str, Any]:
-        """Return the arguments of annotations, one row per item of a set."""
-        if not self.sizes:
-            raise ValueError("There are no choices: users, and what they were shown, are empty.")
-        sets = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        who = np.array(self.who)[sets]
-        weights = as_weights(strength, len(users), "strength")
-        worst = np.array(self.worst)[sets]
-        return item_arguments(as_id_array(self.items, "items"), none, **options) | {
-            "users": users[who],
-            "labels": (np.diff(sets, prepend=-1) > 0) ^ worst,
-            "choice_sets": sets,
-            "weights": None if weights is None else weights[who],
-            "picks_worst": worst if worst.any() else None,
-        }
+def set_arguments(
+    sets: Sequence[ChoiceSet],
+    users: IdArray,
+    strength: ArrayLike | None,
+    options: ChoiceOptions,
+    none: Hashable | None = None,
+) -> dict[str, Any]:
+    """Return the arguments of annotations, one row per item of a set."""
+    if not sets:
+        raise ValueError("There are no choices: users, and what they were shown, are empty.")
+    codes = np.repeat(np.arange(len(sets)), [len(one.items) for one in sets])
+    who = np.array([one.who for one in sets])[codes]
+    worst = np.array([one.worst for one in sets])[codes]
+    weights = as_weights(strength, len(users), "strength")
+    items = as_id_array(chain.from_iterable(one.items for one in sets), "items")
+    return item_arguments(items, none, **options) | {
+        "users": users[who],
+        "labels": (np.diff(codes, prepend=-1) > 0) ^ worst,
+        "choice_sets": codes,
+        "weights": None if weights is None else weights[who],
+        "picks_worst": worst if worst.any() else None,
+    }
 
 
 def ranking_sets(
     n_users: int,
     rankings: Iterable[Iterable[Any]],
     shown: Iterable[Iterable[Hashable]] | None,
-) -> ChoiceSets:
+) -> list[ChoiceSet]:
     """Return a chain of sets for each ranking: the best of all, the best of the rest, ..."""
-    sets = ChoiceSets()
+    sets = []
     orders = [_tiers(ranking) for ranking in rankings]
     menus = None if shown is None else [_as_list(items, "set") for items in shown]
     optional = {} if menus is None else {"shown": menus}
     same_length(users=range(n_users), rankings=orders, **optional)
-    for who, order in enumerate(orders):
-        tiers, ranked = order, list(chain.from_iterable(order))
+    for who, tiers in enumerate(orders):
+        ranked = list(chain.from_iterable(tiers))
         _refuse_twice(ranked, f"Ranking {who}")
         if menus is not None:
             _refuse_not_shown(ranked, menus[who], f"Ranking {who}")
             named = set(ranked)
             rest = [item for item in dict.fromkeys(menus[who]) if item not in named]
-            tiers = [*order, rest] if rest else order
+            tiers.extend([rest] if rest else [])
         if len(tiers) < 2:
             raise ValueError(
                 f"Ranking {who} (counted from 0) puts nothing above anything: it needs two "
@@ -133,8 +125,7 @@ def ranking_sets(
             )
         for place, tier in enumerate(tiers[:-1], 1):
             below = list(chain.from_iterable(tiers[place:]))
-            for item in tier:
-                sets.add(who, item, below, worst=False)
+            sets += [ChoiceSet(who, [item, *below], worst=False) for item in tier]
     return sets
 
 
@@ -160,7 +151,7 @@ def choice_sets(
     worst: Iterable[Hashable] | None = None,
     none: Hashable | None = None,
     n_users: int,
-) -> ChoiceSets:
+) -> list[ChoiceSet]:
     """Return the sets of items that were shown; and those of the rest, the worst chosen.
 
     A missing worst item was not asked.
@@ -170,7 +161,7 @@ def choice_sets(
     worsts = None if worst is None else _as_list(worst, "column")
     optional = {} if worsts is None else {"worst": worsts}
     same_length(users=range(n_users), shown=menus, chosen=picks, **optional)
-    sets = ChoiceSets()
+    sets = []
     for who, (menu, pick) in enumerate(zip(menus, picks, strict=True)):
         where = f"Choice {who}"
         _refuse_twice(menu, where)
@@ -184,7 +175,7 @@ def choice_sets(
         others = [item for item in everything if item != pick]
         if not others:
             raise ValueError(f"{where} (counted from 0) has one item only: there was no choice.")
-        sets.add(who, pick, others, worst=False)
+        sets.append(ChoiceSet(who, [pick, *others], worst=False))
         if worsts is not None and not is_missing(worsts[who]):
             if worsts[who] == pick:
                 raise ValueError(
@@ -194,7 +185,7 @@ def choice_sets(
             _refuse_not_shown([worsts[who]], others, f"{where}, without its best item,")
             rest = [item for item in others if item != worsts[who]]
             if rest:
-                sets.add(who, worsts[who], rest, worst=True)
+                sets.append(ChoiceSet(who, [worsts[who], *rest], worst=True))
     return sets
 
 

@@ -1,6 +1,7 @@
 """Find the columns of a table by role (user, item, label, ...), and read their values."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -10,7 +11,7 @@ from likeminds._util.checks import close_matches, did_you_mean, listing
 from likeminds._util.lazy_imports import nw, pa
 from likeminds._util.text_format import visible
 from likeminds.data.identifiers import IntegerCodes, as_objects
-from likeminds.data.sources import Texts
+from likeminds.data.sources import Texts, read_table
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -257,12 +258,34 @@ def id_texts(names: Mapping[str, str | None], listed: Iterable[str] = ()) -> Tex
     return texts
 
 
-def find_item_column(columns: Sequence[str], *called: str | None) -> str | None:
-    """Return the first of some names that is a column, or the one with a usual name, or None."""
-    for name in called:
-        if name is not None and name in columns:
-            return name
-    return find_column("item", columns)
+def split_keys(
+    source: object,
+    role: str,
+    usual: str | None = None,
+    named: str | None = None,
+    argument: str | None = None,
+) -> tuple[IdArray, Frame]:
+    """Return the ids of a table or file with a row per user or item, and its other columns.
+
+    The ids are in the column ``named`` by an argument; else in the one called as is ``usual``, or
+    with a usual name. They may be the index of pandas.
+    """
+    first = named or usual
+    if isinstance(source, str | PathLike):
+        source = read_table(source, id_texts({role: first}))
+
+    def find_key(columns: Sequence[str]) -> str | None:
+        return first if first in columns or named else find_column(role, columns)
+
+    table = as_frame(source)
+    key = find_key(table.columns)
+    if key not in table.columns:
+        table = with_index(source, first)
+        key = find_key(table.columns)
+    if key is None:
+        raise not_found(role, table, argument)
+    refuse_unknown(table, [key], argument or role)
+    return read_values(table, key, as_ids=True), table.drop(key)
 
 
 def read_coded(table: Frame, name: str, *, as_ids: bool = False) -> IdArray | IntegerCodes:

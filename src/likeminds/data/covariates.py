@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing, read_only, refuse_not_finite, same_length
-from likeminds.data.column_roles import find_column, id_texts, not_found, read_values, with_index
+from likeminds.data.column_roles import split_keys, with_index
 from likeminds.data.identifiers import (
     as_distinct,
     as_objects,
@@ -21,7 +21,6 @@ from likeminds.data.identifiers import (
     join_ids,
     lookup,
 )
-from likeminds.data.sources import read_table
 
 # A category that fewer people share says nothing about others who share it.
 _FEWEST = 3
@@ -66,15 +65,10 @@ class Covariates:
             return user_features
         if isinstance(user_features, Mapping):
             return cls._of_mapping(user_features)
-        if isinstance(user_features, str | PathLike):
-            user_features = read_table(user_features, id_texts({"user": user}))
-        table = with_index(user_features)
-        key = user if user in table.columns else find_column("user", table.columns)
-        if key is None:
-            raise not_found("user", table)
-        names = [name for name in table.columns if name != key]
-        columns = [table.get_column(name).to_list() for name in names]
-        return cls._check(read_values(table, key, as_ids=True), names, columns)
+        if not isinstance(user_features, str | PathLike):
+            user_features = with_index(user_features)
+        ids, table = split_keys(user_features, "user", user)
+        return cls._check(ids, table.columns, [column.to_list() for column in table.iter_columns()])
 
     @classmethod
     def _of_mapping(cls, users: Mapping[Hashable, Any]) -> "Covariates":

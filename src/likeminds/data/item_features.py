@@ -11,8 +11,7 @@ import numpy as np
 from likeminds._util.array_types import FloatArray
 from likeminds._util.checks import as_matrix, listing
 from likeminds._util.text_format import counted
-from likeminds.data.column_roles import as_frame, id_texts, usual_columns
-from likeminds.data.sources import read_table
+from likeminds.data.column_roles import split_keys
 from likeminds.data.sources.files import load_numpy
 from likeminds.data.tables import feature_matrix
 
@@ -57,23 +56,16 @@ def read_features(path: Path) -> ItemFeatures:
 
 
 def _from_table(path: Path) -> ItemFeatures:
-    frame = as_frame(read_table(path, id_texts({"item": None})))
-    keys = usual_columns("item", frame.columns)
-    if len(keys) != 1:
-        raise ValueError(
-            f"{path} needs one column called image (with the names of the pictures); it has "
-            f"{listing(frame.columns)}."
-        )
-    columns = [column for column in frame.columns if column != keys[0]]
-    if not columns:
-        raise ValueError(f"{path} has no other columns than {keys[0]}: there are no features.")
-    images = [str(value) for value in frame.get_column(keys[0]).to_list()]
     try:
-        matrix = feature_matrix(frame, columns)
+        ids, table = split_keys(path, "item")
+        matrix = feature_matrix(table, table.columns)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+    if not table.columns:
+        raise ValueError(f"{path} has one column only, the pictures: there are no features.")
+    images = [str(value) for value in ids.tolist()]
     _refuse_repeated(path, images)
-    return ItemFeatures(images, matrix, tuple(columns))
+    return ItemFeatures(images, matrix, tuple(table.columns))
 
 
 def _load_mat(path: Path) -> tuple[dict[str, Any], list[str] | None]:

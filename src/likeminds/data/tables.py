@@ -23,20 +23,19 @@ from likeminds.data.column_roles import (
     as_frame,
     default_verb,
     find_columns,
-    find_item_column,
     id_texts,
     may_be_feature,
     not_found,
     read_coded,
     read_values,
     refuse_unknown,
-    with_index,
+    split_keys,
 )
 from likeminds.data.covariates import Covariates
 from likeminds.data.grades import ReadingOptions
 from likeminds.data.identifiers import as_distinct
 from likeminds.data.label_parsing import passes_among
-from likeminds.data.sources import Texts, give_back, read_table
+from likeminds.data.sources import Texts, give_back
 
 logger = logging.getLogger(__name__)
 
@@ -269,22 +268,9 @@ def item_table(
 
 def read_items(features: object, item: str, item_column: str | None) -> dict[str, Any]:
     """Read a table of one row per item; return its features, their names, and the items."""
-    if isinstance(features, str | PathLike):
-        features = read_table(features, id_texts({"item": item_column or item}))
-    table = as_frame(features)
-    if find_item_column(table.columns, item_column or item) is None:
-        table = with_index(features, item_column or item)
-    if item_column is not None:
-        refuse_unknown(table, [item_column], "item_column")
-    item_column = find_item_column(table.columns, item_column, item)
-    if item_column is None:
-        raise not_found("item", table, "item_column")
-    columns = [column for column in table.columns if column != item_column]
-    return {
-        "features": feature_matrix(table, columns),
-        "feature_names": columns,
-        "item_ids": read_values(table, item_column, as_ids=True),
-    }
+    ids, table = split_keys(features, "item", item, item_column, "item_column")
+    matrix = feature_matrix(table, table.columns)
+    return {"features": matrix, "feature_names": table.columns, "item_ids": ids}
 
 
 def _kind_of(frame: object) -> Frames:

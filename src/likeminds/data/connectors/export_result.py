@@ -15,7 +15,7 @@ from likeminds._util.checks import listing
 from likeminds._util.lazy_imports import pa
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
-from likeminds.data.choice_sets import choice_sets
+from likeminds.data.choice_sets import choice_sets, set_arguments
 from likeminds.data.column_roles import as_arrow, default_verb
 from likeminds.data.identifiers import as_id_array
 
@@ -125,7 +125,7 @@ class Export:
             raise ValueError(self._nothing(None))
         users, shown, best, worst = zip(*self.choices, strict=True)
         sets = choice_sets(shown, best, worst=worst, n_users=len(users))
-        rows = sets.arguments(as_id_array(users, "users"), None, {})
+        rows = set_arguments(sets, as_id_array(users, "users"), None, {})
         if self.concepts:
             features = np.array(self.concepts)[rows["items"]]
             rows |= {"items": None, "item_ids": None, "features": features}
