@@ -265,8 +265,14 @@ def coerce_ids(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArray:
     if all(value in exact for value in values):
         return array
     # Ids of both kinds are meant as they are.
-    candidates = _Candidates(known, kinds[1] if len(kinds[0]) == 1 else set(), values)
-    found = [value if value in exact else candidates.meant_by(value, name) for value in values]
+    target = kinds[1] if len(kinds[0]) == 1 else set()
+    whole = target == {"number"} and _types_of(known) <= {int}
+    candidates = _candidates(values, known)
+    found = [
+        value if value in exact else _meant(value, candidates, target, name) for value in values
+    ]
+    if whole:  # new ids have the type of the known ones
+        found = [int(v) if isinstance(v, str) and _WHOLE.fullmatch(v) else v for v in found]
     times = Counter(found)
     twice = [value for value, meant in zip(values, found, strict=True) if times[meant] > 1]
     if twice:
@@ -280,43 +286,35 @@ def coerce_ids(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArray:
     return as_objects(found)
 
 
-class _Candidates:
-    """Known ids that may be meant, by how they are written and by the number they are."""
+def _candidates(values: Sequence[Any], known: IdArray) -> dict[Any, list[Any]]:
+    """Return the known ids that are written, or are the number, as one of some ids is."""
+    asked: set[Any] = {form for value in values for form in _forms(value)}
+    asked |= {number for value in values if (number := _number(value)) is not None}
+    found = defaultdict(list)
+    for value in known if isinstance(known, LazyIds) else known.tolist():
+        for key in (*_forms(value), _number(value)):
+            if key in asked:
+                found[key].append(value)
+    return found
 
-    def __init__(self, known: IdArray, kinds: set[str], asked: Sequence[Any]) -> None:
-        self.kinds = kinds
-        self.whole = kinds == {"number"} and _types_of(known) <= {int}
-        self.by_form: dict[str, list[Any]] = defaultdict(list)
-        self.by_number: dict[Any, list[Any]] = defaultdict(list)
-        forms = {form for value in asked for form in _forms(value)}
-        numbers = {_number(value) for value in asked} - {None}
-        for value in known if isinstance(known, LazyIds) else known.tolist():
-            for form in _forms(value):
-                if form in forms:
-                    self.by_form[form].append(value)
-            number = _number(value) if numbers else None
-            if number in numbers:
-                self.by_number[number].append(value)
 
-    def meant_by(self, value: Hashable, name: str) -> Any:
-        number = _number(value)
-        alike = [] if number is None else self.by_number.get(number, [])
-        for form in _forms(value):
-            hits = self.by_form.get(form, [])
-            if len(hits) == 1 and len(alike) <= 1:
-                return hits[0]
-            alike = alike or hits
-        if alike:
-            raise ValueError(
-                f"{name}: {value!r} here may be {_written(alike)}, which is known, or a "
-                "new one: the same number, written in another way. Write ids as they were written "
-                "before."
-            )
-        if self.kinds == {"text"} and _kind(value) == "number":
-            return _forms(value)[-1]
-        if self.whole and isinstance(value, str) and _WHOLE.fullmatch(value):
-            return int(value)
-        return value
+def _meant(
+    value: Hashable, candidates: Mapping[Any, list[Any]], target: set[str], name: str
+) -> Any:
+    number = _number(value)
+    alike = [] if number is None else candidates.get(number, [])
+    for form in _forms(value):
+        hits = candidates.get(form, [])
+        if len(hits) == 1 and len(alike) <= 1:
+            return hits[0]
+        alike = alike or hits
+    if alike:
+        raise ValueError(
+            f"{name}: {value!r} here may be {_written(alike)}, which is known, or a "
+            "new one: the same number, written in another way. Write ids as they were written "
+            "before."
+        )
+    return _forms(value)[-1] if target == {"text"} and _kind(value) == "number" else value
 
 
 def _kinds(ids: IdArray) -> set[str]:

@@ -152,16 +152,12 @@ def joined_columns(first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
     reading = join_readings(first.reading, second.reading)
     second = second.written_as(first.user_ids, first.item_ids, first.attribute_ids)
     both = (first, second)
-    linked = (
-        LinkedFeatures(*(getattr(part, name) for name in LinkedFeatures._fields)) for part in both
-    )
-    columns: dict[str, Any] = unite_features(*linked)._asdict()
+    columns: dict[str, Any] = unite_features(first, second)._asdict()
     for names in (("user_codes", "user_ids"), ("attribute_codes", "attribute_ids")):
         ours, theirs = (tuple(getattr(part, name) for name in names) for part in both)
         if both_or_neither(ours[0], theirs[0], "attributes"):
             columns |= zip(names, join_codes(ours, theirs), strict=True)
-    if _have_choice_sets(first, second):
-        columns |= _join_choice_sets(columns["user_codes"], first, second)
+    columns |= _join_choice_sets(columns["user_codes"], first, second)
     columns |= {name: joined_marks(both, name) for name in ("picks_worst", "tied")}
     if first.weights is not None or second.weights is not None:
         weights = [np.ones(len(a)) if a.weights is None else a.weights for a in both]
@@ -186,7 +182,7 @@ def joined_marks(parts: Sequence[CodedLabels], name: str) -> Bool | None:
     return np.concatenate([empty if own is None else own for empty, own in pairs])
 
 
-def unite_features(first: LinkedFeatures, second: LinkedFeatures) -> LinkedFeatures:
+def unite_features(first: CodedLabels, second: CodedLabels) -> LinkedFeatures:
     """Put two sets of annotations one after the other, over one table of features.
 
     Features per item are united, and an item that differs is refused; else they are stacked.
@@ -196,7 +192,8 @@ def unite_features(first: LinkedFeatures, second: LinkedFeatures) -> LinkedFeatu
     if first.features is second.features and first.item_ids is second.item_ids:
         codes = np.concatenate([first.item_codes, second.item_codes])
         rows = np.concatenate([first.feature_rows, second.feature_rows])
-        return LinkedFeatures(*first[:3], codes, rows, *first[5:])
+        about = first.features_per, first.has_items
+        return LinkedFeatures(first.features, names, first.item_ids, codes, rows, *about)
     if first.features_per == second.features_per == "item":
         ids, features, places = _unite_items(first, second)
         rows = np.concatenate([first.item_codes, places[second.item_codes]])
@@ -219,9 +216,7 @@ def _fresh_ids(known: IdArray, n: int) -> Index:
     return np.arange(n) + (int(max(numbers)) + 1 if numbers else 0)
 
 
-def _unite_items(
-    first: LinkedFeatures, second: LinkedFeatures
-) -> tuple[IdArray, FloatArray, Index]:
+def _unite_items(first: CodedLabels, second: CodedLabels) -> tuple[IdArray, FloatArray, Index]:
     places = lookup(second.item_ids, first.item_ids, "items")
     new = places < 0
     differ = (first.features[places[~new]] != second.features[~new]).any(axis=1)
@@ -247,15 +242,16 @@ def named_choice_sets(users: Index, codes: Index | None, ids: IdArray | None) ->
     return {"choice_set_codes": sets, "choice_set_ids": ids[id_codes]}
 
 
-def _have_choice_sets(first: CodedLabels, second: CodedLabels) -> bool:
-    """Tell whether there are choice sets; a column of their ids on one side only is refused."""
-    if first.choice_set_ids is None and second.choice_set_ids is None:
-        return first.choice_set_codes is not None or second.choice_set_codes is not None
-    return both_or_neither(first.choice_set_codes, second.choice_set_codes, "choice_sets")
-
-
 def _join_choice_sets(users: Index, first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
-    """Join sets of one id; without ids on both sides, none. Rows without a set are one each."""
+    """Join sets of one id; without ids on both sides, none. Rows without a set are one each.
+
+    A column of ids on one side only is refused.
+    """
+    codes_of_both = first.choice_set_codes, second.choice_set_codes
+    if all(codes is None for codes in codes_of_both):
+        return {}
+    if first.choice_set_ids is not None or second.choice_set_ids is not None:
+        both_or_neither(*codes_of_both, "choice_sets")
     ours, theirs = (
         np.arange(len(part)) if part.choice_set_codes is None else part.choice_set_codes
         for part in (first, second)

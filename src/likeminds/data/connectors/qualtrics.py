@@ -86,7 +86,12 @@ def read_qualtrics(path: FilePath, collector: Collector) -> None:
             "lack the tasks: use the question type MaxDiff."
         )
     best, worst = _best_and_worst(path, questions, [row for _, row in kept])
-    _refuse_unknown_sets(path, questions)
+    lists = [frozenset(one.items.values()) for one in questions if not one.order]
+    if len(set(lists)) < len(lists):
+        raise ValueError(
+            f"{fspath(path)}: several questions have the same items, and no column has their "
+            f"display order (such as {questions[0].name}_DO). Export viewing order data, too."
+        )
     for where, row in kept:
         for question in questions:
             said = {answer: question.items[n] for n, answer in question.answers(row).items()}
@@ -113,7 +118,10 @@ def _maxdiff_questions(
         if len(places) < 3 or len(distinct) != 2 or not once:
             continue
         headings = [texts[place] for place in places.values()]
-        question = _shared_question(headings)
+        # The text of the question: what all headings begin with, up to a hyphen.
+        ends = [place + 1 for place, letter in enumerate(headings[0]) if letter == "-"]
+        starts = [headings[0][:end] for end in reversed(ends)] + [""]
+        question = next(one for one in starts if all(text.startswith(one) for text in headings))
         items = [text.removeprefix(question).strip() for text in headings]
         tag = re.sub(r"[-_]\d+$", "", names[min(places.values())])
         order = {}
@@ -124,13 +132,6 @@ def _maxdiff_questions(
                 elif one.startswith((f"{tag}_DO_", f"{key}_DO_")):
                     order[one.rpartition("_")[2]] = place
         yield _Question(tag, places, dict(zip(places, items, strict=True)), order)
-
-
-def _shared_question(headings: Sequence[str]) -> str:
-    """Return what all headings begin with, up to a hyphen: the text of the question."""
-    ends = [place + 1 for place, letter in enumerate(headings[0]) if letter == "-"]
-    starts = (headings[0][:end] for end in reversed(ends))
-    return next((one for one in starts if all(text.startswith(one) for text in headings)), "")
 
 
 def _best_and_worst(
@@ -155,16 +156,6 @@ def _best_and_worst(
             "least."
         )
     return codes[1], codes[0]
-
-
-def _refuse_unknown_sets(path: FilePath, questions: Sequence[_Question]) -> None:
-    """Refuse questions that list the same items, unless the export says which were shown."""
-    lists = [frozenset(one.items.values()) for one in questions if not one.order]
-    if len(set(lists)) < len(lists):
-        raise ValueError(
-            f"{fspath(path)}: several questions have the same items, and no column has their "
-            f"display order (such as {questions[0].name}_DO). Export viewing order data, too."
-        )
 
 
 def _embedded_tasks(

@@ -129,7 +129,9 @@ def read_sawtooth(path: FilePath, collector: Collector) -> None:
             collector.leave_out(f"since it {reason}", where)
             continue
         levels = [{names[place]: row[place] for place in attributes} for _, row in shown]
-        concepts = [None if _is_none(one) and attributes != [item] else one for one in levels]
+        concepts: list[Concept] = [*levels]
+        if attributes != [item]:
+            concepts = [None if all(map(_is_absent, one.values())) else one for one in levels]
         worst = answers.index(-1) if -1 in answers else None
         tasks.append(SurveyTask(who, concepts, answers.index(1), worst, where))
     if attributes != [item]:
@@ -163,14 +165,12 @@ def _read_sets(path: FilePath, names: Sequence[str], rows: SheetRows, collector:
             f"{fspath(path)} has no columns of the items shown (called Item 1, Item 2, ...); it "
             f"has {listing(names)}. Join the design to the answers first."
         )
-    by_item = []
+    by_item, by_place = [], []
     for where, row in rows:
-        shown = [row[place] for place in places if row[place]]
-        by_item.append((row[user], shown, (row[best], row[worst]), where))
-    by_place = [
-        (who, shown, tuple(_at(shown, pick) for pick in picks), where)
-        for who, shown, picks, where in by_item
-    ]
+        shown, picks = [row[place] for place in places if row[place]], (row[best], row[worst])
+        at = {str(place): one for place, one in enumerate(shown, 1)}
+        by_item.append((row[user], shown, picks, where))
+        by_place.append((row[user], shown, (at.get(picks[0], ""), at.get(picks[1], "")), where))
     fits = [
         sum(set(picks) <= set(shown) for _, shown, picks, _ in one) for one in (by_item, by_place)
     ]
@@ -181,11 +181,6 @@ def _read_sets(path: FilePath, names: Sequence[str], rows: SheetRows, collector:
         )
     for who, shown, picks, where in by_item if fits[0] >= fits[1] else by_place:
         collector.add_choice(who, shown, picks[0], picks[1] or None, where)
-
-
-def _at(shown: Sequence[str], pick: str) -> str:
-    """Return the item at a position, counted from 1; an empty text if there is none."""
-    return shown[int(pick) - 1] if pick.isdecimal() and 0 < int(pick) <= len(shown) else ""
 
 
 def add_conjoint(path: FilePath, tasks: Iterable[SurveyTask], collector: Collector) -> None:
@@ -203,10 +198,6 @@ def add_conjoint(path: FilePath, tasks: Iterable[SurveyTask], collector: Collect
 
 def _is_absent(level: str) -> bool:
     return level.lower() in _ABSENT
-
-
-def _is_none(levels: dict[str, str]) -> bool:
-    return all(map(_is_absent, levels.values()))
 
 
 def _encode(

@@ -259,14 +259,25 @@ def _name_of(source: CsvSource) -> str:
     return "standard input" if isinstance(source, bytes) else fspath(source)
 
 
-def read_npy(path: str | Path) -> Any:
-    """Read one array: a matrix of features, row by row, or a structured array.
+def read_numpy(path: str | Path) -> Any:
+    """Read an array or an archive of arrays of one length.
 
-    Rows of a matrix are called by their number, in a column ``item``; columns are x0, x1, ...
+    An array is a matrix of features, row by row, or a structured array. Rows of a matrix are called
+    by their number, in a column ``item``; columns are x0, x1, ... In an archive, vectors are
+    columns, and matrices several columns.
     """
     array = load_numpy(path)
     if not isinstance(array, np.ndarray):
-        raise ValueError(f"{path} is an archive of arrays: call it .npz.")  # noqa: TRY004
+        with array:
+            try:
+                return as_table({name: array[name] for name in array.files}, path)
+            except ValueError as error:
+                if "pickle" not in str(error):
+                    raise
+                raise ValueError(
+                    f"{path} holds pickled objects, which are never read. Save texts as arrays of "
+                    'text: array.astype("U").'
+                ) from error
     if array.dtype.names:
         return pa.table({name: pa.array(array[name]) for name in array.dtype.names})
     if array.ndim != 2 or array.dtype.kind not in "fiub":
@@ -275,23 +286,6 @@ def read_npy(path: str | Path) -> Any:
             "matrix of numbers, one row per item, or a structured array with named columns."
         )
     return as_table({"item": np.arange(len(array)), "x": array}, path)
-
-
-def read_npz(path: str | Path) -> Any:
-    """Read an archive of arrays of one length: vectors are columns, matrices several columns."""
-    archive = load_numpy(path)
-    if isinstance(archive, np.ndarray):
-        raise ValueError(f"{path} is a single array: call it .npy.")  # noqa: TRY004
-    with archive:
-        try:
-            return as_table({name: archive[name] for name in archive.files}, path)
-        except ValueError as error:
-            if "pickle" not in str(error):
-                raise
-            raise ValueError(
-                f"{path} holds pickled objects, which are never read. Save texts as arrays of "
-                'text: array.astype("U").'
-            ) from error
 
 
 def as_table(arrays: Mapping[str, NDArray[Any]], where: object) -> Any:
@@ -330,8 +324,8 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     ".arrow": read_arrow,
     ".feather": read_arrow,
     ".ipc": read_arrow,
-    ".npy": read_npy,
-    ".npz": read_npz,
+    ".npy": read_numpy,
+    ".npz": read_numpy,
 }
 
 
