@@ -244,7 +244,7 @@ class TestLacking:
         ("names", "features", "message"),
         [
             (NAMES[:-1], FEATURES, r"one row for each of the 23 pictures listed; .*\(24, 6\)"),
-            ([*NAMES[:-1], "000"], FEATURES, "more than one row for 000"),
+            ([*NAMES[:-1], "000"], FEATURES, "more than once: 000"),
             (NAMES, np.where(FEATURES[3, 0] == FEATURES, np.nan, FEATURES), r"NaN .* row\(s\) 3"),
         ],
     )

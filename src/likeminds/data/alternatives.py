@@ -16,7 +16,7 @@ from likeminds.data.label_parsing import read_labels
 logger = logging.getLogger(__name__)
 
 # More alternatives than this are items rather than labels of alternatives: no constants.
-_MOST_ALTERNATIVES = 50
+MOST_ALTERNATIVES = 50
 # Columns whose variance within choice sets is a smaller share are constant but for rounding.
 _IDLE = 1e-9
 # Columns that are checked at most: a check takes their square in memory.
@@ -87,7 +87,7 @@ def add_constants(
             )
         names = [name for name in names if name not in same]
         features = features[:, differs]
-    if len(distinct) > _MOST_ALTERNATIVES:
+    if len(distinct) > MOST_ALTERNATIVES:
         logger.info("%s: %s alternatives, so no constants.", column, f"{len(distinct):,}")
         dummies, dummy_names = np.zeros((len(codes), 0)), []
     else:

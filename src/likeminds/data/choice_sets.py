@@ -293,15 +293,17 @@ def preference_arguments(
             f"The columns {columns['winner']} and {columns['loser']} are features already: leave "
             "out features=."
         )
-    stacked = _stack_two(won, lost, len(won))
+    # Each is an item of its own.
+    places = np.arange(len(won))
+    values |= {"winners": places, "losers": places + len(won)}
+    vectors = ChoiceOptions(features=(won, lost), user_features=options.get("user_features"))
+    arguments = comparison_arguments(values, vectors) | {"items": None}
     _refuse_equal(np.flatnonzero((won == lost).all(axis=1)))
-    rows, sides = _pair_rows(values)
-    rows |= {"items": None, "features": stacked[sides], "features_per": "row"}
-    return rows | {"user_features": options.get("user_features")}
+    return arguments
 
 
 def _pair_rows(
-    columns: Mapping[str, Any], winners: IdArray | None = None, losers: IdArray | None = None
+    columns: Mapping[str, Any], winners: IdArray, losers: IdArray
 ) -> tuple[dict[str, Any], Index]:
     """Return the rows of pairs, and which of all winners, then losers, each row is.
 
@@ -311,9 +313,8 @@ def _pair_rows(
     n_pairs = len(users)
     if not n_pairs:
         raise ValueError("There are no comparisons: users, winners and losers are empty.")
-    if winners is not None and losers is not None:
-        same_length(users=users, winners=winners, losers=losers)
-        _refuse_equal(np.flatnonzero(winners == losers), winners)
+    same_length(users=users, winners=winners, losers=losers)
+    _refuse_equal(np.flatnonzero(winners == losers), winners)
     weights = as_weights(columns.get("strength"), n_pairs, "strength")
     ties = columns.get("ties")
     is_tie = np.zeros(n_pairs) if ties is None else np.asarray(ties)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.array_types import Float, IdArray, Index
-from likeminds._util.checks import listing, read_only, refuse_not_finite, same_length
+from likeminds._util.checks import listing, read_only, refuse_not_finite
 from likeminds.data.column_roles import split_keys, with_index
 from likeminds.data.identifiers import (
     as_distinct,
@@ -90,8 +90,6 @@ class Covariates:
         if not names:
             raise ValueError("The table of people has no covariates: only ids.")
         typed = tuple(_typed(name, column) for name, column in zip(names, columns, strict=True))
-        for column in typed:
-            same_length(users=distinct, covariates=column)
         return cls(read_only(distinct), tuple(names), tuple(map(read_only, typed)))
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """The features of the pictures in a folder: computed before, or found by their files' names."""
 
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from likeminds._util.array_types import FloatArray
 from likeminds._util.checks import as_matrix, listing
 from likeminds._util.text_format import counted
 from likeminds.data.column_roles import split_keys
+from likeminds.data.identifiers import as_distinct
 from likeminds.data.sources.files import load_numpy
 from likeminds.data.tables import feature_matrix
 
@@ -64,7 +65,7 @@ def _from_table(path: Path) -> ItemFeatures:
     if not table.columns:
         raise ValueError(f"{path} has one column only, the pictures: there are no features.")
     images = [str(value) for value in ids.tolist()]
-    _refuse_repeated(path, images)
+    as_distinct(images, f"Pictures in {path}")
     return ItemFeatures(images, matrix, tuple(table.columns))
 
 
@@ -101,17 +102,9 @@ def _join(path: Path, images: list[str], parts: dict[str, Any]) -> ItemFeatures:
             f"{path} has no matrix with one row for each of the "
             f"{counted(len(images), 'picture')} listed; it has {shapes or 'no matrix at all'}."
         )
-    _refuse_repeated(path, images)
+    as_distinct(images, f"Pictures in {path}")
     names = tuple(f"{name}{k}" for name, part in fitting.items() for k in range(part.shape[1]))
     return ItemFeatures(images, as_matrix(np.hstack(list(fitting.values())), str(path)), names)
-
-
-def _refuse_repeated(path: Path, images: Sequence[str]) -> None:
-    repeated = [image for image, number in Counter(images).items() if number > 1]
-    if repeated:
-        raise ValueError(
-            f"{path} has more than one row for {listing(repeated)}. Keep one row per picture."
-        )
 
 
 def find_names(pictures: Sequence[str], names: Sequence[str], where: Path | str) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing, same_length
 from likeminds._util.lazy_imports import nw, pa
-from likeminds.data.alternatives import as_available, refuse_chosen
+from likeminds.data.alternatives import MOST_ALTERNATIVES, as_available, refuse_chosen
 from likeminds.data.column_roles import (
     Frame,
     as_arrow,
@@ -34,8 +34,6 @@ _PATTERNS = (
     *("{feature}.{alternative}", "{feature}_{alternative}"),
     *("{alternative}_{feature}", "{alternative}.{feature}", "{feature}{alternative}"),
 )
-# More values than this are items, not alternatives.
-_MOST_ALTERNATIVES = 50
 
 
 def matrix_arguments(
@@ -257,7 +255,7 @@ def _values(table: Frame, choice: str) -> list[str]:
 def _found_alternatives(table: Frame, choice: str) -> list[str]:
     """Return what was chosen, and other alternatives with columns of the same features."""
     chosen = _values(table, choice)
-    pattern = _pattern_among(table, chosen) if len(chosen) <= _MOST_ALTERNATIVES else None
+    pattern = _pattern_among(table, chosen) if len(chosen) <= MOST_ALTERNATIVES else None
     if pattern is None:
         return []
     shared = [

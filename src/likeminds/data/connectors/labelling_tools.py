@@ -229,9 +229,7 @@ def _predicted(
             yield names[0], *answer
 
 
-def _to_label_studio(
-    task: dict[str, Any], questions: list[ExportQuestion]
-) -> dict[str, Any] | None:
+def _to_label_studio(task: Record, questions: list[ExportQuestion]) -> Record | None:
     controls = _controls(task)
     predictions = []
     for name, label, share in _predicted(questions, task.get("id"), controls):
@@ -243,7 +241,7 @@ def _to_label_studio(
     return {"id": task.get("id"), "data": task.get("data", {}), "predictions": predictions}
 
 
-def _controls(task: dict[str, Any]) -> dict[str, str]:
+def _controls(task: Record) -> dict[str, str]:
     """Return the controls of choices by name, and what each is about."""
     results = [
         result
@@ -256,7 +254,7 @@ def _controls(task: dict[str, Any]) -> dict[str, str]:
     return {str(one.get("from_name")): str(one.get("to_name", about)) for one in results}
 
 
-def _to_argilla(flat: dict[str, Any], questions: list[ExportQuestion]) -> dict[str, Any] | None:
+def _to_argilla(flat: Record, questions: list[ExportQuestion]) -> Record | None:
     record = unflattened(flat)
     item = record.get("id") or record.get("external_id")
     responses = record.get("responses") or {}
@@ -275,7 +273,7 @@ def _to_argilla(flat: dict[str, Any], questions: list[ExportQuestion]) -> dict[s
     return own | {"suggestions": [{"question_name": k} | one for k, one in suggested.items()]}
 
 
-RETURNS: Mapping[str, Callable[[dict[str, Any], list[ExportQuestion]], dict[str, Any] | None]] = {
+RETURNS: Mapping[str, Callable[[Record, list[ExportQuestion]], Record | None]] = {
     "label-studio": _to_label_studio,
     "argilla": _to_argilla,
 }

@@ -2,11 +2,12 @@
 
 import math
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from likeminds._util.lazy_imports import pa
 from likeminds.data.column_roles import is_usual
 from likeminds.data.connectors.export_result import Collector, read_json, text_of
 from likeminds.data.sources import read_csv, read_table
@@ -20,14 +21,7 @@ def read_crowdkit(path: str | PathLike[str], collector: Collector) -> None:
     """Read a table of labels, or of pairwise comparisons whose label is the item that won."""
     table = read_table(path, lambda names: {"worker", "task", "left", "right"} & set(names))
     shapes = (["worker", "left", "right", "label"], ["worker", "task", "label"])
-    columns = next((names for names in shapes if set(names) <= set(table.column_names)), None)
-    if columns is None:
-        raise ValueError(
-            f"{fspath(path)} needs the columns task, worker and label, or worker, left, right "
-            f"and label; it has {', '.join(table.column_names)}."
-        )
-    rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
-    for number, (worker, *items, label) in enumerate(rows, 1):
+    for number, (worker, *items, label) in enumerate(_rows(path, table, *shapes), 1):
         where = f"row {number}"
         if None in (worker, *items, label):
             collector.leave_out("since a value is missing", where)
@@ -38,6 +32,19 @@ def read_crowdkit(path: str | PathLike[str], collector: Collector) -> None:
         else:
             loser = items[1] if str(label) == str(items[0]) else items[0]
             collector.add_comparison(worker, str(label), str(loser), where)
+
+
+def _rows(
+    path: str | PathLike[str], table: "pa.Table", *shapes: Sequence[str]
+) -> Iterator[tuple[Any, ...]]:
+    """Return the rows of a table in the columns of the first of some shapes that it has."""
+    columns = next((names for names in shapes if set(names) <= set(table.column_names)), None)
+    if columns is None:
+        needed = ", or ".join(", ".join(names) for names in shapes)
+        raise ValueError(
+            f"{fspath(path)} needs the columns {needed}; it has {', '.join(table.column_names)}."
+        )
+    return zip(*(table[name].to_pylist() for name in columns), strict=True)
 
 
 def read_lewidi(path: str | PathLike[str], collector: Collector) -> None:
@@ -93,16 +100,10 @@ def read_polis(path: str | PathLike[str], collector: Collector) -> None:
     """
     votes = Path(path) / "votes.csv" if Path(path).is_dir() else Path(path)
     table = read_csv(votes, lambda names: {_VOTER, _COMMENT} & set(names))
-    missing = [name for name in (_VOTER, _COMMENT, _VOTE) if name not in table.column_names]
-    if missing:
-        raise ValueError(
-            f"{fspath(votes)} is not a list of votes as Polis exports it: it lacks the "
-            f"column(s) {', '.join(missing)}."
-        )
     if "timestamp" in table.column_names:
         table = table.sort_by("timestamp")
-    columns = (table[name].to_pylist() for name in (_VOTER, _COMMENT, _VOTE))
-    for number, (voter, comment, vote) in enumerate(zip(*columns, strict=True), 1):
+    rows = _rows(votes, table, (_VOTER, _COMMENT, _VOTE))
+    for number, (voter, comment, vote) in enumerate(rows, 1):
         where = f"vote {number}"
         if vote in (1, -1):
             collector.add(voter, comment, "agree", vote == 1, where)
@@ -113,9 +114,7 @@ def read_polis(path: str | PathLike[str], collector: Collector) -> None:
     comments = votes.with_name("comments.csv")
     if comments.exists():
         table = read_csv(comments, lambda names: {_COMMENT, _BODY} & set(names))
-        if not {_COMMENT, _BODY} <= set(table.column_names):
-            raise ValueError(f"{fspath(comments)} needs the columns {_COMMENT} and {_BODY}.")
-        both = zip(table[_COMMENT].to_pylist(), table[_BODY].to_pylist(), strict=True)
+        both = _rows(comments, table, (_COMMENT, _BODY))
         collector.found.texts.update((comment, body) for comment, body in both if body)
 
 

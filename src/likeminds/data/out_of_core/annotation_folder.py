@@ -242,12 +242,11 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         columns: dict[str, Any] | None = None
         grouping = ExternalSort(kinds, len(self), self.memory // _RANGES)
         with working_folder(target, grouping.n_bytes) as folder:
-            with grouping.spills(folder) as spills:
-                for piece in self.parts.pieces(self._columns, self._rows_at_once):
-                    with piece.blamed():
-                        users, read = self._read(piece)
-                    grouping.spill(spills, _next_places(users, starts), read)
-                    advance(len(piece.table))
+            for piece in self.parts.pieces(self._columns, self._rows_at_once):
+                with piece.blamed():
+                    users, read = self._read(piece)
+                grouping.spill(folder, _next_places(users, starts), read)
+                advance(len(piece.table))
             ordered = self._counter("ordering labels")
             for n_rows in grouping.write_sorted(folder, self._order):
                 ordered(n_rows)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -56,7 +56,7 @@ class ExternalSort:
         """The most bytes that all rows take on disk."""
         return 2 * self.n_rows * self.kind.itemsize
 
-    def spill(self, files: list[IO[bytes]], places: Index, columns: Mapping[str, Record]) -> None:
+    def spill(self, folder: Path, places: Index, columns: Mapping[str, Record]) -> None:
         """Append rows to the spill files of their ranges."""
         order = np.argsort(places, kind="stable")
         record = np.empty(len(places), dtype=self.kind)
@@ -65,17 +65,11 @@ class ExternalSort:
             record[name] = values[order]
         ends = np.searchsorted(record[_PLACE], self.width * np.arange(1, self.n_ranges + 1))
         start = 0
-        for file, end in zip(files, ends.tolist(), strict=True):
+        for number, end in enumerate(ends.tolist()):
             if end > start:
-                record[start:end].tofile(file)
+                with _spill(folder, number).open("ab") as file:
+                    record[start:end].tofile(file)
             start = end
-
-    @contextmanager
-    def spills(self, folder: Path) -> Iterator[list[IO[bytes]]]:
-        """Open the spill files."""
-        with ExitStack() as stack:
-            files = (_spill(folder, k).open("wb") for k in range(self.n_ranges))
-            yield [stack.enter_context(file) for file in files]
 
     def write_sorted(self, folder: Path, order: dict[str, object]) -> Iterator[int]:
         """Write the columns in order; yield the number of rows after each range.

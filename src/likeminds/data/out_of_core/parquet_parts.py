@@ -90,7 +90,7 @@ class ParquetParts:
         for file in files:
             with _readable(file):
                 stamps.append(Stamp.of(file))
-            found, length = _shape_of(file, texts)
+                found, length = _shape_of(file, texts)
             types = types or found
             _refuse_other_columns(file, found, files[0], types)
             ids = set(texts(list(types)))
@@ -135,14 +135,13 @@ class ParquetParts:
     def sources(self, names: Iterable[str]) -> list[str]:
         """Return the columns of the files that some columns come from, those of lists included."""
         requested = set(names)
-        return [column for column in self.types if requested & set(self._spread(column))]
-
-    def _spread(self, column: str) -> list[str]:
-        """Return what a column is called where lists are spread out."""
-        columns = self.head.column_names
-        if column in columns:
-            return [column]
-        return [c for c in columns if c.startswith(column) and c[len(column) :].isdecimal()]
+        from_lists = requested - self.types.keys()
+        return [
+            column
+            for column in self.types
+            if column in requested
+            or any(n.startswith(column) and n[len(column) :].isdecimal() for n in from_lists)
+        ]
 
 
 def files_in(folder: Path) -> tuple[Path, ...]:
@@ -193,9 +192,8 @@ def is_csv(file: str | PathLike[str]) -> bool:
 
 def _shape_of(file: Path, texts: Texts) -> "tuple[Types, int]":
     if is_csv(file):
-        with _readable(file):
-            return csv_shape(file, texts)
-    with _readable(file), parquet.ParquetFile(file) as opened:
+        return csv_shape(file, texts)
+    with parquet.ParquetFile(file) as opened:
         schema = opened.schema_arrow
         # What pandas writes for its row index would otherwise become a feature.
         columns = [f for f in schema if f.name and not f.name.startswith("__index_level_")]
