@@ -117,12 +117,11 @@ class AppState:
         """Return the refitted file of the model, or the model where there is none."""
         path = main_file(Path(self.settings.model))
         try:
-            version = FileVersion.of(path.stat())
+            version, refreshed = FileVersion.of(path.stat()), self.settings.refreshed
         except FileNotFoundError:
             if current is not None:  # between two models, or gone: serve on what was read
                 return current.path, current.version
             raise FileNotFoundError(f"There is no model at {self.settings.model}.") from None
-        refreshed = self.settings.refreshed_from(version)
         with suppress(FileNotFoundError):
             return refreshed, FileVersion.of(refreshed.stat())
         return path, version

@@ -32,15 +32,9 @@ class Session:
     def __init__(self, connection: Connection, mark: str) -> None:
         self._connection, self._mark = connection, mark
 
-    def run(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        """Return the rows of a statement, with ``?`` for its values."""
-        cursor = self._connection.execute(statement.replace("?", self._mark), tuple(values))
-        return list(cursor.fetchall()) if cursor.description else []
-
-    def count(self, statement: str, values: Sequence[Value] = ()) -> int:
-        """Return how many rows a statement changed."""
-        statement = statement.replace("?", self._mark)
-        return int(self._connection.execute(statement, tuple(values)).rowcount)
+    def run(self, statement: str, values: Sequence[Value] = ()) -> sqlite3.Cursor:
+        """Run a statement, with ``?`` for its values."""
+        return self._connection.execute(statement.replace("?", self._mark), tuple(values))
 
 
 class Database:
@@ -86,12 +80,12 @@ class Database:
     def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         """Return the rows of one statement that reads."""
         with self.transaction() as session:
-            return session.run(statement, values)
+            return list(session.run(statement, values).fetchall())
 
     def write(self, statement: str, values: Sequence[Value] = ()) -> int:
         """Run one statement that writes, and return how many rows it changed."""
         with self.transaction(writing=True) as session:
-            return session.count(statement, values)
+            return session.run(statement, values).rowcount
 
     def close(self) -> None:
         """Close the connections that are not in use."""

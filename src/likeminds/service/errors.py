@@ -1,6 +1,7 @@
 """Errors as answers: problem+json (RFC 9457), one sentence each."""
 
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -59,56 +60,46 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def answer(
-    status: int,
-    detail: str,
-    request_id: str | None,
-    *,
-    retry_after: int = 1,
-    closest: list[str] | None = None,
-    errors: list[dict[str, Any]] | None = None,
+    status: int, detail: str, request_id: str | None, *, retry_after: int = 1, **more: Any
 ) -> JSONResponse:
-    """Return a problem as an answer."""
+    """Return a problem as an answer; ``more`` are further fields of `Problem`."""
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if status in {429, 503}:
         headers["Retry-After"] = str(retry_after)
-    problem = Problem(
-        title=HTTPStatus(status).phrase,
-        status=status,
-        detail=detail,
-        request_id=request_id,
-        closest=closest,
-        errors=errors,
-    )
+    title = HTTPStatus(status).phrase
+    problem = Problem(title=title, status=status, detail=detail, request_id=request_id, **more)
     return JSONResponse(problem.model_dump(exclude_none=True), status, headers, media_type=KIND)
 
 
 def add_problems(app: FastAPI) -> None:
     """Answer the errors of the service as problems."""
 
-    async def by_kind(request: Request, error: Exception) -> JSONResponse:
-        status, detail = next(found for kind, found in _BY_KIND.items() if isinstance(error, kind))
+    async def problem(request: Request, error: Exception) -> JSONResponse:
+        more: dict[str, Any] = {}
+        headers: Mapping[str, str] = {}
+        if isinstance(error, RequestValidationError):
+            status, found = (
+                422,
+                [
+                    {"where": [str(part) for part in one["loc"]], "what": one["msg"]}
+                    for one in error.errors()
+                ],
+            )
+            first = f"{'.'.join(found[0]['where'])}: {found[0]['what']}" if found else "no reason"
+            detail, more = f"The request is not valid ({first}).", {"errors": found}
+        elif isinstance(error, HTTPException):
+            status, detail, headers = error.status_code, str(error.detail), error.headers or {}
+        else:
+            known = (found for kind, found in _BY_KIND.items() if isinstance(error, kind))
+            status, sentence = next(known)
+            detail = sentence or str(error)
         if isinstance(error, ModelFileError):
             log("model file damaged", logging.ERROR, reason=str(error))
-        closest = error.closest if isinstance(error, UnknownNameError) else None
-        request_id = request.scope.get("request_id")
-        return answer(status, detail or str(error), request_id, closest=closest)
-
-    for kind in _BY_KIND:
-        app.add_exception_handler(kind, by_kind)
-
-    @app.exception_handler(RequestValidationError)
-    async def _(request: Request, error: RequestValidationError) -> JSONResponse:
-        found = [
-            {"where": [str(part) for part in one["loc"]], "what": one["msg"]}
-            for one in error.errors()
-        ]
-        first = f"{'.'.join(found[0]['where'])}: {found[0]['what']}" if found else "no reason"
-        detail, request_id = f"The request is not valid ({first}).", request.scope.get("request_id")
-        return answer(422, detail, request_id, errors=found)
-
-    @app.exception_handler(HTTPException)
-    async def _(request: Request, error: HTTPException) -> JSONResponse:
-        request_id = request.scope.get("request_id")
-        response = answer(error.status_code, str(error.detail), request_id)
-        response.headers.update(error.headers or {})
+        if isinstance(error, UnknownNameError):
+            more = {"closest": error.closest}
+        response = answer(status, detail, request.scope.get("request_id"), **more)
+        response.headers.update(headers)
         return response
+
+    for kind in (RequestValidationError, HTTPException, *_BY_KIND):
+        app.add_exception_handler(kind, problem)

@@ -42,24 +42,24 @@ class Metrics:
 
     def count(self, name: str, **labels: str) -> None:
         """Add one to a counter."""
-        self._labelled(self._client.Counter, name, labels).inc()
+        self._labelled(self._client.Counter, name, **labels).inc()
 
     def set(self, name: str, value: float) -> None:
         """Set a gauge."""
-        self._labelled(self._client.Gauge, name, {}).set(value)
+        self._labelled(self._client.Gauge, name).set(value)
 
     def time(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request and its duration."""
         self.count("likeminds_requests_total", route=route, method=method, status=str(status))
         kind = partial(self._client.Histogram, buckets=_BUCKETS)
-        self._labelled(kind, "likeminds_request_seconds", {"route": route}).observe(seconds)
+        self._labelled(kind, "likeminds_request_seconds", route=route).observe(seconds)
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
         self.set("likeminds_resident_bytes", resident())
         return self._client.generate_latest(self._registry)
 
-    def _labelled(self, kind: Callable[..., object], name: str, labels: dict[str, str]) -> Any:
+    def _labelled(self, kind: Callable[..., object], name: str, **labels: str) -> Any:
         """Return a metric of this worker, made when first used."""
         with self._lock:
             if name not in self._metrics:

@@ -115,12 +115,8 @@ class Middleware:
         size = headers.get("content-length", "0")
         if not size.isdigit() or int(size) > settings.most_bytes:
             return answer(413, f"A body may have {settings.most_bytes:,} bytes at most.", record.id)
-        wait = (
-            0.0
-            if scope["path"] in _UNLIMITED
-            else self.limit.wait_for(self._caller(scope, headers))
-        )
-        if wait:
+        is_limited = scope["path"] not in _UNLIMITED
+        if is_limited and (wait := self.limit.wait_for(self._caller(scope, headers))):
             detail = "Too many requests: wait a little."
             return answer(429, detail, record.id, retry_after=int(wait) + 1)
         return None
@@ -157,11 +153,8 @@ class Middleware:
         work.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def _log(self, scope: Scope, record: "_RequestRecord") -> None:
-        seconds, method, status = (
-            time.perf_counter() - record.started,
-            scope["method"],
-            record.status,
-        )
+        seconds, status = time.perf_counter() - record.started, record.status
+        method = scope["method"]
         route = getattr(scope.get("route"), "path_format", None)
         route = route or ("page" if status < 400 else "none")
         self.state.metrics.time(route, method, status, seconds)

@@ -183,7 +183,7 @@ class RankingQueries:
         shown = best_of(order, request.offset + request.limit)[request.offset : total]
         with_errors = request.intervals != "none"
         rows = _scored(profile, shown, scores[shown], with_errors=with_errors)
-        ranks = None
+        ranks: list[list[int] | None] = [None] * len(rows)
         if request.intervals == "ranks" and len(shown):
             if total > RANKED_AMONG:
                 raise HTTPException(
@@ -191,16 +191,17 @@ class RankingQueries:
                     f"Intervals of ranks are computed among {RANKED_AMONG:,} items at most, and "
                     f"these are {total:,}: ask for intervals of scores, or for fewer items.",
                 )
-            ranks = scorer.rank_intervals(profile, np.flatnonzero(allowed), shown)
-        for row, facts in enumerate(rows):
-            facts["rank"] = request.offset + row + 1
-            facts["ranks"] = None if ranks is None else [int(ranks[0][row]), int(ranks[1][row])]
+            ranks = scorer.rank_intervals(profile, np.flatnonzero(allowed), shown) or ranks
+        places = range(request.offset + 1, request.offset + len(rows) + 1)
         return schemas.RankingResponse(
             user=request.user,
             attribute=scorer.attribute or None,
             generation=self.current.generation,
             total=total,
-            items=[schemas.RankedItem(**row) for row in rows],
+            items=[
+                schemas.RankedItem(rank=rank, ranks=ends, **row)
+                for rank, ends, row in zip(places, ranks, rows, strict=True)
+            ],
         )
 
     def score(self, request: schemas.ScoreRequest) -> schemas.Scores:

@@ -30,6 +30,10 @@ from likeminds.service.store import Label, hashed, open_store
 from likeminds.storage.models import load, main_file, read_card, save
 
 _STATE = "refreshed"
+_NO_LABELS = (
+    "The model has kept statistics instead of labels, so nothing can be taken out of it: "
+    "fit it anew."
+)
 
 
 class RefreshError(Exception):
@@ -88,10 +92,11 @@ def fold_in(
         if one.attribute in by_attribute and one.item in catalogue.positions:
             by_attribute[one.attribute].append(one)
     before = {name: ranker.annotations_ for name, ranker in model.rankers_.items()}
-    stored = {
-        name: _annotations(rows, model, name, catalogue) for name, rows in by_attribute.items()
+    added = {
+        name: part
+        for name, rows in by_attribute.items()
+        if (part := _annotations(rows, model, name, catalogue)) is not None
     }
-    added = {name: part for name, part in stored.items() if part is not None}
     remaining = {
         name: _remaining(rows, by_attribute[name], forgotten) for name, rows in before.items()
     }
@@ -105,17 +110,15 @@ def fold_in(
     everything = {}
     for name, rows in remaining.items():
         if rows is None:
-            raise _no_labels()
-        everything[name] = _joined(rows, added[name]) if name in added else rows
+            raise RefreshError(_NO_LABELS)
+        everything[name] = rows
+        if name in added:  # with choices, labels of single items are choice sets of one row
+            changes: dict[str, Any] = {"has_items": True}
+            if rows.choice_set_codes is not None:
+                changes["choice_set_ids"] = None
+            everything[name] = rows._with(**changes).concat(added[name])
     refitted: Ranker | AttributeModel = clone(model).fit(everything.get(NAMELESS, everything))
     return refitted
-
-
-def _no_labels() -> RefreshError:
-    return RefreshError(
-        "The model has kept statistics instead of labels, so nothing can be taken out of it: "
-        "fit it anew."
-    )
 
 
 def _remaining(
@@ -124,7 +127,7 @@ def _remaining(
     """Return the model's labels without those of deleted users and those stored anew."""
     if before is None:
         if forgotten or any(one.label is None for one in stored):
-            raise _no_labels()
+            raise RefreshError(_NO_LABELS)
         return None
     names = [str(one) for one in before.user_ids.tolist()]
     gone = np.array([bool(forgotten) and hashed(name) in forgotten for name in names], dtype=bool)
@@ -141,14 +144,6 @@ def _remaining(
     if before.user_features is not None and gone.any():
         rest = rest.with_user_features(before.user_features.of(before.user_ids[~gone].tolist()))
     return rest
-
-
-def _joined(before: Annotations, added: Annotations) -> Annotations:
-    """Return all labels; with choices, labels of single items are choice sets of one row."""
-    changes: dict[str, Any] = {"has_items": True}
-    if before.choice_set_codes is not None:
-        changes["choice_set_ids"] = None
-    return before._with(**changes).concat(added)
 
 
 def _annotations(

@@ -258,7 +258,7 @@ class AttributeScorer:
 
     def rank_intervals(
         self, profile: UserProfile, among: Index, shown: Index
-    ) -> tuple[Index, Index] | None:
+    ) -> list[list[int] | None] | None:
         """Return 90 % intervals of the ranks of the items ``shown`` among the items ``among``."""
         posterior = profile.posterior
         if posterior is None:
@@ -272,8 +272,8 @@ class AttributeScorer:
             scores = self._drawn(posterior, others, draws, rng)
             for row, (place, score) in enumerate(zip(shown, mine, strict=True)):
                 above[row] += (scores[others != place] > score).sum(axis=0)
-        low, high = np.quantile(above, [0.05, 0.95], axis=1, method="inverted_cdf")
-        return low.astype(np.intp) + 1, high.astype(np.intp) + 1
+        ends = np.quantile(above, [0.05, 0.95], axis=1, method="inverted_cdf")
+        return [*(ends.T.astype(np.intp) + 1).tolist()]
 
     def _drawn(
         self, posterior: Posterior, places: Index, draws: Float, rng: np.random.Generator

@@ -37,13 +37,9 @@ class Settings:
     @property
     def refreshed(self) -> Path:
         """The file of the current model, refitted with all stored labels."""
-        return self.refreshed_from(FileVersion.of(main_file(Path(self.model)).stat()))
-
-    def refreshed_from(self, version: FileVersion) -> Path:
-        """Return the refitted file of one version of the model; another version has another.
-
-        So a refit that began with a model that was replaced meanwhile is never served.
-        """
+        # Each version of the model has another: a refit of a model that was replaced meanwhile is
+        # never served.
+        version = FileVersion.of(main_file(Path(self.model)).stat())
         name = "-".join(f"{part:x}" for part in (version.modified, version.inode, version.size))
         return Path(self.state) / f"refreshed-{name}.likeminds"
 

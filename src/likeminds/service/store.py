@@ -77,7 +77,7 @@ class LabelStore:
         with self.database.transaction(writing=True) as session:
             if self.database.mark != "?":  # two workers start at the same time
                 session.run("LOCK TABLE schema_steps IN EXCLUSIVE MODE")
-            done = int(session.run("SELECT COUNT(*) FROM schema_steps")[0][0])
+            done = int(session.run("SELECT COUNT(*) FROM schema_steps").fetchone()[0])
             if done > len(STEPS):
                 raise ValueError(
                     f"The database was made by a newer likeminds (tables of version {done}; "
@@ -117,7 +117,7 @@ class LabelStore:
         The hash of the id remains, so a refit deletes the user from the model, too.
         """
         with self.database.transaction(writing=True) as session:
-            gone = session.count("DELETE FROM labels WHERE user_id = ?", [user])
+            gone = session.run("DELETE FROM labels WHERE user_id = ?", [user]).rowcount
             session.run("DELETE FROM users WHERE user_id = ?", [user])
             session.run("DELETE FROM answers WHERE user_id = ?", [user])
             session.run(
@@ -146,15 +146,13 @@ class LabelStore:
         return self._labels("ORDER BY user_id, attribute, item")
 
     def _labels(self, which: str, values: Sequence[Value] = ()) -> list[Label]:
-        rows = map(Label._make, self.database.query(f"{_LABELS} {which}", values))
-        return [row if row.label is None else row._replace(label=float(row.label)) for row in rows]
+        return [Label(*row) for row in self.database.query(f"{_LABELS} {which}", values)]
 
     def version(self) -> tuple[int, float, int]:
         """Return the number and last time of labels, and the number of deleted users."""
-        with self.database.transaction() as session:
-            count, last = session.run("SELECT COUNT(*), COALESCE(MAX(at), 0) FROM labels")[0]
-            gone = session.run("SELECT COUNT(*) FROM forgotten")[0][0]
-        return int(count), float(last), int(gone)
+        gone = "(SELECT COUNT(*) FROM forgotten)"
+        rows = self.database.query(f"SELECT COUNT(*), COALESCE(MAX(at), 0), {gone} FROM labels")
+        return int(rows[0][0]), float(rows[0][1]), int(rows[0][2])
 
     # Writes that are repeated
 
@@ -177,16 +175,16 @@ class LabelStore:
             if key is None:
                 return work(session), False
             session.run("DELETE FROM answers WHERE at < ?", [now - _REMEMBERED])
-            new = session.count(
+            new = session.run(
                 "INSERT INTO answers VALUES (?, ?, ?, ?, 200, '', ?) "
                 "ON CONFLICT (caller, write_key) DO NOTHING",
                 [caller, key, user, digest, now],
             )
-            if not new:
-                [(before, body)] = session.run(
+            if not new.rowcount:
+                before, body = session.run(
                     "SELECT digest, body FROM answers WHERE caller = ? AND write_key = ?",
                     [caller, key],
-                )
+                ).fetchone()
                 if before != digest:
                     raise KeyReusedError(
                         "This Idempotency-Key was used for another write before: take a new one "
@@ -250,7 +248,7 @@ def open_store(address: str) -> LabelStore:
 def insert_user(session: Session, user: str, token_hash: str) -> bool:
     """Add a user, inside a transaction; False if they are there already."""
     statement = "INSERT INTO users VALUES (?, ?, ?) ON CONFLICT (user_id) DO NOTHING"
-    return session.count(statement, [user, token_hash, time.time()]) > 0
+    return session.run(statement, [user, token_hash, time.time()]).rowcount > 0
 
 
 def write_labels(

@@ -89,7 +89,7 @@ def add_labels(
     def write(session: Session) -> dict[str, Any]:
         write_labels(session, user, rows)
         count = "SELECT COUNT(*) FROM labels WHERE user_id = ? AND label IS NOT NULL"
-        labels = int(session.run(count, [user])[0][0])
+        [labels] = session.run(count, [user]).fetchone()
         return {"user": user, "stored": len(rows), "labels": labels}
 
     caller, what = queries.caller.name, ["labels", user, rows]
