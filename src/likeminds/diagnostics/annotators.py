@@ -5,11 +5,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 from sklearn.base import clone
 
-from likeminds._util.array_types import Bool, Float, Index
+from likeminds._util.array_types import Float, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode_pairs
 from likeminds.data.label_parsing import count_labels
@@ -224,7 +223,14 @@ def _judge(
     p_attentive = _p_attentive(own, own_chance, counts)
     # Only users below chance are tested, so p-values count twice.
     p_opposite = np.where(consensus < 0.5, 2.0 * _above(0.5 - consensus, chance), np.nan)
-    verdict = _verdicts(p_consensus, p_chance, p_opposite, p_better, p_attentive, level)
+    predictable, better = discoveries(p_chance, level), discoveries(p_better, level)
+    agrees = predictable & (p_consensus <= level) & ~better
+    # Without a correction for multiple tests, so ten users in two hundred pass by luck. Users who
+    # answer the opposite of the consensus are predictable, too.
+    unpredictable = np.fmin(p_chance, p_opposite) > level
+    careless = discoveries(p_attentive, level) & unpredictable
+    found = [agrees, predictable & better, careless]
+    verdict = np.select(found, [AGREES, DIFFERENT, RANDOM], UNCLEAR).astype("U9")
     readiness, p_constant = _thresholds(annotations, scores[0])
     constant = np.isin(verdict, (RANDOM, UNCLEAR)) & ~(p_chance <= level)
     p_constant = np.minimum(p_constant / speed_weights(seconds), 1.0)
@@ -291,23 +297,3 @@ def _p_attentive(auc: Float, chance: Float, counts: Float) -> Float:
     attentive = fit_attentive(auc[clear], noise, chance[clear])
     found[clear] = ndtr((auc[clear] - attentive.mean) / np.sqrt(attentive.deviation**2 + noise))
     return found
-
-
-def _verdicts(  # noqa: PLR0917 - five tests
-    p_consensus: Float,
-    p_chance: Float,
-    p_opposite: Float,
-    p_better: Float,
-    p_attentive: Float,
-    level: float,
-) -> NDArray[np.str_]:
-    predictable: Bool = discoveries(p_chance, level)
-    better = discoveries(p_better, level)
-    agrees = predictable & (p_consensus <= level) & ~better
-    different = predictable & better
-    # Without a correction for multiple tests, so ten users in two hundred pass by luck. Users who
-    # answer the opposite of the consensus are predictable, too.
-    unpredictable = np.fmin(p_chance, p_opposite) > level
-    careless = discoveries(p_attentive, level) & unpredictable
-    verdict = np.select([agrees, different, careless], [AGREES, DIFFERENT, RANDOM], UNCLEAR)
-    return np.asarray(verdict, dtype="U9")

@@ -11,11 +11,10 @@ from likeminds._util.checks import same_length
 from likeminds.datasets.recovery import CoClusterRecovery, deviations, directions
 from likeminds.plots.figures import (
     BLUE,
-    COLOURS,
     DIVERGING,
-    MARKERS,
     VERMILION,
     draw_line,
+    look_of,
     new_axes,
     new_figure,
     set_title,
@@ -98,18 +97,17 @@ def learning_curves(
     """
     axes = new_axes() if ax is None else ax
     x = np.asarray(sizes, dtype=np.float64)
-    styles = zip(COLOURS * len(values), MARKERS * len(values), strict=True)
-    for (name, reached), (colour, marker) in zip(values.items(), styles, strict=False):
+    for place, (name, reached) in enumerate(values.items()):
         array = np.asarray(reached, dtype=np.float64)
         if array.shape[0] != len(x):
             raise ValueError(f"{name} has {array.shape[0]} values for {len(x)} sizes.")
         repeats = array.reshape(len(x), -1)
-        axes.plot(x, repeats.mean(axis=1), marker=marker, color=colour, label=name)
+        style = look_of(place)
+        axes.plot(x, repeats.mean(axis=1), label=name, **style)
         if repeats.shape[1] > 1:
             low, high = np.quantile(repeats, [0.1, 0.9], axis=1)
-            axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.set_xlabel(size_label)
-    axes.set_ylabel(label)
+            axes.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
+    axes.set(xlabel=size_label, ylabel=label)
     axes.legend(frameon=False, fontsize="small")
     return set_title(axes, title, grid="y")
 
@@ -179,8 +177,8 @@ def personal_path(
         lines = {f"the {known.sum()} with a true personal part": known, "the others": ~known}
     for place, (label, among) in enumerate(lines.items()):
         draw_line(axes, place, path.alphas, path.personal[:, among].sum(axis=1), label)
-    axes.set(xscale="log", xlabel="penalty on the personal level, alpha_personal (log scale)")
-    axes.set_ylabel("users with a personal part")
+    label = "penalty on the personal level, alpha_personal (log scale)"
+    axes.set(xscale="log", xlabel=label, ylabel="users with a personal part")
     if true is not None:
         axes.legend(frameon=False, fontsize="small")
         best = int(np.argmax(path.agreement(known)))

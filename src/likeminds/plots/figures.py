@@ -86,20 +86,17 @@ def set_title(axes: "Axes", title: str, *, grid: Literal["x", "y", "both"] | Non
     return axes
 
 
+def look_of(place: int) -> dict[str, Any]:
+    """Return the colour and the marker at a place of the palette."""
+    return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
+
+
 def draw_line(
     axes: "Axes", place: int, x: "ArrayLike", y: "ArrayLike", label: str, **options: Any
 ) -> None:
     """Draw the curve at a place of the palette: colour, dashes and marker of its own."""
-    axes.plot(
-        x,
-        y,
-        label=label,
-        color=COLOURS[place % len(COLOURS)],
-        linestyle=_DASHES[place % len(_DASHES)],
-        marker=MARKERS[place % len(MARKERS)],
-        markersize=4.5,
-        **options,
-    )
+    dashes = _DASHES[place % len(_DASHES)]
+    axes.plot(x, y, label=label, linestyle=dashes, markersize=4.5, **look_of(place), **options)
 
 
 def wrap_text(text: str, width: int, lines: int | None = None) -> str:

@@ -14,12 +14,11 @@ from likeminds._util.text_format import counted
 from likeminds.diagnostics import Diagnostics
 from likeminds.plots.figures import (
     BLUE,
-    COLOURS,
     GREEN,
     GREY,
-    MARKERS,
     VERMILION,
     evenly_spaced,
+    look_of,
     new_axes,
     set_title,
 )
@@ -65,11 +64,10 @@ def convergence(traces: Trace | Mapping[str, Trace], *, ax: "Axes | None" = None
     lowest = min(float(trace.min()) for trace in arrays.values())
     unit = max(abs(lowest), np.finfo(np.float64).tiny)
     floor = 1e-12
-    looks = zip(COLOURS * len(arrays), MARKERS * len(arrays), strict=True)
-    for (name, trace), (colour, marker) in zip(arrays.items(), looks, strict=False):
+    for place, (name, trace) in enumerate(arrays.items()):
         above = np.maximum((trace - lowest) / unit, floor)
         every = max(1, len(trace) // 12)
-        axes.plot(above, color=colour, marker=marker, markevery=every, markersize=4, label=name)
+        axes.plot(above, markevery=every, markersize=4, label=name, **look_of(place))
     label = "objective above its lowest value, relative"
     axes.set(yscale="log", xlabel="iteration", ylabel=label)
     if len(arrays) > 1:
@@ -120,13 +118,12 @@ def auc_by_user(diagnostics: Diagnostics, *, ax: "Axes | None" = None) -> "Axes"
     consensus = diagnostics.consensus_auc[order]
     axes.plot(place, consensus, "_", color="black", markersize=5, label="by the consensus")
     axes.axhline(0.5, color="black", linewidth=1, linestyle="--")
-    axes.set_xlim(-1, max(len(order), 10))
     axes.text(0.99, 0.5, "chance", ha="right", va="bottom", transform=axes.get_yaxis_transform())
-    axes.set_xlabel("people, the worst predicted first")
+    axes.set(xlabel="people, the worst predicted first", xticks=[])
     axes.set_ylabel("AUC on held-out labels, 95 % interval")
-    axes.set_xticks([])
     drawn = np.concatenate([low, consensus, [_LOWEST_SHOWN]])
-    axes.set_ylim(max(float(np.nanmin(drawn)) - _ROOM_FOR_LEGEND, -0.02), 1.02)
+    bottom = max(float(np.nanmin(drawn)) - _ROOM_FOR_LEGEND, -0.02)
+    axes.set(xlim=(-1, max(len(order), 10)), ylim=(bottom, 1.02))
     axes.legend(fontsize="small", loc="lower right", ncols=2, framealpha=0.95)
     mean = float(diagnostics.own_auc[defined].mean()) if len(defined) else float("nan")
     title = f"Own functions rank held-out labels with an AUC of {mean:.2f} on average"

@@ -106,19 +106,8 @@ def _put(  # noqa: PLR0917 - what, where and how large
 ) -> None:
     """Draw a picture with an offset, in points, from a place of the axes."""
     box = require_matplotlib("offsetbox")
-    image = box.OffsetImage(
-        picture, zoom=size / max(picture.shape[:2]), interpolation="antialiased"
-    )
-    axes.add_artist(
-        box.AnnotationBbox(
-            image,
-            where,
-            xybox=offset,
-            xycoords=xycoords,
-            boxcoords="offset points",
-            box_alignment=align,
-            frameon=False,
-            pad=0.0,
-            annotation_clip=False,
-        )
-    )
+    zoom = size / max(picture.shape[:2])
+    image = box.OffsetImage(picture, zoom=zoom, interpolation="antialiased")
+    style = {"boxcoords": "offset points", "frameon": False, "pad": 0.0, "annotation_clip": False}
+    places = {"xybox": offset, "xycoords": xycoords, "box_alignment": align}
+    axes.add_artist(box.AnnotationBbox(image, where, **places, **style))

@@ -114,8 +114,7 @@ def _draw_items(
                 axes.imshow(thumbnail(picture))
             axes.set_xlabel(wrap_text(str(item.item), 16, 1), fontsize="x-small")
         for axes in row:
-            axes.set_xticks([])
-            axes.set_yticks([])
+            axes.set(xticks=[], yticks=[])
             axes.spines[:].set_color("0.85")
 
 

@@ -9,11 +9,10 @@ from likeminds._util.array_types import Index
 from likeminds._util.text_format import counted
 from likeminds.plots.figures import (
     BLUE,
-    COLOURS,
     DIVERGING,
-    MARKERS,
     draw_once,
     evenly_spaced,
+    look_of,
     new_axes,
     new_figure,
     set_title,
@@ -83,22 +82,15 @@ def people_map(
     pictured = ThumbnailItems.of(items, images)
     for number in np.unique(schools.numbers).tolist() if schools.axes else ():
         mine = shown & (schools.numbers == number)
-        look = max(number - 1, 0) % len(COLOURS)
         name = _name_of(schools[number], schools, pictured, share) if schools else None
-        axes.scatter(
-            places[mine, 0],
-            places[mine, 1],
-            s=26,
-            color=COLOURS[look],
-            marker=MARKERS[look],
-            alpha=0.7,
-            linewidths=0,
-            label=name,
-        )
+        style: dict[str, Any] = look_of(max(number - 1, 0)) | {"alpha": 0.7, "linewidths": 0}
+        x, y = places[mine].T
+        axes.scatter(x, y, s=26, label=name, **style)
     alone = shown & schools.loner
     if alone.any():
         ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
-        axes.scatter(places[alone, 0], places[alone, 1], s=80, label="on their own", **ring)
+        x, y = places[alone].T
+        axes.scatter(x, y, s=80, label="on their own", **ring)
     _label_axes(axes, schools, pictured, share)
     if schools.axes and (schools or schools.loner.any()):
         if ax is None:
@@ -122,27 +114,23 @@ def _label_axes(
     axes: "Axes", schools: Schools, pictured: ThumbnailItems | None, share: float
 ) -> None:
     """Label both ends of each axis with features or pictures; ``share`` is of the usual width."""
-    axes.set_xticks([])
-    axes.set_yticks([])
+    axes.set(xticks=[], yticks=[])
     left, right = "\N{LEFTWARDS ARROW}", "\N{RIGHTWARDS ARROW}"
     style: dict[str, Any] = {"transform": axes.transAxes, "fontsize": "medium"}
     for axis, upwards in zip(schools.axes[: n_dimensions(schools)], (False, True), strict=False):
         if pictured is not None and not are_telling(axis.strength, schools.feature_names):
             label_ends(axes, pictured, axis.weights, upwards=upwards, share=share)
             continue
-        low, high = (
-            wrap_text(end, int(27 * max(share, 0.7)), 2)
-            if upwards
-            else wrap_text(end, int(42 * share), round(3 / share))
-            for end in (axis.low, axis.high)
-        )
+        letters, lines = int(42 * share), round(3 / share)
         if upwards:
-            style |= {"rotation": 90, "ha": "right"}
-            axes.text(-0.02, 0, f"{left} {low}", va="bottom", **style)
-            axes.text(-0.02, 1, f"{high} {right}", va="top", **style)
-        else:
-            axes.text(0, -0.02, f"{left} {low}", va="top", ha="left", **style)
-            axes.text(1, -0.02, f"{high} {right}", va="top", ha="right", **style)
+            letters, lines = int(27 * max(share, 0.7)), 2
+        low, high = (wrap_text(end, letters, lines) for end in (axis.low, axis.high))
+        ends = ((0, "left", "bottom", f"{left} {low}"), (1, "right", "top", f"{high} {right}"))
+        for end, across, along, text in ends:
+            if upwards:
+                axes.text(-0.02, end, text, rotation=90, ha="right", va=along, **style)
+            else:
+                axes.text(end, -0.02, text, ha=across, va="top", **style)
     if n_dimensions(schools) < 2:
         axes.spines["left"].set_visible(False)
     if not schools.axes:
@@ -325,11 +313,10 @@ def leaderboards(boards: Mapping[str, Leaderboard], *, width: float = 7.0) -> "A
         rows = np.array([place[item] for item in items])
         y = np.arange(len(items)) + (0.7 * (k + 0.5) / len(boards) - 0.35)
         # Schools look as on the map; the first leaderboard is black.
-        look = (k - 1) % len(COLOURS)
-        colour, marker = (COLOURS[look], MARKERS[look]) if k else ("black", "|")
-        axes.hlines(y, board.low[rows], board.high[rows], color=colour, linewidth=1.6, alpha=0.6)
-        label = f"{who} ({board.n_users:,})"
-        axes.scatter(board.scores[rows], y, s=26, color=colour, marker=marker, label=label)
+        look: dict[str, Any] = look_of(k - 1) if k else {"color": "black", "marker": "|"}
+        low, high = board.low[rows], board.high[rows]
+        axes.hlines(y, low, high, color=look["color"], linewidth=1.6, alpha=0.6)
+        axes.scatter(board.scores[rows], y, s=26, label=f"{who} ({board.n_users:,})", **look)
     axes.axvline(0.0, color="0.5", linestyle="--", linewidth=1.0)
     letters = int(28 * width / 7.0)
     axes.set_yticks(range(len(items)), [wrap_text(str(item), letters, 2) for item in items])

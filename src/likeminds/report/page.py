@@ -1,7 +1,7 @@
 """Tables and pictures of a page, as data; ``_util/templates`` turns them into HTML."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # Pixels of the page to an inch of a picture; files have more, for sharp screens.
 _PIXELS, _SHARP = 110, 1.6
 # Narrower screens are phones; inches of a picture that fits one.
-_PHONE, PHONE_WIDTH = "(max-width: 40rem)", 3.5
+_PHONE, _PHONE_WIDTH = "(max-width: 40rem)", 3.5
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,17 @@ def inlined(png: bytes) -> str:
 
 
 def picture(
-    figure: "Figure | Axes",
-    alt: str,
-    caption: str | None = None,
-    narrow: "Figure | Axes | None" = None,
+    figure: "Figure | Axes | Callable[..., Figure | Axes]", alt: str, caption: str | None = None
 ) -> PagePicture:
-    """Return a figure for light and dark screens, light on paper; `narrow` is one for phones."""
-    width = round(cast("Figure", figure.figure or figure).get_figwidth() * _PIXELS)
-    small = [] if narrow is None else _versions(narrow, _PHONE)
-    (light, _), *others = _versions(figure)
-    return PagePicture(light, alt, caption, width, [*reversed(small), *others], bool(small))
+    """Return a figure for light and dark screens, light on paper.
+
+    A function of the ``width`` in inches draws another one for phones.
+    """
+    drawn, small = (figure(), figure(width=_PHONE_WIDTH)) if callable(figure) else (figure, None)
+    width = round(cast("Figure", drawn.figure or drawn).get_figwidth() * _PIXELS)
+    others = [] if small is None else _versions(small, _PHONE)[::-1]
+    (light, _), *dark = _versions(drawn)
+    return PagePicture(light, alt, caption, width, [*others, *dark], small is not None)
 
 
 def _versions(drawn: "Figure | Axes", media: str = "") -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ import platform
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sklearn
@@ -23,10 +24,13 @@ from likeminds.plots.user_maps import MOST_ITEMS
 from likeminds.rankers.leaderboards import Leaderboard, leaderboard
 from likeminds.rankers.ranker import Ranker
 from likeminds.report.facts import ReportFacts, interval
-from likeminds.report.page import PHONE_WIDTH, PagePicture, ReportTable, inlined, picture
+from likeminds.report.page import PagePicture, ReportTable, inlined, picture
 from likeminds.schools import JudgedItem, School, Schools
 from likeminds.schools.result import LEVELS
 from likeminds.schools.school_names import are_named, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _DOUBTFUL = ("reversed", "constant", "random")
 _ITEMS, _TEXT_ITEMS, _USERS_NAMED, _CARDS, MOST_ROWS = 8, 4, 12, 2, 300
@@ -68,7 +72,7 @@ def first_picture(facts: ReportFacts) -> PagePicture:
         draw = partial(plots.item_shares, found)
         caption = "Each dot is an item; its line holds the true share with a probability of 90 %."
         alt = "Share of people that say yes to each item, in order"
-    return picture(draw(), alt, caption, narrow=draw(width=PHONE_WIDTH))
+    return picture(draw, alt, caption)
 
 
 def boards_of(facts: ReportFacts) -> dict[str, Leaderboard]:
@@ -94,8 +98,8 @@ def short_name(item: object) -> str:
 def boards_picture(boards: Mapping[str, Leaderboard]) -> PagePicture:
     """Return the scores of items, with intervals."""
     schools = " and each school" if len(boards) > 1 else ""
-    draw, alt = partial(plots.leaderboards, boards), "Scores of items with intervals, for everyone"
-    return picture(draw(), f"{alt}{schools}", narrow=draw(width=PHONE_WIDTH))
+    alt = f"Scores of items with intervals, for everyone{schools}"
+    return picture(partial(plots.leaderboards, boards), alt)
 
 
 def boards_table(boards: Mapping[str, Leaderboard]) -> ReportTable:
@@ -143,7 +147,7 @@ def heatmap(facts: ReportFacts) -> PagePicture:
     assert facts.schools is not None
     draw = partial(plots.heatmap, facts.ranker, facts.schools, facts.items, facts.images)
     alt = "Heat map of all people's weights, people and features ordered by school"
-    return picture(draw(), alt, caption, narrow=draw(width=PHONE_WIDTH))
+    return picture(draw, alt, caption)
 
 
 def colour_of(school: School) -> str:
@@ -167,14 +171,13 @@ def strip(
         if shown is None:
             yield ", ".join(describe(facts.items, item, _FEATURES_NAMED)), None, item.value
             continue
-        name = _bare(item.item) if item.text is None else shorten(item.text, _LETTERS)
-        yield name, inlined(png_bytes(thumbnail(shown))), item.value
-
-
-def _bare(item: object) -> str:
-    """Return the name of an item, of a file without what says that it is a picture."""
-    name = Path(str(item))
-    return str(name.with_suffix("")) if name.suffix.lower() in SUFFIXES else str(item)
+        file = Path(str(item.item))
+        name = str(file.with_suffix("") if file.suffix.lower() in SUFFIXES else item.item)
+        yield (
+            name if item.text is None else shorten(item.text, _LETTERS),
+            inlined(png_bytes(thumbnail(shown))),
+            item.value,
+        )
 
 
 def shares_table(facts: ReportFacts, judged: Sequence[JudgedItem]) -> ReportTable:
@@ -219,8 +222,11 @@ def accuracy_table(
 
 def accuracy_picture(found: Diagnostics) -> PagePicture:
     """Return the accuracy by user."""
-    narrow = plots.auc_by_user(found, ax=new_axes(PHONE_WIDTH, PHONE_WIDTH))
-    return picture(plots.auc_by_user(found), "AUC of every person with intervals", narrow=narrow)
+
+    def draw(width: float | None = None) -> "Axes":
+        return plots.auc_by_user(found, ax=None if width is None else new_axes(width, width))
+
+    return picture(draw, "AUC of every person with intervals")
 
 
 def verdicts_table(found: Diagnostics) -> ReportTable:
@@ -254,26 +260,22 @@ def users_table(found: Diagnostics) -> ReportTable:
 
 
 def _users_table(found: Diagnostics, rows: Index, caption: str | None) -> ReportTable:
-    header = ["user", "verdict", "labels", "positive", "yes where others are divided"]
-    header += ["AUC, own", "interval", "AUC, consensus", "mean kappa"]
     kappa = None if found.agreement is None else found.agreement.kappa_by_user
     cells = [
-        [
-            found.users[i],
-            found.verdict[i],
-            f"{found.n_labels[i]:,}",
-            f"{found.positive_share[i]:.0%}",
-            _finite(found.yes_where_divided[i], "{:.0%}"),
-            _finite(found.own_auc[i]),
-            _finite(found.low[i], f"{{:.2f}} to {found.high[i]:.2f}"),
-            _finite(found.consensus_auc[i]),
-            "" if kappa is None else _finite(kappa[i]),
-        ]
+        {
+            "user": found.users[i],
+            "verdict": found.verdict[i] if caption is None else "",  # captions say it
+            "labels": f"{found.n_labels[i]:,}",
+            "positive": f"{found.positive_share[i]:.0%}",
+            "yes where others are divided": _finite(found.yes_where_divided[i], "{:.0%}"),
+            "AUC, own": _finite(found.own_auc[i]),
+            "interval": _finite(found.low[i], f"{{:.2f}} to {found.high[i]:.2f}"),
+            "AUC, consensus": _finite(found.consensus_auc[i]),
+            "mean kappa": "" if kappa is None else _finite(kappa[i]),
+        }
         for i in rows
     ]
-    if caption is not None:  # it says the verdict
-        header, *cells = ([row[0], *row[2:]] for row in (header, *cells))
-    return ReportTable.filled(header, cells, caption)
+    return ReportTable.filled([*cells[0]], [[*row.values()] for row in cells], caption)
 
 
 def _finite(value: float, form: str = "{:.2f}") -> str:
