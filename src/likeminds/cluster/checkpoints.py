@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from likeminds._util.atomic_files import write_whole
 from likeminds._util.map_reduce import SumTuple
 from likeminds._util.per_user_arrays import CollectedRows
+from likeminds.data.identifiers import as_objects
 from likeminds.losses.rows import Rows
 from likeminds.losses.statistics import ClassMoments, Statistics
 from likeminds.mixed_model.item_effects.em_steps import ItemEffectSums
@@ -28,9 +29,10 @@ from likeminds.mixed_model.item_effects.item_responses import SparseItemSums
 from likeminds.mixed_model.laplace import Moments, WarmStart
 from likeminds.solvers.trust_region import BlockCurvature
 from likeminds.solvers.variable_projection import CachedFit, Deviations
+from likeminds.storage.safetensors import tag, untag
 
 _HEADER, _ABOUT = "fit.json", "about"
-# What may be in a file, besides numbers, arrays and lists of such.
+# What may be in a file, besides numbers, arrays, ids and lists of such.
 _KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
@@ -154,14 +156,17 @@ def from_bytes(content: bytes) -> tuple[Any, dict[str, str]]:
 
 
 def _described(value: object, arrays: dict[str, NDArray[Any]]) -> object:
+    """Return a value as plain ones; numbers in arrays are appended to these."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return {"ids": [tag(one) for one in value.tolist()]}
     if isinstance(value, np.ndarray):
         arrays[str(len(arrays))] = value
         return {"array": str(len(arrays) - 1)}
     if isinstance(value, list | tuple):
         return [_described(one, arrays) for one in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        if _KINDS.get(type(value).__name__) is not type(value):
-            raise TypeError(f"{type(value).__name__} is not among what a checkpoint can hold.")
+    if isinstance(value, FunctionType | type):
+        return f"{value.__module__}.{value.__qualname__}"
+    if is_dataclass(value):
         parts = {one.name: _described(getattr(value, one.name), arrays) for one in fields(value)}
         return {"kind": type(value).__name__, "parts": parts}
     return value.item() if isinstance(value, np.generic) else value
@@ -174,6 +179,8 @@ def _rebuilt(about: object, arrays: Mapping[str, NDArray[Any]]) -> Any:
         return about
     if "array" in about:
         return arrays[about["array"]]
+    if "ids" in about:
+        return as_objects([untag(one) for one in about["ids"]])
     new: Any = object.__new__(_KINDS[about["kind"]])
     for name, part in about["parts"].items():
         object.__setattr__(new, name, _rebuilt(part, arrays))
@@ -190,23 +197,8 @@ def mark_of(state: object) -> str:
     >>> mark_of((1.0, np.arange(3))) == mark_of((1.0, np.arange(4)))
     False
     """
-    digest = hashlib.sha256()
-    _add(digest.update, state)
+    arrays: dict[str, NDArray[Any]] = {}
+    digest = hashlib.sha256(repr(_described(state, arrays)).encode())
+    for one in arrays.values():
+        digest.update(f"{one.shape}{one.dtype}".encode() + np.ascontiguousarray(one).tobytes())
     return digest.hexdigest()
-
-
-def _add(update: Callable[[bytes], None], value: object) -> None:
-    update(type(value).__name__.encode())
-    if isinstance(value, FunctionType | type):
-        update(f"{value.__module__}.{value.__qualname__}".encode())
-    elif is_dataclass(value):
-        for one in fields(value):
-            _add(update, getattr(value, one.name))
-    elif isinstance(value, np.ndarray) and value.dtype != object:
-        update(f"{value.shape}{value.dtype}".encode())
-        update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, tuple | list):
-        for one in value:
-            _add(update, one)
-    else:
-        update(repr(value).encode())

@@ -4,13 +4,11 @@
 the page on clusters.
 """
 
-import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from likeminds.cluster.checkpoints import from_bytes, to_bytes
@@ -24,19 +22,17 @@ from likeminds.cluster.partitions import (
 )
 from likeminds.cluster.rankings import mean_of_sums, sum_of_auc
 from likeminds.data.annotations import Annotations, LabelSource
-from likeminds.data.identifiers import as_id_array
 from likeminds.losses import as_loss
 from likeminds.losses.statistics import Statistics
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.statistics_rankers import StatisticsRanker, statistics_of
 from likeminds.rankers.training_checks import record_training
-from likeminds.storage.safetensors import tag, untag
 
 R = TypeVar("R", bound=StatisticsRanker)
 
-# A row for each partition: its users as JSON, and their statistics as the content of an .npz.
-SCHEMA = "users binary, statistics binary"
+# A row for each partition: the statistics of its users, as the content of an .npz.
+SCHEMA = "statistics binary"
 _SCORES = "total double, users long"
 
 
@@ -96,9 +92,9 @@ def statistics_of_batches(
     if rows is None:
         return
     found = statistics_of(rows, graded)
-    users = json.dumps([tag(one) for one in found.user_ids.tolist()]).encode()
-    numbers = replace(found, user_ids=np.arange(len(found.user_ids)))
-    yield pa.record_batch({"users": [users], "statistics": [to_bytes(numbers)]})
+    table = found.rows.table[:0]  # which is that of the catalogue
+    small = replace(found, rows=replace(found.rows, table=table))
+    yield pa.record_batch({"statistics": [to_bytes(small)]})
 
 
 def merged_statistics(
@@ -110,11 +106,10 @@ def merged_statistics(
     """
     parts = []
     for rows in found:
-        for row in rows.to_pylist():
-            users = as_id_array([untag(one) for one in json.loads(row["users"])], "users")
-            numbers: Statistics = from_bytes(row["statistics"])[0]
-            table = replace(numbers.rows, table=catalogue.features)
-            parts.append(replace(numbers, user_ids=users, rows=table))
+        for content in rows["statistics"].to_pylist():
+            numbers: Statistics = from_bytes(content)[0]
+            rows_of_users = replace(numbers.rows, table=catalogue.features)
+            parts.append(replace(numbers, rows=rows_of_users))
     if not parts:
         raise ValueError("There are no annotations: all partitions are empty.")
     return Statistics.joined(parts)
