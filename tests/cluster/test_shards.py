@@ -374,16 +374,13 @@ def stop_after(n_steps):
 
 
 @pytest.mark.seconds
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 3])
-def test_a_fit_goes_on_from_its_checkpoint(client, said, fitted, tmp_path, every):
+def test_a_fit_goes_on_from_its_checkpoint(client, said, fitted, tmp_path):
     shards = spread(said, client, n_shards=3)
     whole = shards.checkpointed(tmp_path / "whole")
     ranker(n_groups=1).fit(whole)
     with pytest.raises(RuntimeError):
-        ranker(n_groups=1, callback=stop_after(3)).fit(
-            shards.checkpointed(tmp_path / "stopped", every=every)
-        )
-    resumed = shards.checkpointed(tmp_path / "stopped", resume=True, every=every)
+        ranker(n_groups=1, callback=stop_after(3)).fit(shards.checkpointed(tmp_path / "stopped"))
+    resumed = shards.checkpointed(tmp_path / "stopped", resume=True)
     same(ranker(n_groups=1).fit(resumed), fitted)
     assert 0 < resumed.journal.replayed < whole.traffic.visits
     assert resumed.traffic.visits == whole.traffic.visits - resumed.journal.replayed

@@ -2,14 +2,14 @@
 
 A fit is a function of these sums. So each is written as a small file, whole or not at all, without
 pickle; a fit that is started again reads them in the same order, as long as its passes are the
-same. After the last one, it visits users. Workers write what blocks carry between passes, one file
-for each part, and deleted when it cannot be asked for any more.
+same. After the last one, it visits users. Workers write what blocks carry to the next pass, one
+file for each part, which is deleted when it cannot be asked for any more.
 """
 
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from types import FunctionType
@@ -44,24 +44,22 @@ _KINDS: dict[str, type] = {
 
 @dataclass
 class Journal:
-    """The sums of passes, in their order, written to ``folder`` after ``every`` so many of them.
+    """The sums of passes, in their order, written to ``folder``.
 
     ``replayed`` counts the sums that were read from there, ``n_noted`` all that are there.
     """
 
     folder: Path | None = None
-    every: int = 1
     resume: bool = False
     replayed: int = 0
     n_noted: int = 0
     _to_replay: list[Path] = field(default_factory=list)
-    _pending: list[bytes] = field(default_factory=list)
-    _obsolete: list[str] = field(default_factory=list)
+    _obsolete: list[Path] = field(default_factory=list)
 
     def open(self, about: Mapping[str, object]) -> None:
         """Begin a fit, or go on with one: it has to be about the same."""
         self.replayed = self.n_noted = 0
-        self._to_replay, self._pending, self._obsolete = [], [], []
+        self._to_replay, self._obsolete = [], []
         if self.folder is None:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -94,41 +92,25 @@ class Journal:
         self.replayed += 1
         return answer
 
-    def note(self, request: object, answer: object, write: Callable[[], None]) -> None:
-        """Write a sum from time to time; ``write`` lets workers write what blocks carry."""
+    def note(self, request: object, answer: object) -> None:
+        """Write a sum, and delete what blocks carried and nothing can ask for any more."""
         if self.folder is None:
             return
-        self._pending.append(to_bytes(answer, mark=mark_of(request)))
-        if len(self._pending) < self.every:
-            return
         obsolete, self._obsolete = self._obsolete, []
-        write()
-        for one in self._pending:
-            write_whole(self.folder / f"visit-{self.n_noted:06d}.npz", one)
-            self.n_noted += 1
-        self._pending = []
+        content = to_bytes(answer, mark=mark_of(request))
+        write_whole(self.folder / f"visit-{self.n_noted:06d}.npz", content)
+        self.n_noted += 1
         for file in obsolete:
-            Path(file).unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
 
-    def own_file(self, visit: int, part: int) -> str:
-        """Return the file of what the blocks of a part carry after a pass."""
-        assert self.folder is not None
-        return str(self.folder / f"own-{visit:06d}-{part:05d}.npz")
+    def own_files(self, visit: int, n_parts: int) -> list[Path]:
+        """Return the files of what the blocks of each part carry after a pass, if any."""
+        folder, parts = self.folder, range(n_parts)
+        return [] if folder is None else [folder / f"own-{visit:06d}-{n:05d}.npz" for n in parts]
 
     def forget(self, visit: int, n_parts: int) -> None:
         """Delete what blocks carried after a pass, with the next note."""
-        if self.folder is not None:
-            self._obsolete += [self.own_file(visit, part) for part in range(n_parts)]
-
-
-def write_own(visited: tuple[object, object], file: str) -> None:
-    """Write what the blocks of a part carry, whole or not at all."""
-    write_whole(Path(file), to_bytes(visited[1]))
-
-
-def read_own(file: str) -> tuple[None, Any]:
-    """Return what `write_own` wrote, as a pass would return it."""
-    return None, from_bytes(Path(file).read_bytes())[0]
+        self._obsolete += self.own_files(visit, n_parts)
 
 
 def to_bytes(value: object, **more: str) -> bytes:

@@ -3,8 +3,9 @@
 import ctypes
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
@@ -13,6 +14,8 @@ import pyarrow as pa
 from likeminds._util.lazy_imports import require
 
 R = TypeVar("R")
+# Called as tell(what, done, total) while something goes on.
+Tell = Callable[[str, int, int], None]
 
 # Workers on this machine leave it to the fit what an interrupt means.
 _PRELOAD = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
@@ -37,7 +40,6 @@ class Future(Protocol):
 class Client(Protocol):
     """A connection of distributed to a cluster, as far as it is used."""
 
-    loop: object
     submit: Callable[..., Future]
     gather: Callable[..., Any]
     compute: Callable[..., Future]
@@ -53,14 +55,52 @@ def release(futures: Iterable[Future | None]) -> None:
             one.release()
 
 
-def results(futures: Sequence[Future]) -> Iterator[Any]:
-    """Yield results in order, and release each after its use; at an error, all of them."""
-    try:
-        for one in futures:
-            yield one.result()
-            one.release()
-    finally:
-        release(futures)
+def silent(what: str, done: int, total: int) -> None:
+    """Report no progress."""
+    del what, done, total
+
+
+@dataclass
+class Session:
+    """What is submitted to a cluster, and released in the end.
+
+    ``tell`` is called as ``tell(what, done, total)`` while results arrive.
+    """
+
+    client: Client
+    tell: Tell = silent
+    _made: list[Future] = field(default_factory=list, init=False)
+
+    def submit(self, work: Callable[..., object], *given: object) -> Future:
+        """Run something on the cluster, anew each time."""
+        return self.client.submit(work, *given, pure=False)
+
+    def make(self, work: Callable[..., object], *given: object) -> Future:
+        """Make something that stays on the cluster until the session releases it."""
+        self._made.append(self.submit(work, *given))
+        return self._made[-1]
+
+    def results(
+        self, futures: Iterable[Future], what: str | None = None, *, direct: bool = False
+    ) -> Iterator[Any]:
+        """Yield results in order, and release each after its use; at an error, all of them.
+
+        ``what`` is told of; ``direct`` takes large results straight from the workers.
+        """
+        waiting = list(futures)
+        try:
+            for done, one in enumerate(waiting, start=1):
+                yield self.client.gather(one, direct=True) if direct else one.result()
+                one.release()
+                if what is not None:
+                    self.tell(what, done, len(waiting))
+        finally:
+            release(waiting)
+
+    def release(self) -> None:
+        """Release all that was made."""
+        release(self._made)
+        self._made.clear()
 
 
 def identity(given: R) -> R:

@@ -3,10 +3,10 @@
 import copy
 import operator
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, reduce
 from operator import itemgetter, methodcaller
 from pathlib import Path
@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likeminds._util.array_types import Bool, Index
+from likeminds._util.atomic_files import write_whole
 from likeminds._util.map_reduce import Executor, Own, in_this_thread, one_blas_thread
 from likeminds._util.per_user_arrays import SubsetRows, restore_user_arrays, split_user_arrays
-from likeminds.cluster.checkpoints import Journal, read_own, write_own
-from likeminds.cluster.client import Client, Future, identity, release
+from likeminds.cluster.checkpoints import Journal, from_bytes, to_bytes
+from likeminds.cluster.client import Future, Session, identity, release
 from likeminds.mixed_model.responses import InMemoryResponses
 from likeminds.rankers.training_data import users_in
 
@@ -54,70 +55,39 @@ class Carry:
     """Results of blocks that the next pass needs; on the cluster, or in a checkpoint."""
 
     def __init__(
-        self, session: "ClusterSession", visit: int, n_parts: int, futures: "list[Any] | None"
+        self, session: "ClusterSession", n_parts: int, futures: "list[Any] | None"
     ) -> None:
-        self.session, self.visit, self.n_parts, self.futures = session, visit, n_parts, futures
-        self._is_written = futures is None
-        finalize(self, session.journal.forget, visit, n_parts).atexit = False
-
-    @property
-    def _files(self) -> list[str]:
-        return [self.session.journal.own_file(self.visit, n) for n in range(self.n_parts)]
+        self.session, self.futures = session, futures
+        self._files = session.journal.own_files(session.visits, n_parts)
+        finalize(self, session.journal.forget, session.visits, n_parts).atexit = False
+        session._carries.add(self)
 
     def of_parts(self) -> list[Future | None]:
         """Return what each part carries; that of an earlier process, from the checkpoint."""
         if self.futures is None:
             self.futures = [
-                self.session.submit(read_own, one) if Path(one).exists() else None
-                for one in self._files
+                self.session.submit(_read_own, one) if one.exists() else None for one in self._files
             ]
         return self.futures
 
-    def write(self) -> None:
-        """Let workers write it to the checkpoint."""
-        if self._is_written or self.futures is None:
-            return
-        self.session.gathered(
-            self.session.submit(write_own, one, file)
-            for one, file in zip(self.futures, self._files, strict=True)
-        )
-        self._is_written = True
-
 
 @dataclass
-class ClusterSession:
-    """A fit on a cluster: what it submits, counts, and releases in the end.
+class ClusterSession(Session):
+    """A fit on a cluster; ``visits`` counts passes over the users, replayed ones included."""
 
-    ``progress`` is called as ``progress(what, done, total)`` while parts answer; ``visits`` counts
-    passes over the users, replayed ones included.
-    """
-
-    client: Client
+    _: KW_ONLY
     journal: Journal
     traffic: Traffic
-    progress: Callable[[str, int, int], None] | None = None
     visits: int = 0
     _carries: "WeakSet[Carry]" = field(default_factory=WeakSet)
     _sent: dict[tuple[int, int], tuple[Any, list[Future]]] = field(default_factory=dict)
-    _made: list[Future] = field(default_factory=list)
 
-    def submit(self, work: Callable[..., object], *given: object) -> Future:
-        """Run something on the cluster, anew each time."""
-        return self.client.submit(work, *given, pure=False)
-
-    def make(self, work: Callable[..., object], *given: object) -> Future:
-        """Make something that stays on the cluster until the fit is released."""
-        self._made.append(self.submit(work, *given))
-        return self._made[-1]
-
-    def gathered(self, futures: Iterable[Future]) -> list[Any]:
-        """Return results, and release the futures."""
-        waiting = list(futures)
-        try:
-            with self.in_reach():
-                return list(self.client.gather(waiting))
-        finally:
-            release(waiting)
+    def results(
+        self, futures: Iterable[Future], what: str | None = None, *, direct: bool = False
+    ) -> Iterator[Any]:
+        """Yield results: see `Session`, and `in_reach`."""
+        with self.in_reach():
+            yield from super().results(futures, what, direct=direct)
 
     @contextmanager
     def in_reach(self) -> Iterator[None]:
@@ -134,17 +104,6 @@ class ClusterSession:
             raise ConnectionError(
                 f"The cluster's scheduler was lost at visit {self.visits}: {how}."
             ) from error
-
-    def carry(self, n_parts: int, futures: list[Future] | None = None) -> Carry:
-        """Return what blocks carry on from this pass."""
-        carry = Carry(self, self.visits, n_parts, futures)
-        self._carries.add(carry)
-        return carry
-
-    def write_all(self) -> None:
-        """Let workers write all that blocks carry at present."""
-        for carry in sorted(self._carries, key=lambda one: one.visit):
-            carry.write()
 
     def sent(self, array: NDArray[Any], pieces: list[NDArray[Any]], key: int) -> list[Future]:
         """Return the futures of the pieces of an array, one for each part; they are sent once."""
@@ -164,16 +123,9 @@ class ClusterSession:
                 some = [answers[start : start + _ADDED_AT_ONCE] for start in starts]
                 answers = [self.submit(add_up, one) for one in some]
                 made = made + answers
-            return add_up(list(self._results(answers)))
+            return add_up(list(self.results(answers, f"visit {self.visits}")))
         finally:
             release(made)
-
-    def _results(self, answers: list[Future]) -> Iterator[Any]:
-        for done, one in enumerate(answers, start=1):
-            with self.in_reach():
-                yield one.result()
-            if self.progress is not None:
-                self.progress(f"visit {self.visits}", done, len(answers))
 
     def release(self) -> None:
         """Release all that the fit has on the cluster."""
@@ -182,8 +134,7 @@ class ClusterSession:
         for _, futures in self._sent.values():
             release(futures)
         self._sent.clear()
-        release(self._made)
-        self._made.clear()
+        super().release()
 
 
 @dataclass
@@ -228,20 +179,19 @@ class DaskExecutor(Executor[B]):
         session, given = self.session, (work, state)
         session.visits += 1
         request = (work, self.n_users, state)
-        found = session.journal.replay(request)
-        if found is not None:
-            carry = session.carry(len(self.parts))
-        else:
-            visited = self._submitted(_MAP_REDUCE, own, given)
+        found, visited = session.journal.replay(request), None
+        if found is None:
+            files = session.journal.own_files(session.visits, len(self.parts))
+            visited = self._submitted(_MAP_REDUCE, own, given, files)
             try:
                 found = session.total(visited)
             except BaseException:
                 release(visited)
                 raise
-            carry = session.carry(len(self.parts), visited)
             session.traffic.visits += 1
             session.traffic.returned += len(self.parts) * size_of(found)
-            session.journal.note(request, found, session.write_all)
+            session.journal.note(request, found)
+        carry = Carry(session, len(self.parts), visited)
         return (found if start is None else _add(start, found)), carry
 
     def submit_map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> list[Future]:
@@ -250,17 +200,9 @@ class DaskExecutor(Executor[B]):
 
     def map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
         """Yield what each block answers, part by part."""
-        waiting = self.submit_map(work, state, own)
-        try:
-            for place, future in enumerate(waiting):
-                with self.session.in_reach():
-                    # Straight from the worker: there is much of it.
-                    answers = self.session.client.gather(future, direct=True)
-                self.session.traffic.asked += size_of(answers)
-                yield from answers
-                release(waiting[place : place + 1])
-        finally:
-            release(waiting)
+        for answers in self.session.results(self.submit_map(work, state, own), direct=True):
+            self.session.traffic.asked += size_of(answers)
+            yield from answers
 
     def derive(
         self,
@@ -276,7 +218,7 @@ class DaskExecutor(Executor[B]):
         session._made += parts
         if consume:  # what is lost with a worker can still be made again
             release(self.parts)
-        users = session.gathered(session.submit(_positions_of, one) for one in parts)
+        users = session.results(session.submit(_positions_of, one) for one in parts)
         both = zip(users, self.users, strict=True)
         known = [before if found is None else found for found, before in both]
         return DaskExecutor(session, parts, known, here)
@@ -313,7 +255,9 @@ class DaskExecutor(Executor[B]):
         users = [self.users[n][masks[n]] for n in there]
         return DaskExecutor(self.session, parts, users, self.here), there
 
-    def _submitted(self, method: str, own: Own, given: tuple[Any, Any]) -> list[Future]:
+    def _submitted(
+        self, method: str, own: Own, given: tuple[Any, Any], files: Sequence[Path | None] = ()
+    ) -> list[Future]:
         arrays: list[Any] = []
         given = given[0], split_user_arrays(given[1], arrays)
         self.session.traffic.sent += len(self.parts) * size_of(given)
@@ -323,8 +267,12 @@ class DaskExecutor(Executor[B]):
         before = [None] * len(self.parts) if own is None else own.of_parts()
         sent = self.session.submit(identity, given) if size_of(given) >= _LARGE else None
         submitted = [
-            self.session.submit(_run, method, part, mine, given if sent is None else sent, *theirs)
-            for part, mine, *theirs in zip(self.parts, before, *pieces, strict=True)
+            self.session.submit(
+                _run, method, part, mine, file, given if sent is None else sent, *theirs
+            )
+            for part, mine, file, *theirs in zip(
+                self.parts, before, files or [None] * len(before), *pieces, strict=True
+            )
         ]
         release([sent])
         return submitted
@@ -333,15 +281,19 @@ class DaskExecutor(Executor[B]):
         return self.session.sent(array, [array[np.sort(one)] for one in self.users], id(self))
 
 
-def _run(
+def _run(  # noqa: PLR0917 - what a worker needs for a part
     method: str,
     part: Executor[Any],
     before: tuple[object, object] | None,
+    file: Path | None,
     given: tuple[Callable[..., Any], object],
     positions: Index | None = None,
     *pieces: NDArray[Any],
 ) -> Any:
-    """Run a work on a part, which gets its users' rows of the arrays in the state."""
+    """Run a work on a part, which gets its users' rows of the arrays in the state.
+
+    What its blocks carry is written to a file, if one is given.
+    """
     work, state = given
     if positions is not None:
         state = restore_user_arrays(state, [SubsetRows(piece, positions) for piece in pieces])
@@ -351,7 +303,15 @@ def _run(
         carried = before and before[1]
         if method == _MAP:
             return list(part.map(work, state, carried))
-        return part.map_reduce(work, state, carried)
+        found = part.map_reduce(work, state, carried)
+    if file is not None:
+        write_whole(file, to_bytes(found[1]))
+    return found
+
+
+def _read_own(file: Path) -> tuple[None, Any]:
+    """Return what blocks carried, as `_run` would return it."""
+    return None, from_bytes(file.read_bytes())[0]
 
 
 def _positions_of(part: Executor[Any]) -> Index | None:

@@ -44,28 +44,21 @@ Scored = tuple[Annotations, Float, Float, Index]
 _PATIENCE = 60
 
 
-@dataclass(frozen=True)
-class PosteriorFolder:
-    """The folder of a model whose users are in files.
+def is_visible(folder: Path, client: Client) -> bool:
+    """Return whether all workers see a folder, and what is in it."""
+    token = secrets.token_hex(8)
+    probe = folder / f".{token}"
+    probe.write_text(token)
+    try:
+        return all(client.run(_reads, str(probe.resolve()), token).values())
+    finally:
+        probe.unlink()
 
-    ``through_client``: users come to the client to be written, because workers do not see the
-    folder; by default it is tried out.
-    """
 
-    folder: Path
-    through_client: bool | None = None
-
-    def is_visible(self, client: Client) -> bool:
-        """Return whether all workers see the folder, and what is in it."""
-        if self.through_client is not None:
-            return not self.through_client
-        token = secrets.token_hex(8)
-        probe = self.folder / f".{token}"
-        probe.write_text(token)
-        try:
-            return all(client.run(_reads, str(probe.resolve()), token).values())
-        finally:
-            probe.unlink()
+def folder_on_workers(ranker: Ranker, client: Client) -> Path | None:
+    """Return the folder of a ranker's users, if they are in one that all workers see."""
+    there = user_files_of(ranker)
+    return there.folder if there is not None and is_visible(there.folder, client) else None
 
 
 def _reads(path: str, token: str) -> bool:
@@ -93,8 +86,9 @@ def find_posteriors_in_place(
     Returns some labels with their scores, where these calibrate probabilities.
     """
     assert isinstance(ranker, HierarchicalRanker)
-    assert shards.saved_in is not None
-    client, is_visible = shards.client, shards.saved_in.is_visible(shards.client)
+    client, through_client = shards.client, shards.through_client
+    if through_client is None:
+        through_client = not is_visible(folder.path, client)
     ranker._set_levels(np.zeros((0, len(ranker.prior_.prior.mean))))
     bare = client.submit(identity, _without_users(ranker), pure=False)
     shifts = _shifts(ranker.prior_, shards)
@@ -107,7 +101,7 @@ def find_posteriors_in_place(
             places,
             None if shifts is None else shifts.z[places],
             share,
-            folder.file(number) if is_visible else None,
+            None if through_client else folder.file(number),
         )
         for number, places in enumerate(shards.counts.places)
     ]

@@ -19,7 +19,7 @@ from likeminds._util.checks import listing
 from likeminds.cluster.item_broadcast import ItemBroadcast
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import find_column
-from likeminds.data.identifiers import IntegerCodes, coerce_ids, compact, join_ids, lookup
+from likeminds.data.identifiers import IntegerCodes, coerce_ids, join_ids, lookup
 from likeminds.data.label_parsing import LabelReading
 from likeminds.data.out_of_core.first_pass import read_counted_labels, refuse_passes
 from likeminds.data.out_of_core.parquet_parts import is_csv
@@ -244,7 +244,7 @@ def ids_as_texts(table: pa.Table, roles: Sequence[str]) -> pa.Table:
     for role in roles:
         coded = table[role].combine_chunks()
         texts = pa.DictionaryArray.from_arrays(coded.indices, coded.dictionary.cast(pa.string()))
-        table = table.set_column(table.column_names.index(role), role, texts)
+        table = _with_column(table, role, texts)
     return table
 
 
@@ -254,18 +254,19 @@ def _with_short_labels(table: pa.Table) -> pa.Table:
     if len(coded.dictionary) > _KINDS_IN_A_BYTE:
         return table
     short = pa.DictionaryArray.from_arrays(coded.indices.cast(pa.int8()), coded.dictionary)
-    return table.set_column(table.column_names.index("label"), "label", short)
+    return _with_column(table, "label", short)
 
 
 def _only_their_ids(table: pa.Table) -> pa.Table:
     """Return rows whose dictionaries have only the ids of these rows."""
     for role in _CODED:
-        coded = table[role].combine_chunks()
-        codes = coded.indices.to_numpy(zero_copy_only=False)
-        codes, used = compact(codes, len(coded.dictionary))
-        there = pa.DictionaryArray.from_arrays(codes.astype(np.int32), coded.dictionary.take(used))
-        table = table.set_column(table.column_names.index(role), role, there)
+        ids = table[role].combine_chunks().dictionary_decode()
+        table = _with_column(table, role, ids.dictionary_encode())
     return table
+
+
+def _with_column(table: pa.Table, role: str, column: pa.Array) -> pa.Table:
+    return table.set_column(table.column_names.index(role), role, column)
 
 
 def _coded(pieces: Sequence[pa.Table], role: str) -> IntegerCodes:

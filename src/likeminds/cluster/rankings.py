@@ -1,6 +1,5 @@
 """A fitted ranker on a cluster: rankings for all users, scores, and new users."""
 
-import io
 import os
 import secrets
 import shutil
@@ -11,18 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
 from likeminds._util.array_types import FloatArray
-from likeminds._util.atomic_files import folder_for, write_whole
+from likeminds._util.atomic_files import folder_for
 from likeminds._util.checks import listing
-from likeminds.cluster.client import Client, identity, release, results
-from likeminds.cluster.in_place_posteriors import PosteriorFolder
+from likeminds.cluster.client import Client, Session, identity, release
+from likeminds.cluster.in_place_posteriors import folder_on_workers, is_visible
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import as_arrow
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import lookup
+from likeminds.data.sources import write_table
 from likeminds.metrics.concordance import concordance_by_user
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.capabilities import subset_users
@@ -76,6 +75,7 @@ def write_rankings(
     Examples
     --------
     >>> import tempfile
+    >>> import pyarrow.parquet as pq
     >>> from likeminds import ThreeLevelRanker, load_electricity
     >>> ranker = ThreeLevelRanker().fit(load_electricity())
     >>> offers = {"cheap": [7.0, 1, 1, 0, 0, 0], "dear": [9.0, 1, 1, 0, 0, 0]}
@@ -120,23 +120,21 @@ def _parts(
         for some in places:
             yield _ranked(subset_users(ranker, some), items, k)
         return
-    is_visible = PosteriorFolder(scratch).is_visible(client)
-    is_there = there is not None and PosteriorFolder(there.folder).is_visible(client)
-    model = there.folder if there is not None and is_there else None
-    given = client.submit(identity, items, pure=False)
+    model, is_shared = folder_on_workers(ranker, client), is_visible(scratch, client)
+    session = Session(client)
+    given = session.make(identity, items)
     waiting = [
-        client.submit(
+        session.submit(
             _part_there,
             subset_users(ranker, some) if model is None else (model, some),
             given,
             k,
-            (scratch, number) if is_visible else None,
-            pure=False,
+            (scratch, number) if is_shared else None,
         )
         for number, some in enumerate(places)
     ]
-    release([given])
-    yield from results(waiting)
+    session.release()
+    yield from session.results(waiting)
 
 
 def _part_there(
@@ -169,9 +167,7 @@ def _ranked(ranker: Ranker, items: FeaturesByItem, k: int) -> pa.Table:
 
 
 def _write(table: pa.Table, folder: Path, number: int) -> None:
-    content = io.BytesIO()
-    pq.write_table(table, content)
-    write_whole(folder / f"part-{number:05d}.parquet", content.getvalue())
+    write_table(table, folder / f"part-{number:05d}.parquet")
 
 
 def _refuse_other(target: Path) -> None:
@@ -234,33 +230,22 @@ def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
 
 def _for_each(shards: "Shards", ranker: Ranker) -> Iterator[Ranker | Path]:
     """Yield a ranker of each shard's users: where it is, or the ranker itself."""
-    there = user_files_of(ranker)
-    is_visible = there is not None and PosteriorFolder(there.folder).is_visible(shards.client)
+    folder = folder_on_workers(ranker, shards.client)
     for places in shards.counts.places:
         known = find_users(ranker, shards.counts.user_ids[places])
-        yield (
-            there.folder
-            if there is not None and is_visible
-            else subset_users(ranker, known[known >= 0])
-        )
+        yield folder or subset_users(ranker, known[known >= 0])
 
 
 def _answers(
     shards: "Shards", work: Callable[[Annotations, Any], T], rankers: Iterable[object]
 ) -> Iterator[T]:
-    counts, known = shards.counts, shards.user_features
+    session, known = Session(shards.client), shards.user_features
+    users = [shards.counts.user_ids[places].tolist() for places in shards.counts.places]
     waiting = [
-        shards.client.submit(
-            _with_covariates,
-            work,
-            rows,
-            one,
-            known and known.of(counts.user_ids[places].tolist()),
-            pure=False,
-        )
-        for rows, one, places in zip(shards.parts, rankers, counts.places, strict=True)
+        session.submit(_with_covariates, work, rows, one, known and known.of(theirs))
+        for rows, one, theirs in zip(shards.parts, rankers, users, strict=True)
     ]
-    return results(waiting)
+    return session.results(waiting)
 
 
 def _with_covariates(

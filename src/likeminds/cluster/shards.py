@@ -11,10 +11,16 @@ from likeminds._util.lazy_imports import require
 from likeminds._util.map_reduce import UserBlock
 from likeminds._util.text_format import counted
 from likeminds.cluster.checkpoints import Journal, mark_of
-from likeminds.cluster.client import Client, Future, release, release_memory_of_workers
+from likeminds.cluster.client import (
+    Client,
+    Future,
+    Tell,
+    release,
+    release_memory_of_workers,
+    silent,
+)
 from likeminds.cluster.executor import ClusterSession, DaskExecutor, Traffic
 from likeminds.cluster.in_place_posteriors import (
-    PosteriorFolder,
     find_posteriors_in_place,
     finish,
     order_as_files,
@@ -28,7 +34,7 @@ from likeminds.cluster.item_broadcast import (
 )
 from likeminds.cluster.partitions import LabelTable, PartitionColumns
 from likeminds.cluster.rankings import mean_auc, posteriors_of_new_users
-from likeminds.cluster.shuffle import Shuffle, Tell, silent
+from likeminds.cluster.shuffle import Shuffle
 from likeminds.data.annotations import Annotations, LabelSource
 from likeminds.data.covariates import Covariates
 from likeminds.data.out_of_core.parquet_parts import files_in
@@ -69,8 +75,10 @@ class Shards(LabelSource[Ranker, Posterior]):
         Covariates of users.
     tell : callable
         Called as ``tell(what, done, total)`` while partitions are read and shards visited.
-    saved_in : PosteriorFolder, optional
+    saved_in : Path, optional
         Where posteriors stay: see `saved_to`.
+    through_client : bool, optional
+        Whether they come here to be written; by default it is tried out.
     are_statistics : bool
         Whether shards have statistics of labels instead of rows.
     shuffled : int
@@ -100,7 +108,8 @@ class Shards(LabelSource[Ranker, Posterior]):
     labels: LabelTable = field(default_factory=LabelTable)
     user_features: Covariates | None = None
     tell: Tell = silent
-    saved_in: PosteriorFolder | None = None
+    saved_in: Path | None = None
+    through_client: bool | None = None
     are_statistics: bool = False
     shuffled: int = 0
 
@@ -184,7 +193,14 @@ class Shards(LabelSource[Ranker, Posterior]):
         columns = PartitionColumns(user, item, label, weight, choice_set)
         known = None if user_features is None else Covariates.read(user_features, user)
         how: dict[str, Any] = {"positive": positive, "threshold": threshold, "grades": grades}
-        shuffle = Shuffle(client, columns, n_shards, names, statistics, tell)
+        shuffle = Shuffle(
+            client,
+            tell,
+            columns=columns,
+            n_shards=n_shards,
+            features=names,
+            statistics=statistics,
+        )
         shards, items, labels, counts, n_bytes = shuffle.run(parts, catalogue, **how)
         return cls(
             client,
@@ -215,7 +231,7 @@ class Shards(LabelSource[Ranker, Posterior]):
         """Take a Dask data frame, partition by partition: see `from_parts`."""
         return cls.from_parts(frame.to_delayed(), client, features, **more)
 
-    def checkpointed(self, folder: str | Path, *, resume: bool = False, every: int = 1) -> "Shards":
+    def checkpointed(self, folder: str | Path, *, resume: bool = False) -> "Shards":
         """Return the same shards, whose next fit writes the sums of its passes.
 
         Parameters
@@ -224,11 +240,8 @@ class Shards(LabelSource[Ranker, Posterior]):
             Where; small files, each written whole or not at all.
         resume : bool, default=False
             Go on with the fit that was written there, instead of beginning anew.
-        every : int, default=1
-            After how many visits to write.
         """
-        journal = Journal(Path(folder), every, resume)
-        return replace(self, journal=journal, traffic=Traffic())
+        return replace(self, journal=Journal(Path(folder), resume), traffic=Traffic())
 
     def saved_to(self, folder: str | Path, *, through_client: bool | None = None) -> "Shards":
         """Return the same shards, whose next fit leaves posteriors of users on the workers.
@@ -245,8 +258,8 @@ class Shards(LabelSource[Ranker, Posterior]):
             Whether users come here to be written, one shard at a time, because workers do not
             see the folder. By default it is tried out.
         """
-        saved_in = PosteriorFolder(Path(folder).resolve(), through_client)
-        return replace(self, saved_in=saved_in, traffic=Traffic())
+        place = Path(folder).resolve()
+        return replace(self, saved_in=place, through_client=through_client, traffic=Traffic())
 
     @property
     def table(self) -> SharedTable:
@@ -282,8 +295,8 @@ class Shards(LabelSource[Ranker, Posterior]):
         self._record_training(ranker)
         self.traffic = Traffic()
         self.journal.open(self._about(ranker))
-        session = ClusterSession(self.client, self.journal, self.traffic, self.tell)
-        saved = nullcontext() if self.saved_in is None else folder_of_users(self.saved_in.folder)
+        session = ClusterSession(self.client, self.tell, journal=self.journal, traffic=self.traffic)
+        saved = nullcontext() if self.saved_in is None else folder_of_users(self.saved_in)
         with saved as folder:
             places = list(self.counts.places)
             both = zip(self.parts, places, strict=True)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray
 from likeminds._util.lazy_imports import require
 from likeminds._util.map_reduce import in_this_thread, one_blas_thread
-from likeminds.cluster.client import (
-    Client,
-    Future,
-    identity,
-    release,
-    release_memory_of_workers,
-)
+from likeminds.cluster.client import Future, Session, identity, release_memory_of_workers
 from likeminds.cluster.item_broadcast import (
     ItemBroadcast,
     catalogue_in_rows,
@@ -50,8 +44,6 @@ from likeminds.losses.statistics import ClassMoments, Statistics
 from likeminds.mixed_model.losses import LogisticLoss
 from likeminds.rankers.training_data import LabelCounts
 
-# Called as tell(what, done, total) while something goes on.
-Tell = Callable[[str, int, int], None]
 # A partition on the cluster, and its name in errors.
 Part = tuple[Future, str]
 
@@ -205,25 +197,18 @@ def _row_bytes(rows: Annotations, catalogue: ItemBroadcast) -> float:
     return found
 
 
-def silent(what: str, done: int, total: int) -> None:
-    """Report no progress."""
-    del what, done, total
-
-
-@dataclass(frozen=True)
-class Shuffle:
+@dataclass
+class Shuffle(Session):
     """One shuffle by user; with ``statistics``, partitions are reduced to these first.
 
     ``features`` are the columns of partitions that have features of items.
     """
 
-    client: Client
+    _: KW_ONLY
     columns: PartitionColumns
     n_shards: int
     features: Sequence[str] = ()
     statistics: bool = False
-    tell: Tell = silent
-    _made: list[Future] = field(default_factory=list)
 
     def run(
         self, parts: Iterable[object], catalogue: ItemBroadcast | None, **how: Any
@@ -233,26 +218,26 @@ class Shuffle:
         Nothing else is left on the cluster. ``how`` has the arguments of `read_label_table`.
         """
         try:
-            items = None if catalogue is None else self._submit(identity, catalogue)
+            items = None if catalogue is None else self.make(identity, catalogue)
             tables = self._read(parts, items)
             seen, kinds = zip(*self._each(_survey, tables), strict=True)
             labels = read_label_table(seen, column=self.columns.label, **how)
             roles = mixed_ids(kinds)
             if roles:
-                tables = [(self._submit(ids_as_texts, one, roles), name) for one, name in tables]
+                tables = [(self.make(ids_as_texts, one, roles), name) for one, name in tables]
             if catalogue is None and self.statistics:
                 found = self._each(near_in, tables, self.features)
                 catalogue = catalogue_in_rows(found, self.features)
             elif catalogue is None:
                 found = self._each(items_in, tables, self.features)
                 catalogue = join_catalogue(found, self.features)
-            items = self._submit(identity, catalogue) if items is None else items
+            items = self.make(identity, catalogue) if items is None else items
             shards, sizes = self._joined(tables, items, labels)
-            counting = [self._submit(_count, one, labels) for one in shards]
-            counted = self._done("shuffling by user", counting)
-            n_bytes = sum(self.client.gather(sizes))
+            counting = [self.submit(_count, one, labels) for one in shards]
+            counted = list(self.results(counting, "shuffling by user"))
+            n_bytes = sum(self.results(sizes))
         finally:
-            self._release()
+            self.release()
         release_memory_of_workers(self.client)
         there = [number for number, one in enumerate(counted) if one is not None]
         counts = LabelCounts.joined([counted[number] for number in there])
@@ -270,7 +255,7 @@ class Shuffle:
             given = self.client.compute(part) if dask.is_dask_collection(part) else part
             name = f"Partition {number}"
             name += f" ({Path(part).name})" if isinstance(part, str | Path) else ""
-            table = self._submit(read_part, given, name, self.columns, items, self.features)
+            table = self.make(read_part, given, name, self.columns, items, self.features)
             tables.append((table, name))
         if not tables:
             raise ValueError("There is no partition: give one at least.")
@@ -283,36 +268,20 @@ class Shuffle:
         n_shards, join = self.n_shards, join_statistics if self.statistics else join_pieces
         if self.statistics:
             given = (n_shards, items, labels)
-            pieces = [self._submit(reduce_part, table, name, *given) for table, name in tables]
+            pieces = [self.make(reduce_part, table, name, *given) for table, name in tables]
         else:
-            pieces = [self._submit(by_shard, table, n_shards) for table, _ in tables]
-        sizes = [self.client.submit(_size_of, one, pure=False) for one in pieces]
+            pieces = [self.make(by_shard, table, n_shards) for table, _ in tables]
+        sizes = [self.submit(_size_of, one) for one in pieces]
         shards = []
         for n in range(n_shards):
-            mine = [self._submit(getitem, one, n) for one in pieces]
-            shards.append(self.client.submit(join, mine, items, labels, pure=False))
-        self._release()  # partitions and pieces go as soon as shards are made of them
+            mine = [self.make(getitem, one, n) for one in pieces]
+            shards.append(self.submit(join, mine, items, labels))
+        self.release()  # partitions and pieces go as soon as shards are made of them
         return shards, sizes
 
-    def _submit(self, work: Callable[..., object], *given: object) -> Future:
-        self._made.append(self.client.submit(work, *given, pure=False))
-        return self._made[-1]
-
     def _each(self, work: Callable[..., object], tables: list[Part], *given: object) -> list[Any]:
-        waiting = [self._submit(work, table, name, *given) for table, name in tables]
-        return self._done("reading partitions", waiting)
-
-    def _done(self, what: str, waiting: list[Future]) -> list[Any]:
-        """Return results, and report how many are done."""
-        distributed = require("distributed", "Labels on a cluster", "dask")
-        completed = distributed.as_completed(waiting, loop=self.client.loop)
-        for number, _ in enumerate(completed, start=1):
-            self.tell(what, number, len(waiting))
-        return list(self.client.gather(waiting))
-
-    def _release(self) -> None:
-        release(self._made)
-        self._made.clear()
+        waiting = [self.submit(work, table, name, *given) for table, name in tables]
+        return list(self.results(waiting, "reading partitions"))
 
 
 def _survey(table: pa.Table, name: str) -> tuple[Counted, tuple[str, dict[str, str]]]:

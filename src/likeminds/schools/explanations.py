@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.checks import did_you_mean
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.rankers.capabilities import in_memory
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.ranking import best_of, expected_grades, repeated
-from likeminds.schools.find import find_schools
+from likeminds.schools.find import find_schools, name_of
 from likeminds.schools.population import Items, Population, items_of, score_variances
 from likeminds.schools.result import Facts, Schools, named_shares, plain_items, position_of
-from likeminds.schools.school_names import are_named, are_telling, strengths, wishes
+from likeminds.schools.school_names import are_named, strengths, wishes
 
 # Fewer users are not divided in two.
 _FEWEST = 10
@@ -155,12 +155,17 @@ class Explanation(Population):
         if traits is None:
             return []
         shares, shared = self.ranker._best_model.explained_by_users_, self.levels.consensus
+
+        def wants(added: Float) -> str:
+            # Covariates have weights of the features that were given, which come first.
+            return name_of(self, np.pad(added, (0, len(shared) - len(added))), shared)
+
         found = [
             {
                 "covariate": name,
                 "share": share,
                 "goes_with": [
-                    {"of": "more" if kind is None else kind, "wants": self._named(added, shared)}
+                    {"of": "more" if kind is None else kind, "wants": wants(added)}
                     for kind, added in prior.weights_by(name)
                 ],
             }
@@ -169,21 +174,12 @@ class Explanation(Population):
         ]
         return sorted(found, key=lambda one: -float(one["share"]))
 
-    def _named(self, added: Float, shared: Float) -> str:
-        """Name what some weights add to others: after features, or else after items."""
-        # Covariates have weights of the features that were given, which come first.
-        added = np.pad(added, (0, len(shared) - len(added)))
-        strength = strengths(added[None], self.spread)[0]
-        if self.items is None or are_telling(strength, self.levels.feature_names):
-            return self.named_by_features(added, shared, strength)
-        own, others = self.items.places(np.stack([shared + added, shared]))
-        return self.items.name_by_difference(own, others, 0.0 * own)
-
     def user(self, user: Hashable) -> Facts:
         """Return a user's school and shares of levels, differences and best items."""
         found = self.schools
         school, place = found.of_user(user), position_of(user, found.user_ids)
         own, shared = self.levels.coef[place], self.levels.consensus
+        decided = self.normalised.consensus  # all users being equally decided
         facts: Facts = {
             "user": user,
             "verb": self.verb.many(),
@@ -192,7 +188,7 @@ class Explanation(Population):
             "level_shares": named_shares(found.level_shares[place]),
             "loner": bool(found.loner[place]),
             "likeness": float(self.likeness[place]),
-            "differs": self._differs(place),
+            "differs": name_of(self, self.normalised.coef[place] - decided, decided),
             "features": self._features(own),
             "severity": None if found.severity is None else found.severity.of_user(user),
         }
@@ -249,38 +245,27 @@ class Explanation(Population):
             "disliked_by": _users_by_share(found.user_ids, by_user, order[::-1][:_FEW]),
         }
 
-    def _differs(self, place: int) -> str:
-        """Name a user's differences, all users being equally decided."""
-        shared = self.normalised.consensus
-        return self._named(self.normalised.coef[place] - shared, shared)
-
     def _features(self, own: Float) -> list[Facts]:
         """Return a user's and the consensus's weights, times the spread of the feature."""
         shared, own_scaled = self.levels.consensus * self.unit, own * self.unit
-        names, words = self.levels.feature_names, self.feature_words
-        return [
-            {
-                "feature": names[j],
-                "words": words[j],
-                "own": float(own_scaled[j]),
-                "consensus": float(shared[j]),
-            }
-            for j in np.argsort(-np.abs(own_scaled - shared), kind="stable").tolist()
-        ]
+        order = np.argsort(-np.abs(own_scaled - shared), kind="stable")
+        return self._by_feature(order, own=own_scaled, consensus=shared)
 
     def _reasons(self, items: Items, row: int) -> list[Facts]:
         """Return the features that move an item for the consensus, strongest first."""
         shared = self.levels.consensus
         moved = shared * (items.features[row] - items.centre)
         size = float(np.sqrt(shared @ self.spread @ shared))
+        order = np.argsort(-np.abs(moved), kind="stable")[:_FEW]
+        return self._by_feature(order, value=items.features[row], moves=moved / (size or np.inf))
+
+    def _by_feature(self, order: Index, **values: FloatArray) -> list[Facts]:
+        """Return facts about some features, in this order."""
+        names, words = self.levels.feature_names, self.feature_words
         return [
-            {
-                "feature": self.levels.feature_names[j],
-                "words": items.feature_words[j],
-                "value": float(items.features[row, j]),
-                "moves": float(moved[j] / size) if size else 0.0,
-            }
-            for j in np.argsort(-np.abs(moved), kind="stable")[:_FEW].tolist()
+            {"feature": names[j], "words": words[j]}
+            | {name: float(column[j]) for name, column in values.items()}
+            for j in order.tolist()
         ]
 
     def _grades(self, items: Items, rows: Index, user: Hashable | None) -> list[Any] | None:

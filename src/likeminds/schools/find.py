@@ -170,10 +170,6 @@ class _Descriptions:
     def levels(self) -> WeightLevels:
         return self.population.normalised
 
-    @property
-    def items(self) -> Items | None:
-        return self.population.items
-
     @cached_property
     def added(self) -> Float:
         """The mean group level of each school: (n_schools, n_features), no rows for one part."""
@@ -238,50 +234,59 @@ class _Descriptions:
         return tuple(found)
 
     def _name_of_school(self, n: int, rest: Float) -> str:
-        added, strength, soft = self.added[n], self.strength[n], self.soft
-        if self.items is None or are_telling(strength, self.levels.feature_names):
-            return self._by_features(added, strength)
-        if soft is None:
-            own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
-            return self.items.name_by_difference(own, others, 0.0 * own)
+        items, soft = self.population.items, self.soft
+        names = self.levels.feature_names
+        if items is None or soft is None or are_telling(self.strength[n], names):
+            return name_of(self.population, self.added[n], self.levels.consensus, rest)
         outside = self.sizes * (np.arange(len(self.sizes)) != n)
         part = (outside / max(outside.sum(), 1))[:, None]
         others = (part * soft.by_school).sum(axis=0)
         variance = soft.error_by_school[n] ** 2 + (part**2 * soft.error_by_school**2).sum(axis=0)
-        return self.items.name_by_difference(soft.by_school[n], others, BOUND * np.sqrt(variance))
+        return items.name_by_difference(soft.by_school[n], others, BOUND * np.sqrt(variance))
 
     def _names_of_ends(self, n: int, step: Float, strength: Float) -> tuple[str, str]:
-        words = self._by_features(-step, -strength), self._by_features(step, strength)
-        if self.items is None or are_telling(strength, self.levels.feature_names):
+        items, shared = self.population.items, self.levels.consensus
+        by_features = self.population.named_by_features
+        words = by_features(-step, shared, -strength), by_features(step, shared, strength)
+        if items is None or are_telling(strength, self.levels.feature_names):
             return words
         if self.soft is None:
-            ends = self.items.places(self.levels.consensus + np.stack([-step, step]))
+            ends = items.places(shared + np.stack([-step, step]))
             margin = 0.0 * ends[0]
         else:
             ends = self.soft.at_ends[n]
             margin = BOUND * np.sqrt((self.soft.error_at_ends[n] ** 2).sum(axis=0))
         # One end dislikes what the other likes: naming both for each end would say it twice.
         for liked_only in (True, False):
-            low = self.items.name_by_difference(ends[0], ends[1], margin, liked_only=liked_only)
-            high = self.items.name_by_difference(ends[1], ends[0], margin, liked_only=liked_only)
+            low = items.name_by_difference(ends[0], ends[1], margin, liked_only=liked_only)
+            high = items.name_by_difference(ends[1], ends[0], margin, liked_only=liked_only)
             if low and high:
                 break
         return low or words[0], high or words[1]
 
-    def _by_features(self, added: Float, strength: Float) -> str:
-        return self.population.named_by_features(added, self.levels.consensus, strength)
-
     def _examples(self, added: Float, rest: Float) -> dict[str, tuple[JudgedItem, ...]]:
-        if self.items is None:
+        items = self.population.items
+        if items is None:
             return {"typical": (), "divisive": ()}
-        own, others = self.items.places(self.levels.consensus + np.stack([added, rest]))
+        own, others = items.places(self.levels.consensus + np.stack([added, rest]))
         difference = own - others
-        divisive = (
-            self.items.judged(np.abs(difference), ITEMS_SHOWN, difference)
-            if difference.any()
-            else ()
-        )
-        return {"typical": self.items.judged(own, ITEMS_SHOWN), "divisive": divisive}
+        n_divisive = ITEMS_SHOWN if difference.any() else 0
+        divisive = items.judged(np.abs(difference), n_divisive, difference)
+        return {"typical": items.judged(own, ITEMS_SHOWN), "divisive": divisive}
+
+
+def name_of(
+    population: Population, added: Float, shared: Float, others: Float | float = 0.0
+) -> str:
+    """Name what some weights add to shared ones after features, or else after items.
+
+    Other users, from whose places of items these differ, add something else to the shared weights.
+    """
+    strength, items = strengths(added[None], population.spread)[0], population.items
+    if items is None or are_telling(strength, population.levels.feature_names):
+        return population.named_by_features(added, shared, strength)
+    own, rest = items.places(np.stack([shared + added, shared + others]))
+    return items.name_by_difference(own, rest, 0.0 * own)
 
 
 def _loners(levels: WeightLevels, spread: Float) -> Bool:
