@@ -356,12 +356,12 @@ PICTURES = [np.zeros((8, 8, 3), dtype=np.uint8)]
 PIXELS = np.arange(144, dtype=np.uint8).reshape(6, 8, 3)
 
 FEATURE_MAKERS = [
-    (lambda: GIST(size=0).fit(PICTURES), "size must be a whole number from 1 on, but is 0"),
-    (lambda: GIST(size=16.5).fit(PICTURES), "size must be a whole number"),
-    (lambda: GIST(orientations=()).fit(PICTURES), "one number per scale"),
-    (lambda: GIST(orientations=(8, 0)).fit(PICTURES), "orientations must be a whole number"),
+    (lambda: GIST(size=0).fit(PICTURES), "'size' parameter of GIST must be an int in the range"),
+    (lambda: GIST(size=16.5).fit(PICTURES), "must be an int in the range .* Got 16.5"),
+    (lambda: GIST(orientations=()).fit(PICTURES), "a number from 1 per scale"),
+    (lambda: GIST(orientations=(8, 0)).fit(PICTURES), "a number from 1 per scale"),
     (lambda: GIST(size=3).fit(PICTURES), "4 blocks do not fit into 3 pixels"),
-    (lambda: GIST(batch_size=0).fit(PICTURES), "batch_size must be"),
+    (lambda: GIST(batch_size=0).fit(PICTURES), "'batch_size' parameter of GIST must be"),
     (lambda: GIST().fit("a.png"), r"TypeError: Pass a list of pictures, not one path \(a.png\)"),
     (lambda: GIST().fit([]), "the list is empty"),
     (lambda: GIST().fit(["nowhere.png"]), "FileNotFoundError: There is no picture nowhere.png"),

@@ -127,7 +127,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"crop": 0}, "crop must lie above 0"),
+            ({"crop": 0}, "crop.* must be a float in the range"),
             ({"mean": (0, 0)}, "mean must have three values"),
             ({"std": (1, 0, 1)}, "std must not have a zero"),
         ],

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likeminds.paper.laplacian import explicit_laplacian, laplacian_form, laplacian_product
+from likeminds.laplacian import explicit_laplacian, laplacian_form, laplacian_product
 
 
 @given(st.integers(2, 12), st.integers(1, 4), st.integers(1, 4), st.booleans(), st.integers(0, 99))

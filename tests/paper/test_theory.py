@@ -4,7 +4,7 @@ import pytest
 import naive
 from likeminds import Statistics, ThreeLevelRanker
 from likeminds.losses import SquaredAUC
-from likeminds.paper.theory import generalization_bound, lipschitz_bound, lipschitz_constant
+from likeminds.theory import generalization_bound, lipschitz_bound, lipschitz_constant
 
 
 def hessian(crowd):

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likeminds._util.array_types import IdArray
 from likeminds._util.checks import listing
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
@@ -120,7 +119,7 @@ def load_folder(  # noqa: PLR0917 - the arguments of `load_shoes`
     min_labels: int,
     reduce: float | None,
     positive: Hashable | None,
-    options: dict[str, Any],
+    **options: Any,
 ) -> ImageCrowd:
     """Read the folder of a data set; ``options`` are those of its extractors."""
     if reduce is not None and not 0 < reduce <= 1:
@@ -137,9 +136,8 @@ def load_folder(  # noqa: PLR0917 - the arguments of `load_shoes`
         from likeminds.features.reduction import compute_features, gist_and_colour  # noqa: PLC0415
 
         options = _with_cache(root, options)
-        extractors = gist_and_colour(options)
-        if kind.network is not None:
-            extractors = [inception_v3(root / kind.network, **options)]
+        network = kind.network and inception_v3(root / kind.network, **options)
+        extractors = [network] if network else gist_and_colour(options)
         items = compute_features(root / IMAGES, pictures, extractors)
         full_names = items.images
     # A picture may be called by more than one name: items are the full names.
@@ -184,7 +182,27 @@ def _find_files(root: Path, kind: FolderKind) -> tuple[Path, Path | None]:
 
 def _read_labels(path: Path, kind: FolderKind, attributes: Iterable[str] | None) -> dict[str, Any]:
     """Return the columns of the rows about the chosen attributes, ids as texts."""
-    columns = _complete_columns(path)
+    texts = id_texts({"user": None, "item": "image", "attribute": None})
+    frame = as_frame(read_table(path, texts))
+    by_name = {str(column).lower(): column for column in frame.columns}
+    missing = [role for role in _ROLES if role not in by_name]
+    if missing:
+        raise ValueError(
+            f"{path} has no column {listing(missing)}; it needs {', '.join(_ROLES)}, and has "
+            f"{listing(frame.columns)}."
+        )
+    if not len(frame):
+        raise ValueError(f"{path} has no rows: there are no labels.")
+    columns = {}
+    for role in _ROLES:
+        values = frame.get_column(by_name[role])
+        empty = np.flatnonzero(values.is_null().to_numpy())
+        if empty.size:
+            raise ValueError(
+                f"{path} has no {role} in row(s) {listing(empty)} (counted from 0). "
+                "Fill in or drop these rows."
+            )
+        columns[role] = values.to_numpy()
     names = np.array(_as_attributes(columns["attribute"].tolist(), kind, path), dtype=object)
     chosen = list(kind.attributes)
     if attributes is not None:
@@ -198,38 +216,17 @@ def _read_labels(path: Path, kind: FolderKind, attributes: Iterable[str] | None)
         )
     keep = np.isin(names, chosen)
     users, items = (columns[role][keep].astype(str).tolist() for role in ("person", "image"))
-    labels = columns["label"][keep]
-    return {"attributes": names[keep], "users": users, "items": items, "labels": labels}
-
-
-def _complete_columns(path: Path) -> dict[str, IdArray]:
-    names = {"user": None, "item": "image", "attribute": None}
-    frame = as_frame(read_table(path, id_texts(names)))
-    by_name = {str(column).lower(): column for column in frame.columns}
-    missing = [role for role in _ROLES if role not in by_name]
-    if missing:
-        raise ValueError(
-            f"{path} has no column {listing(missing)}; it needs {', '.join(_ROLES)}, and has "
-            f"{listing(frame.columns)}."
-        )
-    if not len(frame):
-        raise ValueError(f"{path} has no rows: there are no labels.")
-    for role in _ROLES:
-        empty = np.flatnonzero(frame.get_column(by_name[role]).is_null().to_numpy())
-        if empty.size:
-            raise ValueError(
-                f"{path} has no {role} in row(s) {listing(empty)} (counted from 0). "
-                "Fill in or drop these rows."
-            )
-    return {role: frame.get_column(by_name[role]).to_numpy() for role in _ROLES}
+    return {
+        "attributes": names[keep],
+        "users": users,
+        "items": items,
+        "labels": columns["label"][keep],
+    }
 
 
 def _as_attributes(names: Sequence[object], kind: FolderKind, where: Path | str) -> list[str]:
-    calls = {
-        _plain(call): name
-        for name, synonyms in kind.attributes.items()
-        for call in (name, *synonyms)
-    }
+    every = kind.attributes.items()
+    calls = {_plain(call): name for name, synonyms in every for call in (name, *synonyms)}
     unknown = sorted({str(name) for name in names if _plain(name) not in calls})
     if unknown:
         raise ValueError(
@@ -350,7 +347,7 @@ def load_shoes(
         If a file is missing; the message names it.
     """
     options = {"cache": cache, "progress": progress}
-    return load_folder(folder, _SHOES, attributes, min_labels, reduce, positive, options)
+    return load_folder(folder, _SHOES, attributes, min_labels, reduce, positive, **options)
 
 
 def load_sun(
@@ -392,4 +389,4 @@ def load_sun(
         If a file is missing; the message names it.
     """
     options = {"cache": cache, "progress": progress}
-    return load_folder(folder, _SUN, attributes, min_labels, reduce, positive, options)
+    return load_folder(folder, _SUN, attributes, min_labels, reduce, positive, **options)

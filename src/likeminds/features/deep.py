@@ -4,20 +4,22 @@ import os
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
 
 from likeminds._util.checks import listing
 from likeminds._util.lazy_imports import require
 from likeminds.features.extractor import (
-    ImageExtractor,
+    POSITIVE,
+    Extractor,
     Rows,
     digest,
     digest_of_file,
-    positive_integer,
 )
 from likeminds.features.images import read_image
 
@@ -181,7 +183,7 @@ def _clean(sign: str) -> str:
 
 
 @dataclass(eq=False, repr=False)
-class DeepFeatures(ImageExtractor):
+class DeepFeatures(Extractor):
     """The output of any image network in a local ONNX file.
 
     The file's input is a batch of RGB pictures, channels first or last; its output is one
@@ -209,6 +211,12 @@ class DeepFeatures(ImageExtractor):
         As in `likeminds.features.GIST`.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Extractor._parameter_constraints,
+        "size": [POSITIVE],
+        "crop": [Interval(Real, 0, 1, closed="right")],
+    }
+
     model: str | os.PathLike[str]
     size: int = 224
     crop: float = 0.875
@@ -222,9 +230,6 @@ class DeepFeatures(ImageExtractor):
 
     def _check(self) -> None:
         super()._check()
-        positive_integer(self.size, "size")
-        if not 0 < self.crop <= 1:
-            raise ValueError(f"crop must lie above 0 and up to 1, but is {self.crop}.")
         for name in ("mean", "std"):
             if len(getattr(self, name)) != 3:
                 raise ValueError(f"{name} must have three values, for red, green and blue.")

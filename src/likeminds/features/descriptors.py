@@ -4,14 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from itertools import pairwise, product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
+from sklearn.utils._param_validation import StrOptions
 
 from likeminds._util.array_types import Float, Index
-from likeminds.features.extractor import ImageExtractor, Rows, one_of, positive_integer
+from likeminds.features.extractor import POSITIVE, Extractor, Rows
 from likeminds.features.images import Image, Picture, read_image
 
 # The constants of Oliva and Torralba's program.
@@ -26,7 +27,7 @@ _NOTHING = 1e-7
 
 
 @dataclass(eq=False, repr=False)
-class GIST(ImageExtractor):
+class GIST(Extractor):
     """The gist of a scene: energies of Gabor filters, averaged over the blocks of a grid.
 
     A picture is scaled and cut to a square, made grey, and brought to a uniform local contrast.
@@ -70,18 +71,22 @@ class GIST(ImageExtractor):
     array([0, 4])
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Extractor._parameter_constraints,
+        "size": [POSITIVE],
+        "blocks": [POSITIVE],
+    }
+
     size: int = 128
     orientations: Sequence[int] = (8, 8, 8, 8)
     blocks: int = 4
 
     def _check(self) -> None:
         super()._check()
-        positive_integer(self.size, "size")
-        positive_integer(self.blocks, "blocks")
-        if not len(self.orientations):
-            raise ValueError("orientations must have one number per scale, but is empty.")
-        for number in self.orientations:
-            positive_integer(number, "orientations")
+        if not len(self.orientations) or not all(map(POSITIVE.is_satisfied_by, self.orientations)):
+            raise ValueError(
+                f"orientations must have a number from 1 per scale, but is {self.orientations}."
+            )
         if self.blocks > self.size:
             raise ValueError(f"{self.blocks} blocks do not fit into {self.size} pixels.")
 
@@ -218,7 +223,7 @@ _LINEAR = np.where(_STEPS <= 0.04045, _STEPS / 12.92, ((_STEPS + 0.055) / 1.055)
 
 
 @dataclass(eq=False, repr=False)
-class ColourHistogram(ImageExtractor):
+class ColourHistogram(Extractor):
     """The share of a picture's pixels that fall into each bin of a colour space.
 
     Parameters
@@ -245,18 +250,18 @@ class ColourHistogram(ImageExtractor):
     np.int64(15)
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Extractor._parameter_constraints,
+        "space": [StrOptions(set(SPACES))],
+        "bins": [POSITIVE],
+        "size": [POSITIVE, None],
+    }
+
     space: str = "lab"
     bins: int = 10
     _: KW_ONLY
     joint: bool = False
     size: int | None = None
-
-    def _check(self) -> None:
-        super()._check()
-        one_of(self.space, "space", list(SPACES))
-        positive_integer(self.bins, "bins")
-        if self.size is not None:
-            positive_integer(self.size, "size")
 
     def _extractor(self) -> Callable[[Sequence[Any]], Rows]:
         return lambda images: np.stack([self._histogram(image) for image in images])

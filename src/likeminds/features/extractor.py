@@ -9,14 +9,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import Interval
 
 from likeminds._util.atomic_files import write_whole
 from likeminds._util.console import progress_bar
@@ -44,6 +46,16 @@ def digest_of_file(path: Path) -> bytes:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
 
 
+def digest_of_image(image: Path | NDArray[Any]) -> bytes:
+    """Return the digest of a picture; it depends on how far the picture is scaled down."""
+    if isinstance(image, np.ndarray):
+        own = digest(f"{image.dtype.str} {image.shape}".encode(), image.tobytes())
+    else:
+        own = digest_of_file(image)
+    limit = scaled_down_to(image)
+    return own if limit is None else digest(own, str(limit).encode())
+
+
 class FeatureCache(AbstractContextManager["FeatureCache"]):
     """Rows of features by the digest of their inputs.
 
@@ -56,37 +68,32 @@ class FeatureCache(AbstractContextManager["FeatureCache"]):
         self._recipe = json.dumps(recipe, sort_keys=True, default=str)
         name = f"{recipe['features']}-{digest(self._recipe.encode()).hex()[:16]}.safetensors"
         self.path = Path(folder) / name
-        self._places: dict[bytes, int] = {}
-        self._blocks: list[Rows] = []
+        self._rows: dict[bytes, Rows] = {}
         self._unsaved = False
         self._last_saved = time.monotonic()
         self._read()
 
     def __contains__(self, key: bytes) -> bool:
-        return key in self._places
+        return key in self._rows
 
     def add(self, keys: Sequence[bytes], rows: Rows) -> None:
         """Remember some rows; they are on disk when the block ends, or a minute later."""
-        start = len(self._places)
-        self._places |= {key: start + position for position, key in enumerate(keys)}
-        self._blocks.append(rows)
+        self._rows |= zip(keys, rows, strict=True)
         self._unsaved = True
         if time.monotonic() - self._last_saved > _SECONDS_BETWEEN_SAVES:
             self.save()
 
     def rows(self, keys: Iterable[bytes]) -> Rows:
         """Return the rows of these keys, in their order."""
-        table: Rows = np.vstack(self._blocks)[[self._places[key] for key in keys]]
-        return table
+        return np.stack([self._rows[key] for key in keys])
 
     def save(self) -> None:
         """Write the file, if there are new rows."""
         if not self._unsaved:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        keys = np.frombuffer(b"".join(self._places), dtype=np.uint8).reshape(-1, _DIGEST_SIZE)
-        self._blocks = [np.vstack(self._blocks)]
-        arrays: dict[str, NDArray[Any]] = {"keys": keys, "rows": self._blocks[0]}
+        keys = np.frombuffer(b"".join(self._rows), dtype=np.uint8).reshape(-1, _DIGEST_SIZE)
+        arrays: dict[str, NDArray[Any]] = {"keys": keys, "rows": np.stack([*self._rows.values()])}
         write_whole(self.path, to_bytes(arrays, metadata={"recipe": self._recipe}))
         self._unsaved, self._last_saved = False, time.monotonic()
 
@@ -109,11 +116,11 @@ class FeatureCache(AbstractContextManager["FeatureCache"]):
                 stacklevel=4,
             )
             return
-        self._places = {key.tobytes(): position for position, key in enumerate(keys)}
-        self._blocks = [rows]
+        self._rows = {key.tobytes(): row for key, row in zip(keys, rows, strict=True)}
 
 
 Names = NDArray[np.object_]
+POSITIVE = Interval(Integral, 1, None, closed="left")
 
 # Parameters that do not change the features.
 _HOW = {"batch_size", "cache", "progress", "n_threads"}
@@ -122,15 +129,21 @@ _HOW = {"batch_size", "cache", "progress", "n_threads"}
 # Parameters are the fields of a dataclass, which its constructor stores as they are.
 @dataclass(eq=False, repr=False, kw_only=True)
 class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of transformers of pictures or texts, each by itself.
+    """Base class of transformers of pictures (or texts), each by itself.
 
     Nothing is learnt, so `transform` works without `fit`. Subclasses define `_extractor` and the
     names of the columns (`_names`).
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"batch_size": [POSITIVE]}
+
     batch_size: int = 32
     cache: str | os.PathLike[str] | None = None
     progress: bool = False
+
+    # Checks inputs and returns them as a list; and returns the digest of the content of one.
+    _as_inputs: ClassVar["staticmethod[[Iterable[Any]], list[Any]]"] = staticmethod(as_images)
+    _digest: ClassVar["staticmethod[[Any], bytes]"] = staticmethod(digest_of_image)
 
     def fit(self, X: Iterable[Any], y: ArrayLike | None = None) -> Self:  # noqa: ARG002 - scikit-learn
         """Check the parameters and the inputs; nothing is learnt."""
@@ -148,7 +161,7 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check()
         if self.cache is None:
             return np.vstack([rows for _, rows in self._batches(inputs)])
-        keys = self._digests(inputs)
+        keys = list(map(self._digest, inputs))
         with FeatureCache(Path(self.cache), self._recipe()) as cache:
             missing = {k: t for k, t in zip(keys, inputs, strict=True) if k not in cache}
             new = list(missing)
@@ -167,23 +180,15 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     @abstractmethod
-    def _as_inputs(self, X: Iterable[Any]) -> list[Any]:
-        """Return the inputs as a list; raise if one is not valid."""
-
-    @abstractmethod
     def _extractor(self) -> Callable[[Sequence[Any]], Rows]:
         """Return a function from one batch of inputs to their rows."""
-
-    @abstractmethod
-    def _digests(self, inputs: list[Any]) -> list[bytes]:
-        """Return the digest of the content of each input."""
 
     @abstractmethod
     def _names(self) -> list[str]:
         """Return the names of the columns."""
 
     def _check(self) -> None:
-        positive_integer(self.batch_size, "batch_size")
+        self._validate_params()
 
     def _recipe(self) -> dict[str, Any]:
         parameters = {k: v for k, v in self.get_params(deep=False).items() if k not in _HOW}
@@ -199,35 +204,3 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 part = slice(start, start + self.batch_size)
                 yield part, extract(inputs[part])
                 bar.update(task, advance=len(inputs[part]))
-
-
-class ImageExtractor(Extractor):
-    """An extractor of features of pictures: paths of files, arrays, or some of both."""
-
-    def _as_inputs(self, X: Iterable[Any]) -> list[Any]:
-        return as_images(X)
-
-    def _digests(self, inputs: list[Any]) -> list[bytes]:
-        return list(map(digest_of_image, inputs))
-
-
-def digest_of_image(image: Path | NDArray[Any]) -> bytes:
-    """Return the digest of a picture; it depends on how far the picture is scaled down."""
-    if isinstance(image, np.ndarray):
-        own = digest(f"{image.dtype.str} {image.shape}".encode(), image.tobytes())
-    else:
-        own = digest_of_file(image)
-    limit = scaled_down_to(image)
-    return own if limit is None else digest(own, str(limit).encode())
-
-
-def positive_integer(value: object, name: str) -> None:
-    """Raise ValueError unless a value is a whole number from 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be a whole number from 1 on, but is {value!r}.")
-
-
-def one_of(value: object, name: str, choices: Sequence[str]) -> None:
-    """Raise ValueError unless a value is one of the choices."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, but is {value!r}.")

@@ -15,7 +15,7 @@ from likeminds._util.array_types import FloatArray
 from likeminds.data.annotations import Annotations
 from likeminds.data.item_features import ItemFeatures, find_names
 from likeminds.features.descriptors import GIST, ColourHistogram
-from likeminds.features.extractor import ImageExtractor, Names
+from likeminds.features.extractor import Extractor, Names
 from likeminds.features.images import list_images
 
 
@@ -167,13 +167,13 @@ def picture_features(
     return compute_features(root, names, gist_and_colour({"cache": cache, "progress": progress}))
 
 
-def gist_and_colour(options: dict[str, Any]) -> list[ImageExtractor]:
+def gist_and_colour(options: dict[str, Any]) -> list[Extractor]:
     """Return the extractors that the paper uses for Shoes."""
     return [GIST(**options), ColourHistogram("lab", bins=10, **options)]
 
 
 def compute_features(
-    folder: Path, names: Sequence[str] | None, extractors: list[ImageExtractor]
+    folder: Path, names: Sequence[str] | None, extractors: list[Extractor]
 ) -> ItemFeatures:
     """Compute the features of pictures of a folder, by default of all."""
     paths = {path.relative_to(folder).as_posix(): path for path in list_images(folder)}

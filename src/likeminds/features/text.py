@@ -3,7 +3,8 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 from sklearn.preprocessing import normalize
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.checks import listing
@@ -25,7 +27,7 @@ from likeminds.features.deep import (
     model_file,
     refuse_broken_rows,
 )
-from likeminds.features.extractor import Extractor, Names, Rows, digest, one_of, positive_integer
+from likeminds.features.extractor import POSITIVE, Extractor, Names, Rows, digest
 
 # The lengths of pieces of words; with many texts, pieces of a single text are left out.
 _PIECES, _MANY_TEXTS = (2, 5), 100
@@ -65,6 +67,11 @@ def as_texts(texts: Iterable[str]) -> list[str]:
             f"(the first is {listed[bad[0]]!r}). Fill in or drop them."
         )
     return [str(text) for text in listed]
+
+
+def digest_of_text(text: str) -> bytes:
+    """Return the digest of a text."""
+    return digest(text.encode())
 
 
 class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -112,6 +119,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     'text: an, open, sandal'
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"n_components": [POSITIVE]}
+
     def __init__(
         self,
         n_components: int = 300,
@@ -137,7 +146,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit_transform(self, X: Iterable[str], y: ArrayLike | None = None) -> NDArray[Any]:  # noqa: ARG002
         """Learn from texts, and return their features: each text is read once."""
         texts = as_texts(X)
-        positive_integer(self.n_components, "n_components")
+        self._validate_params()
         words = TfidfVectorizer(
             ngram_range=self.ngram_range,
             min_df=self.min_df,
@@ -247,6 +256,12 @@ class SentenceEmbeddings(Extractor):
         As in `likeminds.features.GIST`.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Extractor._parameter_constraints,
+        "pooling": [StrOptions({"mean", "first"})],
+        "max_length": [Interval(Integral, 3, None, closed="left")],
+    }
+
     model: str | os.PathLike[str]
     vocabulary: str | os.PathLike[str]
     _: KW_ONLY
@@ -257,17 +272,11 @@ class SentenceEmbeddings(Extractor):
     output: str | None = None
     n_threads: int | None = None
 
-    def _as_inputs(self, X: Iterable[str]) -> list[Any]:
-        return as_texts(X)
-
-    def _digests(self, inputs: list[Any]) -> list[bytes]:
-        return [digest(text.encode()) for text in inputs]
+    _as_inputs = staticmethod(as_texts)
+    _digest = staticmethod(digest_of_text)
 
     def _check(self) -> None:
         super()._check()
-        one_of(self.pooling, "pooling", ["mean", "first"])
-        if self.max_length < 3:
-            raise ValueError(f"max_length must be at least 3, but is {self.max_length}.")
         model_file(self.model)
         WordPiece(self.vocabulary, lower=self.lower)
 

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.model_selection import ParameterGrid
 
 from likeminds._util.array_types import Float
 from likeminds.comparing.runs import Job, fit_to_the_end
@@ -27,7 +28,7 @@ from likeminds.paper.experiments.report_page import (
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trials import ComparedRanker
 from likeminds.rankers.baselines import ConsensusOnly
-from likeminds.rankers.candidates import Split
+from likeminds.rankers.candidates import Split, plain_values
 from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.three_level import usual_alpha_group
 
@@ -140,9 +141,10 @@ def search(
     """Return the best penalties for so many users, features and schools (a `Job`)."""
     if model == LEARNED:
         return {}
-    if not tuned:
-        return _middle(model, shape[1] / n_labels)
     ranker = models(shape[1] / n_labels)[model]
+    if not tuned:
+        grid = ParameterGrid(ranker.param_grid or {})
+        return plain_values(grid[len(grid) // 2])
     ranker.halving = ranker.extends_counts = False
     splits = []
     for draw in range(_N_TUNING):
@@ -215,13 +217,6 @@ def models(features_per_label: float) -> dict[str, Any]:
         **{name: PathCV(grid, n_folds=2) for name, grid in grids.items()},
         LEARNED: HierarchicalRanker(),
     }
-
-
-def _middle(model: str, features_per_label: float) -> dict[str, Any]:
-    """Return a candidate from the middle of the grid, for runs without a search."""
-    grid = models(features_per_label)[model].param_grid or {}
-    first = grid[len(grid) // 2] if isinstance(grid, list) else grid
-    return {name: values[len(values) // 2] for name, values in first.items()}
 
 
 def _facts(found: Mapping[str, Float]) -> dict[str, Any]:

@@ -45,14 +45,7 @@ class DataSet:
     @property
     def paper_attributes(self) -> list[str]:
         """The attributes that the paper has."""
-        return [name for name in self.attributes if name in self.paper["Ours"]]
-
-    def paper_rows(self) -> list[list[str]]:
-        """Return the paper's figures by algorithm."""
-        return [
-            [name, *(f"{figures[attribute]:.2f}" for attribute in self.paper_attributes)]
-            for name, figures in self.paper.items()
-        ]
+        return [name for name in self.attributes if name in self.paper.get("Ours", {})]
 
 
 def data_sets(setting: ExperimentSetting) -> list[DataSet]:

@@ -8,12 +8,12 @@ import numpy as np
 
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds.datasets import Simulation, SketchShoes, make_sketch_shoes
+from likeminds.laplacian import explicit_laplacian
 from likeminds.metrics.by_user import auc_by_user
 from likeminds.paper.experiments.fig3 import has_personal
 from likeminds.paper.experiments.report_page import ReportPart, make_part
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.trials import simulation_parameters
-from likeminds.paper.laplacian import explicit_laplacian
 from likeminds.plots.figures import COLOURS, DIVERGING, new_figure
 from likeminds.rankers.three_level import ThreeLevelRanker
 

@@ -59,6 +59,12 @@ def run(setting: ExperimentSetting) -> ReportPart:
     parameters = simulation_parameters(setting, drawn.annotations)
     ranker = ThreeLevelRanker(**parameters).fit(drawn.annotations)
     found = cocluster_recovery(drawn, ranker.coef_)
+    arguments = {
+        "size": list(setting.scale.simulation),
+        "seed": setting.seed,
+        "n_folds": setting.scale.n_folds,
+        "parameters": parameters,
+    }
     facts: dict[str, Any] = {
         "cosine": found.cosine,
         "groups": found.users_index,
@@ -66,7 +72,7 @@ def run(setting: ExperimentSetting) -> ReportPart:
         "personal_found": int(has_personal(ranker.personal_).sum()),
         "personal_true": int(has_personal(drawn.personal).sum()),
         "recovery": recover(setting),
-        "structure": recover_structure(setting, parameters),
+        "structure": setting.store.one(Job("structure", score_structure, arguments)),
     }
     return make_part(
         "fig3",
@@ -156,18 +162,6 @@ def split_by_distance(coef: Float, n_schools: int) -> Index:
     leading = leading[: min(n_schools, len(leading))]
     rest = np.linalg.norm(deviation - deviation @ leading.T @ leading, axis=1, keepdims=True)
     return np.asarray(KMeans(2, n_init=_STARTS, random_state=0).fit_predict(rest))
-
-
-def recover_structure(setting: ExperimentSetting, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return whom the personal level flags on the data of Table 1, by choice of parameters."""
-    arguments = {
-        "size": list(setting.scale.simulation),
-        "seed": setting.seed,
-        "n_folds": setting.scale.n_folds,
-        "parameters": dict(parameters),
-    }
-    found: dict[str, Any] = setting.store.one(Job("structure", score_structure, arguments))
-    return found
 
 
 def score_structure(

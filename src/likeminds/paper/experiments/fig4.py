@@ -24,7 +24,6 @@ from likeminds.paper.experiments.report_page import (
 from likeminds.paper.experiments.setting import ExperimentSetting
 from likeminds.paper.experiments.timing import timed
 from likeminds.paper.experiments.trials import simulation_parameters
-from likeminds.paper.theory import convergence_certificate, generalization_bound
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.solvers import (
     AUTHORS_PROGRAM,
@@ -33,6 +32,7 @@ from likeminds.solvers import (
     PaperSolver,
     Solver,
 )
+from likeminds.theory import convergence_certificate, generalization_bound
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

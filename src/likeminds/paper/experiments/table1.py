@@ -34,24 +34,18 @@ _HARDLY = 1e-3
 def run(setting: ExperimentSetting) -> ReportPart:
     """Compare all rankers on the simulation, next to the paper's figures."""
     trials = run_trials(setting.simulation().annotations, setting)
+    # The evidence that baselines have no intercept is at the paper's size.
+    size = (SCALES["paper"] if setting.scale.n_folds else setting.scale).simulation
+    inference = Job("least-squares", least_squares, {"size": list(size), "seed": setting.seed})
     others = sorted((SHRUNK, LEARNED, *SIMPLE_BASELINES), key=lambda name: -trials.means[name])
     return make_part(
         "table1",
         setting,
-        trials.facts() | _summary(trials) | {"inference": _inference(setting)},
+        trials.facts() | _summary(trials) | {"inference": setting.store.one(inference)},
         cells={name: plus_minus(values) for name, values in trials.by_repeat.items()},
         others={name: trials.difference(name, OURS)[:3] for name in others},
         penalty_rows=penalty_rows({"simulation": trials}),
     )
-
-
-def _inference(setting: ExperimentSetting) -> list[list[float]]:
-    """Return rows of training share and AUC of least squares, without and with an intercept."""
-    size = (SCALES["paper"] if setting.scale.n_folds else setting.scale).simulation
-    found: list[list[float]] = setting.store.one(
-        Job("least-squares", least_squares, {"size": list(size), "seed": setting.seed})
-    )
-    return found
 
 
 def least_squares(*, size: Sequence[int], seed: int) -> list[list[float]]:

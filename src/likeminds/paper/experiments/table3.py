@@ -91,7 +91,7 @@ class DataSetTrials:
     def _paper_lead(self) -> str:
         """Return the lead of the paper's method in the paper, on these attributes."""
         paper = self.data.paper
-        known = [name for name in self.trials if name in paper.get("Ours", {})]
+        known = self.data.paper_attributes
         if not known:
             return "-"
         leads = [
