@@ -60,9 +60,11 @@ class PartWorths:
         n_weights = design.n_weights
         prior = problem.prior(coefficients)
         turn = design.weights(np.eye(n_weights)).T
-        signs, logs = np.zeros(len(turn)), np.zeros(len(turn))
+        signs, logs = np.zeros((2, len(turn)))
         if problem.signs.any() or problem.logs.any():  # design are features in units then
-            signs, logs = (_of_weights(of, problem) for of in (problem.signs, problem.logs))
+            known = np.zeros((2, design.size))
+            known[:, problem.varies] = problem.signs, problem.logs
+            signs, logs = known[:, :n_weights]
             turn[logs != 0] = np.eye(n_weights)[logs != 0]
         centre = turn @ prior.mean[:n_weights]
         centre -= np.where(logs != 0, np.log(design.scale), 0.0)
@@ -98,13 +100,6 @@ class PartWorths:
     def spread(self) -> Float:
         """The standard deviations of the normal distribution: of logarithms for log-normal ones."""
         return np.sqrt(self.covariance.diagonal())
-
-
-def _of_weights(signs: Float, problem: SimulationProblem) -> Float:
-    """Expand signs of varying design to all weights of features."""
-    whole = np.zeros(len(problem.varies) + len(problem.constant))
-    whole[problem.varies] = signs
-    return whole[: problem.n_weights]
 
 
 def censored_moments(mean: Float, deviation: Float, signs: Float) -> tuple[Float, Float]:
@@ -226,13 +221,6 @@ def estimate(
     )
 
 
-def _statistics(surface: LikelihoodSurface, vector: Float, design: Design) -> Float:
-    """Return the statistics of a vector of the surface: means, deviations, ..., correlations."""
-    worth = PartWorths.of(surface.coefficients(vector), surface.simulation.problem, design)
-    parts = (worth.mean, worth.deviation, worth.centre, worth.spread)
-    return np.concatenate([*parts, worth.correlation.ravel()])
-
-
 def _inverse(information: Float, identified: Index) -> Float:
     """Return the inverse of some entries, zero elsewhere; NaN if it does not exist."""
     entries = np.ix_(identified, identified)
@@ -276,10 +264,13 @@ def _parametrisations(
 
 
 def _slopes(surface: LikelihoodSurface, design: Design) -> Float:
-    """Return the derivatives of the statistics by the surface's vector, by finite differences."""
+    """Return the derivatives of means, deviations, ..., correlations, by finite differences."""
+
+    def statistics(vector: Float) -> Float:
+        worth = PartWorths.of(surface.coefficients(vector), surface.simulation.problem, design)
+        parts = (worth.mean, worth.deviation, worth.centre, worth.spread)
+        return np.concatenate([*parts, worth.correlation.ravel()])
+
     start, steps = surface.start, _STEP * np.eye(len(surface.start))
-    ahead, behind = (
-        np.array([_statistics(surface, start + step, design) for step in each])
-        for each in (steps, -steps)
-    )
-    return np.asarray((ahead - behind) / (2.0 * _STEP))
+    moved = [statistics(start + step) - statistics(start - step) for step in steps]
+    return np.array(moved) / (2.0 * _STEP)

@@ -197,16 +197,6 @@ class LikelihoodSurface:
         return 0.5 * (matrix + matrix.T)
 
 
-@dataclass(frozen=True)
-class MaximumLikelihood:
-    """Coefficients of the greatest simulated likelihood, and the value in each round."""
-
-    coefficients: Coefficients
-    trace: list[float]
-    converged: bool
-    interrupted: bool
-
-
 def covariance_parameters(
     kind: str, problem: SimulationProblem, at: Coefficients, n_groups: int
 ) -> CovarianceParameters:
@@ -223,19 +213,15 @@ def covariance_parameters(
     return low_rank_covariance(prior.loadings, prior.residual, groups)
 
 
-def maximise(
-    problem: SimulationProblem,
-    at: Coefficients,
-    *,
-    kind: str,
-    n_groups: int,
-    n_draws: int,
+def _maximise(
+    surface_at: Callable[[Coefficients], LikelihoodSurface],
+    start: Coefficients,
     max_iter: int,
-    callback: Callback | None = None,
-) -> MaximumLikelihood:
-    """Maximise the simulated likelihood, from coefficients near its maximum."""
+    callback: Callback | None,
+) -> tuple[LikelihoodSurface, list[float], bool, bool]:
+    """Return the surface at the maximum, the value by round, and if converged or interrupted."""
     radius, converged, stopped = _FIRST_RADIUS, False, False
-    surface = surface_of(problem, at, kind, n_groups, n_draws)
+    surface = surface_at(start)
     value = surface(surface.start)[0]
     trace = [value]
     try:
@@ -244,7 +230,7 @@ def maximise(
             converged = expected - value <= _GAIN
             if converged:
                 break
-            new = surface_of(problem, surface.coefficients(vector), kind, n_groups, n_draws)
+            new = surface_at(surface.coefficients(vector))
             new_value = new(new.start)[0]
             confirmed = (new_value - value) / (expected - value)
             if confirmed > _UPPER:
@@ -259,15 +245,7 @@ def maximise(
                 stopped = bool(callback(len(trace) - 1, -value, expected - value))
     except KeyboardInterrupt:
         stopped = True
-    return MaximumLikelihood(surface.at, trace, converged and not stopped, stopped)
-
-
-def surface_of(
-    problem: SimulationProblem, at: Coefficients, kind: str, n_groups: int, n_draws: int
-) -> LikelihoodSurface:
-    """Return the surface around some coefficients, with draws that were made for them."""
-    simulation = ImportanceSampler(problem, at, n_draws)
-    return LikelihoodSurface(simulation, at, covariance_parameters(kind, problem, at, n_groups))
+    return surface, trace, converged and not stopped, stopped
 
 
 def _climb(surface: LikelihoodSurface, radius: float) -> tuple[Float, float]:
@@ -306,27 +284,22 @@ def refine(
     likelihood = learned.model.likelihood
     problem = specification.problem(responses, likelihood, design, shifts)
     specification.refuse_unidentified(responses, likelihood, design)
-    start = _start(problem, learned.model.prior)
     kind, n_groups, n_draws = learned.structure.kind, learned.n_groups, specification.n_draws
+
+    def surface_at(at: Coefficients) -> LikelihoodSurface:
+        omega = covariance_parameters(kind, problem, at, n_groups)
+        return LikelihoodSurface(ImportanceSampler(problem, at, n_draws), at, omega)
+
     with one_blas_thread():
-        found = maximise(
-            problem,
-            start,
-            kind=kind,
-            n_groups=n_groups,
-            n_draws=n_draws,
-            max_iter=0 if learned.interrupted else max_iter,
-            callback=callback,
-        )
-        at = found.coefficients
-        surface = surface_of(problem, at, kind, n_groups, n_draws)
-        unsure = _covariance_of_mean(surface, problem)
+        start, most = _start(problem, learned.model.prior), 0 if learned.interrupted else max_iter
+        surface, trace, converged, stopped = _maximise(surface_at, start, most, callback)
+        unsure = _covariance_of_mean(surface)
     return replace(
         learned,
-        model=replace(learned.model, prior=problem.prior(at)),
-        trace=[-value for value in found.trace],
-        converged=found.converged,
-        interrupted=learned.interrupted or found.interrupted,
+        model=replace(learned.model, prior=problem.prior(surface.at)),
+        trace=[-value for value in trace],
+        converged=converged,
+        interrupted=learned.interrupted or stopped,
         warm_starts=WarmStarts(),
         mean_covariance=unsure,
     )
@@ -351,9 +324,9 @@ def _start(problem: SimulationProblem, prior: GaussianPrior) -> Coefficients:
     return replace(at, mean=mean, covariance=at.covariance * np.outer(factor, factor))
 
 
-def _covariance_of_mean(surface: LikelihoodSurface, problem: SimulationProblem) -> Float:
+def _covariance_of_mean(surface: LikelihoodSurface) -> Float:
     """Return the covariance of the estimated means and fixed weights, given Omega."""
-    at = surface.at
+    at, problem = surface.at, surface.simulation.problem
     unit = np.concatenate([np.sqrt(at.covariance.diagonal()), np.ones(len(at.fixed))])
     inner = np.linalg.pinv(surface.information(len(unit)), hermitian=True)
     places = np.concatenate([problem.varies, problem.constant])

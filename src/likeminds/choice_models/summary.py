@@ -30,17 +30,6 @@ _STRUCTURES = {
 class FitStatistics:
     """Statistics by which models of the same choices are compared.
 
-    Attributes
-    ----------
-    log_likelihood : float
-        Of the choices.
-    null_log_likelihood : float
-        With all weights zero: equal shares of the available alternatives.
-    n_choices, n_users, n_parameters : int
-        How many choices (or labels), users, and free parameters.
-    are_choices : bool
-        Whether they are choices, not labels of yes and no.
-
     Examples
     --------
     >>> found = FitStatistics(-80.0, -100.0, 90, 10, 4)
@@ -49,11 +38,11 @@ class FitStatistics:
     """
 
     log_likelihood: float
-    null_log_likelihood: float
+    null_log_likelihood: float  # with all weights zero: equal shares of available alternatives
     n_choices: int
     n_users: int
     n_parameters: int
-    are_choices: bool = True
+    are_choices: bool = True  # not labels of yes and no
 
     @property
     def aic(self) -> float:
@@ -109,15 +98,10 @@ def fit_statistics(
     omega = covariance_parameters(kind, problem, at, n_groups)
     rank = n_groups if kind == "low_rank" else 0
     # Rotations of the directions do not change Omega.
-    n_free = len(omega.start) - rank * (rank - 1) // 2
-    return FitStatistics(
-        log_likelihood,
-        null,
-        n_choices,
-        problem.responses.n_users,
-        len(at.mean) + len(at.fixed) + n_free,
-        isinstance(problem.likelihood, ChoiceLikelihood),
-    )
+    n_free = len(at.mean) + len(at.fixed) + len(omega.start) - rank * (rank - 1) // 2
+    n_users = problem.responses.n_users
+    are_choices = isinstance(problem.likelihood, ChoiceLikelihood)
+    return FitStatistics(log_likelihood, null, n_choices, n_users, n_free, are_choices)
 
 
 @dataclass(frozen=True)

@@ -319,6 +319,7 @@ def show_part_worths(output: Output, ranker: "Ranker", price: str | None) -> "Fa
     from sklearn.base import clone
 
     from likeminds.choice_models.specification import find_feature
+    from likeminds.choice_models.summary import Summary
     from likeminds.rankers.capabilities import Capability
 
     Capability.PART_WORTHS.require(ranker)
@@ -333,7 +334,7 @@ def show_part_worths(output: Output, ranker: "Ranker", price: str | None) -> "Fa
     table = ranker.summary()
     facts: Facts = table.to_dict()
     _show_notes(output, table, table.notes)
-    if table.correlations:
+    if isinstance(table, Summary) and table.correlations:
         _show_notes(output, table.correlated())
     if price is None:
         output.hint("\nNext: --price FEATURE shows the willingness to pay for the others.")

@@ -1,6 +1,6 @@
 """Items to rank: their features and effects; similar users and items."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -93,6 +93,9 @@ class ItemTableView:
 
 
 ItemsToRank = Mapping[Any, ArrayLike] | Annotations | ItemTableView
+# Rows of features with or without labels, and the id of each row's user or item.
+ItemRows = ArrayLike | Annotations
+Ids = Iterable[Hashable] | None
 
 
 def gives_grades(ranker: "Ranker") -> bool:

@@ -1,7 +1,7 @@
 """A latent-class logit: a few classes of users, each with coefficients of its own."""
 
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -27,6 +27,7 @@ from likeminds.mixed_model.latent_classes import (
 from likeminds.mixed_model.losses import PRIOR_LOSSES
 from likeminds.mixed_model.user_posteriors import FittedPrior
 from likeminds.rankers import newcomers
+from likeminds.rankers.item_table import Ids, ItemRows
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_checks import as_annotations, refuse_too_wide
 from likeminds.rankers.training_data import TrainingData
@@ -35,12 +36,6 @@ from likeminds.rankers.validation import rows_and_users
 # The fewest users of a class, where BIC chooses the number of classes.
 _USERS_PER_CLASS = 5
 _LOSSES = ("logistic", "choice", "mixed")
-
-
-class ClassTable(Table):
-    """A table with a row for each class and feature."""
-
-    correlations: ClassVar[tuple[Row, ...]] = ()
 
 
 # Parameters are the fields of a dataclass: see `IterativeRanker`.
@@ -218,9 +213,7 @@ class LatentClassRanker(Ranker):
         self.objective_, self.n_iter_ = fitted.trace[-1], len(fitted.trace) - 1
         self.converged_ = fitted.converged
 
-    def predict_proba(
-        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
-    ) -> Float:
+    def predict_proba(self, X: ItemRows, users: Ids = None) -> Float:
         """Return the probability of a positive label, or of being chosen among the choice set.
 
         It is the mean of the probabilities of classes, weighted by the user's membership. New
@@ -256,9 +249,9 @@ class LatentClassRanker(Ranker):
 
     def memberships(
         self,
-        X: ArrayLike | Annotations,
+        X: ItemRows,
         y: ArrayLike | None = None,
-        users: Iterable[Hashable] | None = None,
+        users: Ids = None,
         sample_weight: ArrayLike | None = None,
     ) -> Float:
         """Return the probabilities of classes of any users, given their labels.
@@ -319,7 +312,7 @@ class LatentClassRanker(Ranker):
         notes = [f"Shares: {shares}."]
         if len(self.selection_) == self.n_classes_ > 1:
             notes.append("BIC still falls at max_classes: more classes may fit better.")
-        return ClassTable(title, rows, tuple(notes))
+        return Table(title, rows, tuple(notes))
 
     def wtp(self, price: Hashable) -> Table:
         """Return each class's willingness to pay: minus the ratio of a coefficient to the price's.
@@ -343,7 +336,7 @@ class LatentClassRanker(Ranker):
         kept = [j for j in range(len(own[0])) if j != at]
         table = {"willingness to pay": ratio, "error": np.sqrt(np.maximum(variance, 0.0))}
         title = f"Willingness to pay, in units of {self.feature_names_[at]}"
-        return ClassTable(title, self._rows(kept, **table))
+        return Table(title, self._rows(kept, **table))
 
     def _rows(self, features: list[int] | None = None, **columns: Float) -> list[Row]:
         names = [str(name) for name in self.feature_names_]

@@ -118,8 +118,6 @@ def leaderboard(
             f"{type(model).__name__} has no posteriors, so there are no intervals. Fit a "
             "HierarchicalRanker."
         )
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, but is {level}.")
     if ranker.training_items() is None:
         raise ValueError(
             "This model has no items to rank: it has no item effects, or was saved without its "
@@ -132,14 +130,15 @@ def leaderboard(
         features = np.tile(model.prior_.design.origin, (len(view), 1))
     positions: Index = np.arange(len(model.users_))
     if users is not None:
-        listed = [users] if isinstance(users, str | int) else users
-        assert isinstance(listed, Iterable)
-        positions = user_positions(model, list(listed))
+        if isinstance(users, str) or not isinstance(users, Iterable):
+            users = [users]
+        positions = user_positions(model, users)
     posterior = average_posterior(*model._posterior_of(positions))
     targets = posterior.prediction_rows(features, view.ids)
     only = np.zeros(len(view), dtype=np.intp)
     scores = targets.rows @ posterior.points[0] + targets.effects
     scores -= scores.mean()
+    low, high = posterior.ranks(targets, 0, level)
     half = float(ndtri(0.5 + level / 2)) * posterior.deviation(targets, only)
     order = np.argsort(-scores, kind="stable")
     pairs: Sequence[tuple[int, int]] = ()
@@ -147,7 +146,6 @@ def leaderboard(
         own = posterior._of_items(targets, only)
         covariance = targets.rows @ posterior.covariance(0) @ targets.rows.T + np.diag(own)
         pairs = most_informative_pairs(scores, covariance, n_next)
-    low, high = posterior.ranks(targets, 0, level)
     counts: Float = np.zeros(len(view))
     if labels is not None and labels.has_items:
         mine = np.isin(labels.user_codes, positions)

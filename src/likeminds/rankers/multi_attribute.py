@@ -21,6 +21,7 @@ from likeminds.mixed_model.posterior import Posterior
 from likeminds.rankers.candidates import was_interrupted
 from likeminds.rankers.capabilities import Capability, ReadableModel, with_consensus
 from likeminds.rankers.hierarchical import HierarchicalRanker
+from likeminds.rankers.item_table import Ids, ItemRows
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.validation import item_ids_of, refuse_unknown_users
 
@@ -195,10 +196,7 @@ class AttributeModel(ReadableModel, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(
-        self,
-        X: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None = None,
-        attribute: str | None = None,
+        self, X: ItemRows, users: Ids = None, attribute: str | None = None
     ) -> Float:
         """Score each row for its user, by one attribute or by all.
 
@@ -219,12 +217,7 @@ class AttributeModel(ReadableModel, BaseEstimator):  # type: ignore[misc]
         return np.column_stack(scores) if attribute is None else np.asarray(scores[0])
 
     def _of_each(
-        self,
-        method: str,
-        names: Iterable[str],
-        X: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None,
-        items: IdArray | None = None,
+        self, method: str, names: Iterable[str], X: ItemRows, users: Ids, items: Ids = None
     ) -> list[Any]:
         """Call a method of each ranker; users who labelled only others get the consensus."""
         check_is_fitted(self)
@@ -234,6 +227,7 @@ class AttributeModel(ReadableModel, BaseEstimator):  # type: ignore[misc]
             distinct = encode(asked, "users")[1]
             known = coerce_ids(distinct, self.users_, "users")
             refuse_unknown_users(distinct, lookup(known, self.users_, "users") < 0)
+        items = None if items is None else as_id_array(items, "items")
         ids = item_ids_of(X, items, 0 if items is None else len(items))
         rankers = [self._ranker_of(name) for name in names]
         for ranker in rankers:
@@ -309,37 +303,27 @@ class AttributeNewcomers:
         return self.model.attributes_
 
     def decision_function(
-        self,
-        X: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None = None,
-        attribute: str | None = None,
+        self, X: ItemRows, users: Ids = None, attribute: str | None = None
     ) -> Float:
         """Score each row for its user, by default the only one, by one attribute or by all."""
         rows = X.X if isinstance(X, Annotations) else as_matrix(X, "X")
-        owners = X.users if isinstance(X, Annotations) else users
-        owners = self._only_one(len(rows)) if owners is None else as_id_array(owners, "users")
-        refuse_unknown_users(owners, lookup(owners, self._users, "users") < 0)
+        given = X.users if isinstance(X, Annotations) else users
+        known = [user for posterior in self.posterior.values() for user in posterior.users.tolist()]
+        new = encode(known, "users")[1]
+        if given is None and len(new) > 1:
+            raise ValueError(f"There are {len(new)} users: pass users= to choose.")
+        owners = new.repeat(len(rows)) if given is None else as_id_array(given, "users")
+        refuse_unknown_users(owners, lookup(owners, new, "users") < 0)
         if attribute is None:
             by_name = [self.decision_function(rows, owners, name) for name in self.attributes_]
             return np.column_stack(by_name)
         scores = np.asarray(rows @ self.model._ranker_of(attribute).consensus_)
         belief = self.posterior.get(str(attribute))
         if belief is not None:
-            known = lookup(owners, belief.users, "users") >= 0
-            if known.any():
-                scores[known] = belief.decision_function(rows[known], owners[known])
+            labelled = lookup(owners, belief.users, "users") >= 0
+            if labelled.any():
+                scores[labelled] = belief.decision_function(rows[labelled], owners[labelled])
         return scores
-
-    @property
-    def _users(self) -> IdArray:
-        users = [user for posterior in self.posterior.values() for user in posterior.users.tolist()]
-        return encode(users, "users")[1]
-
-    def _only_one(self, n_rows: int) -> IdArray:
-        users = self._users
-        if len(users) > 1:
-            raise ValueError(f"There are {len(users)} users: pass users= to choose.")
-        return users.repeat(n_rows)
 
 
 def _learn_one(

@@ -1,6 +1,6 @@
 """Posteriors of new users and new items, given their labels, without a refit."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -19,7 +19,14 @@ from likeminds.data.identifiers import encode, lookup
 from likeminds.mixed_model.new_posteriors import new_item_posteriors
 from likeminds.mixed_model.posterior import Posterior
 from likeminds.mixed_model.user_posteriors import Answered, FittedPrior
-from likeminds.rankers.item_table import ItemsToRank, ItemTableView, frames_of, gives_grades
+from likeminds.rankers.item_table import (
+    Ids,
+    ItemRows,
+    ItemsToRank,
+    ItemTableView,
+    frames_of,
+    gives_grades,
+)
 from likeminds.rankers.ranking import Ranking, among_labels_of, best_of, repeated
 from likeminds.rankers.training_checks import as_annotations, refuse_extras
 from likeminds.rankers.validation import check_width, is_graded, joint_reading, user_positions
@@ -184,7 +191,7 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
     self: "Ranker",
     X: "Labels | LabelSource[Ranker, Posterior] | None" = None,
     y: ArrayLike | None = None,
-    users: Iterable[Hashable] | None = None,
+    users: Ids = None,
     sample_weight: ArrayLike | None = None,
     *,
     user_features: Any = None,
@@ -293,9 +300,7 @@ def new_items(self: "Prior", annotations: Annotations) -> "Prior":
     return ranker
 
 
-def _by_item(
-    ranker: "Ranker", answers: Mapping[Hashable, Any], users: Iterable[Hashable] | None
-) -> Annotations:
+def _by_item(ranker: "Ranker", answers: Mapping[Hashable, Any], users: Ids) -> Annotations:
     """Return the answers of one user about items, by their ids or names."""
     owners = [0] if users is None else list(users)
     if len(owners) != 1:
@@ -318,7 +323,7 @@ def _by_item(
 
 
 def _as_grades(
-    ranker: "Ranker", X: ArrayLike | Annotations, y: ArrayLike | None
+    ranker: "Ranker", X: ItemRows, y: ArrayLike | None
 ) -> tuple[ArrayLike | Annotations, ArrayLike | None]:
     """Return yes and no as typical grades; grades as they are."""
     reading = ranker.label_reading_
@@ -350,7 +355,7 @@ def _covariates(user_features: Any, fitted_prior: FittedPrior) -> Covariates | N
 
 
 def _new_users(
-    users: Iterable[Hashable] | None, covariates: Covariates | None, fitted_prior: FittedPrior
+    users: Ids, covariates: Covariates | None, fitted_prior: FittedPrior
 ) -> tuple[IdArray, Float, NDArray[np.float32]]:
     if users is None:
         users = [0] if covariates is None else covariates.ids

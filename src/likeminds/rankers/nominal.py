@@ -1,12 +1,11 @@
 """Labels without an order, of several classes: one ranker per class, and class probabilities."""
 
-from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +18,7 @@ from likeminds.data.choice_constructors import class_sets
 from likeminds.data.identifiers import as_id_array, lookup
 from likeminds.data.label_parsing import LabelReading, as_plain, same_words
 from likeminds.mixed_model.likelihoods import label_probability
+from likeminds.rankers.item_table import Ids, ItemRows
 from likeminds.rankers.multi_attribute import (
     AttributeModel,
     AttributeNewcomers,
@@ -152,12 +152,7 @@ class NominalRanker(AttributeModel):
             self._check_classes(X)
         return NominalNewcomers(self, super().newcomer(X).posterior)
 
-    def predict_proba(
-        self,
-        X: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None = None,
-        items: Iterable[Hashable] | None = None,
-    ) -> Float:
+    def predict_proba(self, X: ItemRows, users: Ids = None, items: Ids = None) -> Float:
         """Return the probability of each class.
 
         Parameters
@@ -173,17 +168,11 @@ class NominalRanker(AttributeModel):
             In the order of ``classes_``; rows sum to 1.
         """
         check_is_fitted(self)
-        given = None if items is None else as_id_array(items, "items")
         rows = _one_row_per_label(X)
-        each = self._of_each("predict_proba", self.attributes_, rows, users, given)
+        each = self._of_each("predict_proba", self.attributes_, rows, users, items)
         return _normalised([chances[:, 1] for chances in each])
 
-    def predict(
-        self,
-        X: ArrayLike | Annotations,
-        users: Iterable[Hashable] | None = None,
-        items: Iterable[Hashable] | None = None,
-    ) -> NDArray[Any]:
+    def predict(self, X: ItemRows, users: Ids = None, items: Ids = None) -> NDArray[Any]:
         """Predict the class of each row: the one with the highest `predict_proba`."""
         return np.asarray(self.classes_[self.predict_proba(X, users, items).argmax(axis=1)])
 
@@ -284,9 +273,7 @@ class NominalRanker(AttributeModel):
 class NominalNewcomers(AttributeNewcomers):
     """Posteriors of new users, by class: see `AttributeNewcomers`."""
 
-    def predict_proba(
-        self, X: ArrayLike | Annotations, users: Iterable[Hashable] | None = None
-    ) -> Float:
+    def predict_proba(self, X: ItemRows, users: Ids = None) -> Float:
         """Return the probability of each class for the user of each row, by default the only one.
 
         As in `NominalRanker.predict_proba`.
@@ -335,7 +322,7 @@ def _classes_of(annotations: Annotations) -> IdArray:
     return classes
 
 
-def _one_row_per_label(X: ArrayLike | Annotations) -> Any:
+def _one_row_per_label(X: ItemRows) -> Any:
     """Return the first row of each label, in the order of the labels; other rows as they are."""
     if not isinstance(X, Annotations) or not X.is_nominal:
         return X

@@ -1,10 +1,9 @@
 """Predictions of a learned prior: probabilities of labels, grades and pairs of items."""
 
-from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +15,7 @@ from likeminds.mixed_model.likelihoods import label_probability
 from likeminds.mixed_model.ordinal import CumulativeLogit
 from likeminds.mixed_model.ordinal_responses import GradePredictions
 from likeminds.mixed_model.posterior import Posterior
+from likeminds.rankers.item_table import Ids, ItemRows
 from likeminds.rankers.training_data import TrainingData
 from likeminds.rankers.validation import is_graded, rows_and_users
 
@@ -32,12 +32,7 @@ _ROUNDS = 8
 
 
 @_with_log_odds  # type: ignore[untyped-decorator]
-def predict_proba(
-    self: "PriorRanker",
-    X: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None = None,
-    items: Iterable[Hashable] | None = None,
-) -> Float:
+def predict_proba(self: "PriorRanker", X: ItemRows, users: Ids = None, items: Ids = None) -> Float:
     """Return the probability of a positive label, or of being chosen.
 
     Scores m of the logistic loss are log-odds with posterior variance s^2 of user and item. The
@@ -88,12 +83,7 @@ def predict_proba(
 
 
 @_with_log_odds  # type: ignore[untyped-decorator]
-def predict(
-    self: "PriorRanker",
-    X: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None = None,
-    items: Iterable[Hashable] | None = None,
-) -> NDArray[Any]:
+def predict(self: "PriorRanker", X: ItemRows, users: Ids = None, items: Ids = None) -> NDArray[Any]:
     """Predict each label: the positive class where its probability is above one half.
 
     It is for labels of two classes. For grades, call `predict_grades`; for choices, `rank`.
@@ -127,12 +117,7 @@ def predict(
     return np.asarray(self.classes_[(self.predict_proba(X, users, items)[:, 1] > 0.5).astype(int)])
 
 
-def _of_labels(
-    ranker: "PriorRanker",
-    X: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None,
-    items: Iterable[Hashable] | None,
-) -> Float:
+def _of_labels(ranker: "PriorRanker", X: ItemRows, users: Ids, items: Ids) -> Float:
     posterior, rows, places, positions = prediction_rows(ranker, X, users, items)
     eta, variance = posterior.linear_predictor(rows, places)
     scale = ranker.variance_scale_
@@ -142,12 +127,7 @@ def _of_labels(
     return label_probability(eta, np.sqrt(variance))
 
 
-def _of_grades(
-    ranker: "PriorRanker",
-    X: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None,
-    items: Iterable[Hashable] | None,
-) -> Float:
+def _of_grades(ranker: "PriorRanker", X: ItemRows, users: Ids, items: Ids) -> Float:
     grading, reading = ranker.grading_, ranker.label_reading_
     assert grading is not None
     assert reading is not None
@@ -158,7 +138,7 @@ def _of_grades(
     return np.asarray(chances[:, above].sum(axis=1))
 
 
-def _are_grouped(X: ArrayLike | Annotations) -> bool:
+def _are_grouped(X: ItemRows) -> bool:
     return isinstance(X, Annotations) and X.choice_set_codes is not None
 
 
@@ -177,10 +157,7 @@ def _of_choices(ranker: "PriorRanker", annotations: Annotations) -> Float:
 
 
 def predict_grades(
-    self: "PriorRanker",
-    X: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None = None,
-    items: Iterable[Hashable] | None = None,
+    self: "PriorRanker", X: ItemRows, users: Ids = None, items: Ids = None
 ) -> GradePredictions:
     """Predict grades: their probabilities, and the expected grade.
 
@@ -227,10 +204,7 @@ def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
 
 
 def scores_and_variances(
-    ranker: "PriorRanker",
-    X: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None,
-    items: Iterable[Hashable] | None = None,
+    ranker: "PriorRanker", X: ItemRows, users: Ids, items: Ids = None
 ) -> tuple[Float, Float, Index]:
     """Return scores from the common zero of all users, their variances, and positions of users."""
     posterior, rows, places, positions = prediction_rows(ranker, X, users, items)
@@ -238,10 +212,7 @@ def scores_and_variances(
 
 
 def prediction_rows(
-    ranker: "PriorRanker",
-    X: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None,
-    items: Iterable[Hashable] | None = None,
+    ranker: "PriorRanker", X: ItemRows, users: Ids, items: Ids = None
 ) -> tuple[Posterior, PredictionRows, Index, Index]:
     """Return posteriors, rows, and positions of users among these posteriors and in training."""
     rows, positions = rows_and_users(ranker, X, users)
@@ -250,12 +221,7 @@ def prediction_rows(
     return posterior, predicted, places, positions
 
 
-def probability_above(
-    self: "PriorRanker",
-    a: ArrayLike | Annotations,
-    b: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None = None,
-) -> Float:
+def probability_above(self: "PriorRanker", a: ItemRows, b: ItemRows, users: Ids = None) -> Float:
     """Return the probability that item ``a`` of each row ranks above item ``b``.
 
     It compares scores, not labels: see `probability_preferred`.
@@ -284,10 +250,7 @@ def probability_above(
 
 
 def probability_preferred(
-    self: "PriorRanker",
-    a: ArrayLike | Annotations,
-    b: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None = None,
+    self: "PriorRanker", a: ItemRows, b: ItemRows, users: Ids = None
 ) -> Float:
     """Return the probability that item ``a`` of each row gets the better label of the two.
 
@@ -307,12 +270,7 @@ def probability_preferred(
     return posterior.chance_preferred(one, other, positions)
 
 
-def probability_tied(
-    self: "PriorRanker",
-    a: ArrayLike | Annotations,
-    b: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None = None,
-) -> Float:
+def probability_tied(self: "PriorRanker", a: ItemRows, b: ItemRows, users: Ids = None) -> Float:
     """Return the probability that items ``a`` and ``b`` of each row are tied.
 
     It needs comparisons with ties: see `Annotations.from_comparisons`. Item ``a`` wins with the
@@ -332,10 +290,7 @@ def probability_tied(
 
 
 def _pairs(
-    ranker: "PriorRanker",
-    a: ArrayLike | Annotations,
-    b: ArrayLike | Annotations,
-    users: Iterable[Hashable] | None,
+    ranker: "PriorRanker", a: ItemRows, b: ItemRows, users: Ids
 ) -> tuple[Posterior, PredictionRows, PredictionRows, Index]:
     first, positions = rows_and_users(ranker, a, users)
     second, _ = rows_and_users(ranker, b, users)
