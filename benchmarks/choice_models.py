@@ -12,7 +12,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -259,10 +259,8 @@ def _simulate(
         mean.append(said[name] + np.log(unit[name]) if is_log else said[name] * unit[name])
         deviation.append(said[f"sd.{name}"] * (1.0 if is_log else unit[name]))
     fixed = [said[name] * unit[name] for name in names if name in spec.fixed]
-    problem = _simulated(ranker, None)[0]
     at = Coefficients(np.array(mean), np.diag(np.square(deviation)), np.array(fixed))
-    users = ranker.annotations_.user_ids
-    return simulate_likelihood(problem, problem.prior(at), exact, users, seed=1)
+    return simulate_likelihood(replace(_simulated(ranker, None), at=at), exact, seed=1)
 
 
 def rectangle(choices: Annotations) -> tuple[np.ndarray, ...]:

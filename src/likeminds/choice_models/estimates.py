@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from likeminds._util.array_types import Float, Index
+from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.per_user_arrays import symmetric_root
+from likeminds._util.result_tables import Frames
 from likeminds.choice_models.importance_sampling import (
     Coefficients,
     ImportanceSampler,
@@ -24,7 +25,6 @@ from likeminds.mixed_model.extensions.sign_constraints import (
     constrained_weights,
     moments_of_weights,
 )
-from likeminds.mixed_model.gaussian_prior import GaussianPrior
 
 # Scores give standard errors with this many users per parameter; a full Omega has standard errors
 # with at most this many parameters.
@@ -122,41 +122,38 @@ def censored_moments(mean: Float, deviation: Float, signs: Float) -> tuple[Float
 
 
 @dataclass(frozen=True)
-class Estimates:
-    """Part-worths with standard errors, from derivatives of the simulated likelihood.
+class SimulatedModel:
+    """A model whose likelihood is simulated: its labels, coefficients and their design."""
 
-    Attributes
-    ----------
-    part_worths : PartWorths
-        The estimates.
-    mean_covariance : array of shape (d, d)
-        The covariance of the estimated means.
-    deviation_error : array of shape (d,)
-        Standard errors of the standard deviations.
-    robust_mean_error, robust_deviation_error : arrays of shape (d,)
-        Sandwich estimates, clustered by user; given the correlations if ``by`` is "scores".
-    centre_error, spread_error : arrays of shape (d,)
-        Standard errors of mean and deviation of the normal distribution: of logarithms for
-        log-normal weights.
-    correlation_error : array of shape (d, d), or None
-        Standard errors of the correlations; None if these were held fixed.
-    given : {"", "correlations", "covariance", "everything"}
-        What standard errors condition on, where the likelihood is not concave in it or users
-        are too few: with "covariance", deviations have no errors; with "everything", nothing has.
-    by : {"hessian", "scores"}
-        Source of the standard errors: the Hessian or, if that of a full covariance is not
-        definite, the outer product of users' scores (Berndt, Hall, Hall and Hausman).
-    """
+    problem: SimulationProblem
+    at: Coefficients  # near the maximum
+    design: Design
+    kind: str  # the structure of Omega
+    n_groups: int
+    feature_names: IdArray
+    users: IdArray  # the ids of the users in the problem
+    frames: Frames
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Part-worths with standard errors, from derivatives of the simulated likelihood."""
 
     part_worths: PartWorths
-    mean_covariance: Float
-    deviation_error: Float
+    mean_covariance: Float  # (d, d): of the estimated means
+    deviation_error: Float  # (d,): of the standard deviations
+    # (d,): sandwich estimates, clustered by user; given the correlations if ``by`` is "scores".
     robust_mean_error: Float
     robust_deviation_error: Float
+    # (d,): of mean and deviation of the normal distribution: of logarithms for log-normal weights.
     centre_error: Float
     spread_error: Float
-    correlation_error: Float | None
+    correlation_error: Float | None  # (d, d); None if the correlations were held fixed
+    # What standard errors condition on, where the likelihood is not concave in it or users are too
+    # few: "", "correlations", "covariance" (deviations have no errors), "everything" (nothing has).
     given: str
+    # Source of the standard errors: "hessian" or, if that of a full covariance is not definite,
+    # "scores": the outer product of users' scores (Berndt, Hall, Hall and Hausman).
     by: str
 
     @property
@@ -165,16 +162,9 @@ class Estimates:
         return np.sqrt(self.mean_covariance.diagonal())
 
 
-def estimate(
-    problem: SimulationProblem,
-    prior: GaussianPrior,
-    design: Design,
-    *,
-    kind: str,
-    n_draws: int,
-) -> Estimates:
-    """Return part-worths with standard errors, at a prior that is near the maximum."""
-    at = problem.coefficients(prior)
+def estimate(model: SimulatedModel, n_draws: int) -> Estimates:
+    """Return part-worths with standard errors."""
+    problem, at, design, kind = model.problem, model.at, model.design, model.kind
     simulation = ImportanceSampler(problem, at, n_draws)
     n_means, n_users = len(at.mean) + len(at.fixed), problem.responses.n_users
     usual, by, given = None, "hessian", ""

@@ -49,12 +49,9 @@ class Market:
         found = []
         for weights, probabilities in self._blocks():
             weight = weights[:, :, feature]
-            own = np.einsum("br,brj->bj", weight, probabilities) / probabilities.shape[1]
-            both = (
-                np.einsum("br,brj,brk->bjk", weight, probabilities, probabilities)
-                / probabilities.shape[1]
-            )
-            found.append(np.eye(probabilities.shape[2]) * own[:, :, None] - both)
+            own = np.einsum("br,brj->bj", weight, probabilities)
+            both = np.einsum("br,brj,brk->bjk", weight, probabilities, probabilities)
+            found.append((np.eye(own.shape[1]) * own[:, :, None] - both) / weight.shape[1])
         return np.concatenate(found)
 
     def _blocks(self) -> Iterator[tuple[Float, Float]]:
@@ -110,7 +107,9 @@ def willingness_to_pay(
     worth, covariance = estimates.part_worths, estimates.mean_covariance
     quantile = float(ndtri(0.5 + 0.5 * level))
     _refuse_no_price(estimates, str(names[price]), price, quantile)
-    ratios, share = _of_users(estimates, price)
+    weights = worth.drawn(_PRIOR_DRAWS, np.random.default_rng(0))
+    paying = weights[:, price] < 0
+    ratios, share = -weights[paying] / weights[paying][:, [price]], float(paying.mean())
     outside = 0.5 * (1.0 - level)
     low, middle, high = np.quantile(ratios, [outside, 0.5, 1.0 - outside], axis=0)
     rows = []
@@ -161,10 +160,3 @@ def _refuse_no_price(estimates: Estimates, name: str, price: int, quantile: floa
             f"The mean weight of {name} is {mean:.3g}: people like more of it, so it is not "
             "a price. Name a feature that people would rather have less of."
         )
-
-
-def _of_users(estimates: Estimates, price: int) -> tuple[Float, float]:
-    """Return minus users' weights over that of the price if negative, and the share of those."""
-    weights = estimates.part_worths.drawn(_PRIOR_DRAWS, np.random.default_rng(0))
-    paying = weights[:, price] < 0
-    return -weights[paying] / weights[paying][:, price, None], float(paying.mean())

@@ -103,14 +103,14 @@ class Specification:
                 "Covariates of people move their weights, and the logarithm of a weight is not "
                 'moved in the same way: leave out user_features=, or distributions="lognormal".'
             )
-        signs, logs = (_in_coordinates(of, design)[varies] for of in (self.signs, self.logs))
+        signs, logs = self._coordinates(design)[:, varies]
         return SimulationProblem(
             responses, likelihood, varies, self.fixed, design.n_weights, signs, logs, shifts
         )
 
     def constrain(self, prior: FittedPrior) -> FittedPrior:
         """Return a prior, which was estimated by simulation, with signs and log-normal weights."""
-        signs, logs = (_in_coordinates(of, prior.design) for of in (self.signs, self.logs))
+        signs, logs = self._coordinates(prior.design)
         if signs.any():
             prior = replace(prior, signs=signs)
         if not logs.any() or prior.inflated is None:
@@ -121,6 +121,13 @@ class Specification:
             inflated=moment_matched(prior.inflated, logs),
             log_normal=LogNormalPrior(logs, prior.prior, prior.inflated),
         )
+
+    def _coordinates(self, design: Design) -> Float:
+        """Return signs and logs by coordinate, (2, size); zeros if coordinates mix features."""
+        found = np.zeros((2, design.size))
+        if design.basis is None:
+            found[:, : design.n_weights] = self.signs, self.logs
+        return found
 
 
 def unidentified(responses: Responses, likelihood: Likelihood, design: Design) -> Bool:
@@ -172,14 +179,6 @@ def _log_normal(names: IdArray, signs: Float, distributions: Mapping[str | int, 
                 "all users is in fixed, and has no distribution.)"
             )
         found[place] = kind == "lognormal"
-    return found
-
-
-def _in_coordinates(signs: Float, design: Design) -> Float:
-    """Return features' signs as signs of design; zeros if design mix features."""
-    found = np.zeros(design.size)
-    if design.basis is None:
-        found[: design.n_weights] = signs
     return found
 
 

@@ -7,15 +7,14 @@ from math import log
 import numpy as np
 from scipy.special import ndtr
 
-from likeminds._util.array_types import Bool, Float, IdArray, Index
+from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.checks import listing
-from likeminds._util.result_tables import Frames, Row, Rows, Table
+from likeminds._util.result_tables import Row, Rows, Table
 from likeminds._util.text_format import counted
-from likeminds.choice_models.estimates import Estimates
-from likeminds.choice_models.importance_sampling import ImportanceSampler, SimulationProblem
+from likeminds.choice_models.estimates import Estimates, SimulatedModel, estimate
+from likeminds.choice_models.importance_sampling import ImportanceSampler
 from likeminds.choice_models.simulated_likelihood import covariance_parameters
-from likeminds.choice_models.specification import unidentified_sentence
-from likeminds.mixed_model.gaussian_prior import GaussianPrior
+from likeminds.choice_models.specification import unidentified, unidentified_sentence
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
 from likeminds.mixed_model.responses import data_of
 
@@ -81,22 +80,15 @@ class FitStatistics:
         )
 
 
-def fit_statistics(
-    problem: SimulationProblem,
-    prior: GaussianPrior,
-    log_likelihood: float,
-    *,
-    kind: str,
-    n_groups: int,
-) -> FitStatistics:
-    """Count choices and parameters; ``kind`` is the structure of Omega."""
+def fit_statistics(model: SimulatedModel, log_likelihood: float) -> FitStatistics:
+    """Count choices and parameters."""
+    problem, at = model.problem, model.at
     null, n_choices = 0.0, 0
     for data in problem.responses.map(data_of, None):
         null -= float(problem.likelihood.at(np.zeros(data.weight.shape), data).loss.sum())
         n_choices += int(np.count_nonzero(data.weight[:, :: data.set_size]))
-    at = problem.coefficients(prior)
-    omega = covariance_parameters(kind, problem, at, n_groups)
-    rank = n_groups if kind == "low_rank" else 0
+    omega = covariance_parameters(model.kind, problem, at, model.n_groups)
+    rank = model.n_groups if model.kind == "low_rank" else 0
     # Rotations of the directions do not change Omega.
     n_free = len(at.mean) + len(at.fixed) + len(omega.start) - rank * (rank - 1) // 2
     n_users = problem.responses.n_users
@@ -141,18 +133,15 @@ class LogLikelihood:
         return f"{self.value:.2f} ± {self.error:.2f} ({draws})"
 
 
-def simulate_likelihood(
-    problem: SimulationProblem, prior: GaussianPrior, n_draws: int, users: IdArray, seed: int = 0
-) -> LogLikelihood:
-    """Simulate the log-likelihood of labels under a prior."""
-    at = problem.coefficients(prior)
-    simulation = ImportanceSampler(problem, at, n_draws, seed=seed, matched=False)
-    found, order = simulation.at(at), np.argsort(simulation.users, kind="stable")
+def simulate_likelihood(model: SimulatedModel, n_draws: int, seed: int = 0) -> LogLikelihood:
+    """Simulate the log-likelihood of labels."""
+    simulation = ImportanceSampler(model.problem, model.at, n_draws, seed=seed, matched=False)
+    found, order = simulation.at(model.at), np.argsort(simulation.users, kind="stable")
     return LogLikelihood(
         found.value,
         float(np.sqrt(found.variance.sum())),
         found.by_user[order],
-        users[simulation.users[order]],
+        model.users[simulation.users[order]],
         simulation.n_draws,
     )
 
@@ -208,19 +197,11 @@ class Summary(Table):
         return Table("Correlations between people", self.correlations, frames=self.frames)
 
 
-def summarise(
-    estimates: Estimates,
-    likelihood: LogLikelihood,
-    fit: FitStatistics,
-    names: IdArray,
-    *,
-    kind: str,
-    is_maximum: bool,
-    unidentified: Bool,
-    frames: Frames,
-) -> Summary:
-    """Return the table of estimates; ``kind`` is the structure of Omega."""
-    worth, labels = estimates.part_worths, [str(name) for name in names]
+def summarise(model: SimulatedModel, n_draws: int, *, is_maximum: bool) -> Summary:
+    """Return the table of estimates."""
+    likelihood = simulate_likelihood(model, n_draws)
+    fit, estimates = fit_statistics(model, likelihood.value), estimate(model, n_draws)
+    worth, labels = estimates.part_worths, [str(name) for name in model.feature_names]
     with np.errstate(divide="ignore", invalid="ignore"):
         z = worth.mean / estimates.mean_error
     varies = worth.spread > 0
@@ -240,42 +221,34 @@ def summarise(
         | {column: _finite_or_none(values[k]) for column, values in columns.items()}
         for k, name in enumerate(labels)
     ]
+    notes = [f"Log-likelihood {likelihood!r}.", str(fit)]
+    notes += _notes(estimates, labels, kind=model.kind, is_maximum=is_maximum)
+    problem = model.problem
+    unknown = model.feature_names[unidentified(problem.responses, problem.likelihood, model.design)]
+    if len(unknown):
+        notes.append(unidentified_sentence(unknown))
+    is_flat = np.isnan(estimates.deviation_error) & varies
+    if is_flat.any() and is_flat.sum() < varies.sum():
+        notes.append(
+            f"No standard errors of the deviations of {listing(model.feature_names[is_flat])}: the "
+            "likelihood is not concave in them, mostly because they are near zero."
+        )
+    correlation, errors = worth.correlation, estimates.correlation_error
     varying = np.flatnonzero(varies)
     return Summary(
         "Part-worths, in the features' own units",
         rows,
-        (
-            f"Log-likelihood {likelihood!r}.",
-            str(fit),
-            *_notes(estimates, labels, kind=kind, is_maximum=is_maximum),
-            *([unidentified_sentence(names[unidentified])] if unidentified.any() else []),
-            *_flat_note(estimates, labels),
-        ),
-        frames=frames,
+        tuple(notes),
+        frames=model.frames,
         estimates=estimates,
         log_likelihood=likelihood,
         fit=fit,
-        correlations=_square(worth.correlation, varying, labels) if kind != "diagonal" else [],
-        correlation_errors=[]
-        if estimates.correlation_error is None
-        else _square(estimates.correlation_error, varying, labels),
+        correlations=[] if model.kind == "diagonal" else _square(correlation, varying, labels),
+        correlation_errors=[] if errors is None else _square(errors, varying, labels),
     )
 
 
-def _flat_note(estimates: Estimates, names: list[str]) -> list[str]:
-    error, varies = estimates.deviation_error, estimates.part_worths.spread > 0
-    which = [names[k] for k in np.flatnonzero(np.isnan(error) & varies)]
-    if not which or len(which) == varies.sum():
-        return []
-    return [
-        f"No standard errors of the deviations of {listing(which)}: the likelihood is not concave "
-        "in them, mostly because they are near zero."
-    ]
-
-
-def _notes(
-    estimates: Estimates, names: list[str], *, kind: str, is_maximum: bool
-) -> tuple[str, ...]:
+def _notes(estimates: Estimates, names: list[str], *, kind: str, is_maximum: bool) -> list[str]:
     how = "maximum simulated likelihood" if is_maximum else "a penalised Laplace approximation"
     notes = [f"Covariance of weights: {_STRUCTURES[kind]}; estimated by {how}."]
     if estimates.given == "everything":
@@ -310,7 +283,7 @@ def _notes(
             f"{names[k]} is log-normal: the logarithm of its size has mean {mean} and deviation "
             f"{deviation}."
         )
-    return tuple(notes)
+    return notes
 
 
 def _with_error(number: float, error: float) -> str:

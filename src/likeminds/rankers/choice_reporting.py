@@ -10,14 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 from likeminds._util.array_types import Bool, IdArray, Index
 from likeminds._util.checks import as_matrix, listing
 from likeminds._util.result_tables import Table
-from likeminds.choice_models.estimates import Estimates, estimate
-from likeminds.choice_models.importance_sampling import SimulationProblem
+from likeminds.choice_models.estimates import SimulatedModel, estimate
 from likeminds.choice_models.market import Market, willingness_to_pay
-from likeminds.choice_models.specification import find_feature, has_probabilities, unidentified
+from likeminds.choice_models.specification import find_feature, has_probabilities
 from likeminds.choice_models.summary import (
     LogLikelihood,
     Summary,
-    fit_statistics,
     simulate_likelihood,
     summarise,
 )
@@ -32,19 +30,13 @@ if TYPE_CHECKING:
 _DRAWS = 300
 
 
-class NumberedSchool(Protocol):
-    """A group of users who rank alike."""
-
-    number: int
-
-
 @runtime_checkable
 class SchoolsOfUsers(Protocol):
     """Schools of users, as `find_schools` returns them."""
 
     user_ids: IdArray
     labels: Index
-    schools: Sequence[NumberedSchool]
+    schools: Sequence[object]
 
 
 GroupsOfUsers = SchoolsOfUsers | Mapping[Hashable, object] | Sequence[object]
@@ -85,9 +77,7 @@ def log_likelihood(
     >>> -3890 < found.value < -3875, found.error < 2
     (True, True)
     """
-    problem, annotations = _simulated(self, annotations)
-    prior = self.prior_.simulated
-    return simulate_likelihood(problem, prior, draws, annotations.user_ids, seed=random_state)
+    return simulate_likelihood(_simulated(self, annotations), draws, seed=random_state)
 
 
 def summary(
@@ -113,20 +103,8 @@ def summary(
     Summary
         A table with `to_pandas`, `to_polars`, `to_arrow` and `to_dict`.
     """
-    problem, annotations = _simulated(self, annotations)
-    prior, coordinates = self.prior_.simulated, self.prior_.design
-    likelihood = simulate_likelihood(problem, prior, draws, annotations.user_ids)
-    kind, n_groups = self.covariance_, self.n_groups_
-    return summarise(
-        _estimates(self, problem, draws),
-        likelihood,
-        fit_statistics(problem, prior, likelihood.value, kind=kind, n_groups=n_groups),
-        self.feature_names_,
-        kind=kind,
-        is_maximum=self._simulation() is not None,
-        unidentified=unidentified(problem.responses, problem.likelihood, coordinates),
-        frames=frames_of(self),
-    )
+    is_maximum = self._simulation() is not None
+    return summarise(_simulated(self, annotations), draws, is_maximum=is_maximum)
 
 
 def wtp(
@@ -156,8 +134,9 @@ def wtp(
     -------
     Table
     """
-    place = _feature(self, price, "price")
-    estimates = _estimates(self, _simulated(self, annotations)[0], draws)
+    check_is_fitted(self)
+    place = find_feature(price, self.feature_names_, "price")
+    estimates = estimate(_simulated(self, annotations), draws)
     return willingness_to_pay(estimates, self.feature_names_, place, level, frames_of(self))
 
 
@@ -229,8 +208,8 @@ def elasticities(
         For all users, and for each group: in row j, the elasticity of item j's share with
         respect to the feature of the item in the column.
     """
-    place = _feature(self, feature, "feature")
     names, market = _market(self, items, available)
+    place = find_feature(feature, self.feature_names_, "feature")
     chances, slopes = market.shares(), market.slopes(place)
     levels = np.asarray(market.items[:, place], dtype=np.float64)
     groups = {"all users": np.ones(len(chances), dtype=np.bool_)} | _groups(self, by)
@@ -270,9 +249,8 @@ def _market(
         )
     shape = (len(self.users_), len(rows))
     free = np.ones(shape, dtype=np.bool_) if available is None else _bools(available, shape)
-    fitted_prior = self.prior_
-    logs = None if fitted_prior.log_normal is None else fitted_prior.log_normal.signs
-    return names, Market(self._posterior(), rows, free, fitted_prior.signs, logs)
+    logs = None if self.prior_.log_normal is None else self.prior_.log_normal.signs
+    return names, Market(self._posterior(), rows, free, self.prior_.signs, logs)
 
 
 def _groups(self: "PriorRanker", by: GroupsOfUsers | None) -> dict[str, Bool]:
@@ -282,7 +260,7 @@ def _groups(self: "PriorRanker", by: GroupsOfUsers | None) -> dict[str, Bool]:
     if isinstance(by, SchoolsOfUsers):
         where = lookup(self.users_, by.user_ids, "users")
         labels = np.where(where >= 0, by.labels[where], -1)
-        return {f"school {s.number}": labels == s.number - 1 for s in by.schools}
+        return {f"school {n + 1}": labels == n for n in range(len(by.schools))}
     if isinstance(by, Mapping):
         by = [by.get(user) for user in self.users_.tolist()]
     given = [None if group is None else str(group) for group in by]
@@ -295,17 +273,8 @@ def _groups(self: "PriorRanker", by: GroupsOfUsers | None) -> dict[str, Bool]:
     return {name: whole == name for name in names}
 
 
-def _estimates(self: "PriorRanker", problem: SimulationProblem, draws: int) -> Estimates:
-    fitted_prior = self.prior_
-    return estimate(
-        problem, fitted_prior.simulated, fitted_prior.design, kind=self.covariance_, n_draws=draws
-    )
-
-
-def _simulated(
-    self: "PriorRanker", annotations: Annotations | None
-) -> tuple[SimulationProblem, Annotations]:
-    """Return the simulated likelihood, and its labels."""
+def _simulated(self: "PriorRanker", annotations: Annotations | None) -> SimulatedModel:
+    """Return the model of these labels whose likelihood is simulated."""
     check_is_fitted(self)
     annotations = self.annotations_ if annotations is None else annotations
     if annotations is None:
@@ -326,12 +295,11 @@ def _simulated(
     problem = self._specification().problem(
         responses, fitted_prior.likelihood, fitted_prior.design, shifts
     )
-    return problem, annotations
-
-
-def _feature(self: "PriorRanker", name: Hashable, parameter: str) -> int:
-    check_is_fitted(self)
-    return find_feature(name, self.feature_names_, parameter)
+    at, coordinates = problem.coefficients(self.prior_.simulated), self.prior_.design
+    structure = (self.covariance_, self.n_groups_, self.feature_names_)
+    return SimulatedModel(
+        problem, at, coordinates, *structure, annotations.user_ids, frames_of(self)
+    )
 
 
 def _bools(available: ArrayLike, shape: tuple[int, int]) -> Bool:

@@ -129,7 +129,7 @@ class NominalRanker(AttributeModel):
                 "predict_proba: leave out ranker=, or pass a HierarchicalRanker."
             )
         if isinstance(X, Annotations):
-            classes = _classes_of(X)
+            classes = _class_codes(X)[0]
             empty = np.bincount(label_codes(X), minlength=len(classes)) == 0
             if empty.any():
                 raise ValueError(
@@ -256,7 +256,7 @@ class NominalRanker(AttributeModel):
 
     def _check_classes(self, annotations: Annotations) -> None:
         """Refuse labels of other classes than those of the model."""
-        classes = _classes_of(annotations)
+        classes = _class_codes(annotations)[0]
         if not same_words(classes.tolist(), self.classes_.tolist()):
             raise ValueError(
                 f"The classes of these labels are {listing(classes)}, but those of the model are "
@@ -290,26 +290,22 @@ class NominalNewcomers(AttributeNewcomers):
 
 def label_codes(annotations: Annotations) -> Index:
     """Return the position of each label's class among the classes, in the order of the labels."""
-    _classes_of(annotations)
-    assert annotations.attribute_codes is not None
-    assert annotations.choice_set_codes is not None
+    _, codes, sets = _class_codes(annotations)
     chosen = np.flatnonzero(annotations.labels)
-    order = np.argsort(annotations.choice_set_codes[chosen], kind="stable")
-    return np.asarray(annotations.attribute_codes[chosen[order]])
+    return codes[chosen[np.argsort(sets[chosen], kind="stable")]]
 
 
 def row_chances(annotations: Annotations, chances: Float) -> Float:
     """Return the probability of each row's class, of those of all labels (n_labels, n_classes)."""
-    _classes_of(annotations)
-    assert annotations.choice_set_codes is not None
-    label = np.unique(annotations.choice_set_codes, return_inverse=True)[1]
-    return np.asarray(chances[label, annotations.attribute_codes])
+    _, codes, sets = _class_codes(annotations)
+    return np.asarray(chances[np.unique(sets, return_inverse=True)[1], codes])
 
 
-def _classes_of(annotations: Annotations) -> IdArray:
-    """Return the classes; refuse labels without classes, and choice sets without all of them."""
-    classes, sets = annotations.attribute_ids, annotations.choice_set_codes
-    if not annotations.is_nominal or classes is None or sets is None:
+def _class_codes(annotations: Annotations) -> tuple[IdArray, Index, Index]:
+    """Return classes, and the class and label of each row; refuse labels without all classes."""
+    classes, codes = annotations.attribute_ids, annotations.attribute_codes
+    sets = annotations.choice_set_codes
+    if not annotations.is_nominal or classes is None or codes is None or sets is None:
         raise TypeError(
             "These labels are not classes without an order: read them with nominal=True. Labels "
             "of yes or no and grades are learned by HierarchicalRanker."
@@ -319,16 +315,14 @@ def _classes_of(annotations: Annotations) -> IdArray:
             f"Each label has a row for each of the {len(classes)} classes, but some rows are "
             "missing: select whole labels, as split_within_users and of_users do."
         )
-    return classes
+    return classes, codes, sets
 
 
 def _one_row_per_label(X: ItemRows) -> Any:
     """Return the first row of each label, in the order of the labels; other rows as they are."""
     if not isinstance(X, Annotations) or not X.is_nominal:
         return X
-    _classes_of(X)
-    assert X.choice_set_codes is not None
-    first = np.unique(X.choice_set_codes, return_index=True)[1]
+    first = np.unique(_class_codes(X)[2], return_index=True)[1]
     return X[first]._with(
         attribute_ids=None, attribute_codes=None, choice_set_codes=None, reading=None
     )
