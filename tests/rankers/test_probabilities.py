@@ -15,7 +15,13 @@ from likeminds import (
     make_schools,
     save,
 )
-from likeminds.rankers.probabilities import scores_and_variances
+from likeminds.rankers.probabilities import prediction_rows
+
+
+def scores_and_variances(ranker, rows):
+    """Return scores from the common zero of all users, and their variances."""
+    posterior, predicted, places, _ = prediction_rows(ranker, rows, None)
+    return posterior.linear_predictor(predicted, places)
 
 
 def votes(n_users=150, n_items=60, shown=0.6, seed=0):
@@ -85,7 +91,7 @@ def test_as_good_a_forecast_as_either_extreme():
             )
             for who, part in (("known", held_out), ("strangers", strange)):
                 test, truth = said[part], chance[part]
-                eta, variance, _ = scores_and_variances(ranker, test, None)
+                eta, variance = scores_and_variances(ranker, test)
                 forecasts = (
                     ranker.predict_proba(test)[:, 1],
                     damped(eta, variance),
@@ -105,7 +111,7 @@ def test_what_counts_is_learned_and_kept(told, tmp_path):
     assert again.predict_proba(test) == pytest.approx(ranker.predict_proba(test))
     # Files of old say nothing of it: all of the variance counts.
     again.variance_scale_ = None
-    eta, variance, _ = scores_and_variances(ranker, test, None)
+    eta, variance = scores_and_variances(ranker, test)
     assert again.predict_proba(test)[:, 1] == pytest.approx(damped(eta, variance), abs=1e-6)
 
 
@@ -115,7 +121,7 @@ def test_a_label_is_left_out_as_if_it_had_not_been_learned():
     ranker = HierarchicalRanker(n_groups=0, item_effects=False).fit(said)
     person, gaps, moved = said.user_ids[7], [], []
     own = said.of_user(person)
-    eta, variance, _ = scores_and_variances(ranker, own, None)
+    eta, variance = scores_and_variances(ranker, own)
     chance = expit(eta)
     told = chance * (1.0 - chance) * variance
     for row in range(0, len(own), 4):

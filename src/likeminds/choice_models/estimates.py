@@ -1,6 +1,5 @@
 """Means, standard deviations and correlations of part-worths, with standard errors."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +14,8 @@ from likeminds.choice_models.importance_sampling import (
     SimulationProblem,
 )
 from likeminds.choice_models.simulated_likelihood import (
-    CovarianceParameters,
     LikelihoodSurface,
-    full_covariance,
-    scaled_covariance,
+    covariance_parameters,
 )
 from likeminds.mixed_model.design import Design
 from likeminds.mixed_model.extensions.sign_constraints import (
@@ -168,7 +165,10 @@ def estimate(model: SimulatedModel, n_draws: int) -> Estimates:
     simulation = ImportanceSampler(problem, at, n_draws)
     n_means, n_users = len(at.mean) + len(at.fixed), problem.responses.n_users
     usual, by, given = None, "hessian", ""
-    for omega, is_full in _parametrisations(kind, at, n_users):
+    n_parameters = n_means + len(at.mean) * (len(at.mean) + 1) // 2
+    has_full = kind == "full" and n_parameters <= min(_MOST_PARAMETERS, n_users)
+    for is_full in (True, False) if has_full else (False,):
+        omega = covariance_parameters("full" if is_full else "scaled", problem, at, 0)
         surface = LikelihoodSurface(simulation, at, omega)
         slopes = _slopes(surface, design)
         information, scores = surface.information(), surface.scores()
@@ -240,17 +240,6 @@ def _is_definite(matrix: Float) -> bool:
     unit = np.sqrt(matrix.diagonal())
     values = np.linalg.eigvalsh(matrix / np.outer(unit, unit))
     return bool(values[0] > _INVERTIBLE * values[-1])
-
-
-def _parametrisations(
-    kind: str, at: Coefficients, n_users: int
-) -> Iterator[tuple[CovarianceParameters, bool]]:
-    """Yield parametrisations of Omega, the most general first, and whether they are full."""
-    size = len(at.mean)
-    n_parameters = size + len(at.fixed) + size * (size + 1) // 2
-    if kind == "full" and n_parameters <= min(_MOST_PARAMETERS, n_users):
-        yield full_covariance(at.covariance), True
-    yield scaled_covariance(at.covariance), False
 
 
 def _slopes(surface: LikelihoodSurface, design: Design) -> Float:

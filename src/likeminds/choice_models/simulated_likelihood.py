@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import optimize
 
-from likeminds._util.array_types import Float, Index
+from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.map_reduce import one_blas_thread
 from likeminds.choice_models.importance_sampling import (
     Coefficients,
@@ -48,78 +48,38 @@ _FIRST_VARIANCE = (0.05, 1.0)
 
 @dataclass(frozen=True)
 class CovarianceParameters:
-    """Matrices Omega near a first one, as a function of a vector."""
+    """Matrices Omega = F F' with F = left E right, near a first one, as a function of a vector.
 
-    start: Float  # the vector of the first matrix
-    reach: Float  # how far each entry may move from there
-    covariance: Callable[[Float], Float]
-    # The gradient by the vector, at a vector, given the symmetric gradient by Omega.
-    gradient: Callable[[Float, Float], Float]
-
-
-def full_covariance(first: Float) -> CovarianceParameters:
-    """Omega = R C C' R', with R R' the first one and C lower triangular, its diagonal an exp."""
-    root = np.asarray(np.linalg.cholesky(first), dtype=np.float64)
-    rows, columns = np.tril_indices(len(root))
-
-    def triangle(vector: Float) -> Float:
-        lower = np.zeros_like(root)
-        lower[rows, columns] = vector
-        np.fill_diagonal(lower, np.exp(lower.diagonal()))
-        return lower
-
-    def covariance(vector: Float) -> Float:
-        whole = root @ triangle(vector)
-        return np.asarray(whole @ whole.T)
-
-    def gradient(vector: Float, by_covariance: Float) -> Float:
-        lower = triangle(vector)
-        by_lower = 2.0 * root.T @ by_covariance @ root @ lower
-        np.fill_diagonal(by_lower, by_lower.diagonal() * lower.diagonal())
-        return np.asarray(by_lower[rows, columns])
-
-    reach = np.where(rows == columns, _LOG_REACH, _REACH)
-    return CovarianceParameters(np.zeros(len(rows)), reach, covariance, gradient)
-
-
-def scaled_covariance(first: Float) -> CovarianceParameters:
-    """Omega = D R D, with R the first one and D = diag(exp(vector)): correlations stay."""
-
-    def covariance(vector: Float) -> Float:
-        return np.asarray(first * np.exp(vector[:, None] + vector))
-
-    def gradient(vector: Float, by_covariance: Float) -> Float:
-        return np.asarray(2.0 * (by_covariance * covariance(vector)).sum(axis=1))
-
-    start = np.zeros(len(first))
-    return CovarianceParameters(start, np.full(len(first), _LOG_REACH), covariance, gradient)
-
-
-def low_rank_covariance(loadings: Float, residual: Float, groups: Index) -> CovarianceParameters:
-    """Omega = B B' + diag(r^2), with B = diag(residual) loadings at first.
-
-    Coordinates with the same number in ``groups`` share a factor of their residuals r.
+    Entries of E are numbers of the vector, or their exponentials, or zero.
     """
 
-    def parts(vector: Float) -> tuple[Float, Float]:
-        flat, logs = vector[: loadings.size], vector[loadings.size :]
-        directions = flat.reshape(loadings.shape) * residual[:, None]
-        return directions, residual * np.exp(logs)[groups]
+    start: Float  # the vector of the first matrix
+    is_log: Bool  # the numbers whose exponentials E has
+    places: tuple[Index, Index]  # rows and columns of the entries in E
+    numbers: Index  # the position of each entry in the vector
+    left: Float
+    right: Float
 
-    def covariance(vector: Float) -> Float:
-        directions, deviations = parts(vector)
-        return np.asarray(directions @ directions.T + np.diag(deviations**2))
+    @property
+    def reach(self) -> Float:
+        """How far each number may move from the start."""
+        return np.where(self.is_log, _LOG_REACH, _REACH)
 
-    def gradient(vector: Float, by_covariance: Float) -> Float:
-        directions, deviations = parts(vector)
-        by_directions = 2.0 * by_covariance @ directions * residual[:, None]
-        by_logs = np.bincount(groups, 2.0 * by_covariance.diagonal() * deviations**2)
-        return np.concatenate([by_directions.ravel(), by_logs])
+    def _factor(self, vector: Float) -> Float:
+        inner = np.zeros((self.left.shape[1], len(self.right)))
+        inner[self.places] = np.where(self.is_log, np.exp(vector), vector)[self.numbers]
+        return np.asarray(self.left @ inner @ self.right)
 
-    n_logs = int(groups.max()) + 1
-    start = np.concatenate([loadings.ravel(), np.zeros(n_logs)])
-    reach = np.repeat([_REACH, _LOG_REACH], [loadings.size, n_logs])
-    return CovarianceParameters(start, reach, covariance, gradient)
+    def covariance(self, vector: Float) -> Float:
+        """Return the matrix of a vector."""
+        factor = self._factor(vector)
+        return np.asarray(factor @ factor.T)
+
+    def gradient(self, vector: Float, by_covariance: Float) -> Float:
+        """Return the gradient by the vector, given the symmetric gradient by Omega."""
+        by_inner = 2.0 * self.left.T @ by_covariance @ self._factor(vector) @ self.right.T
+        by_number = np.bincount(self.numbers, by_inner[self.places], len(vector))
+        return np.asarray(by_number * np.where(self.is_log, np.exp(vector), 1.0), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -200,17 +160,38 @@ class LikelihoodSurface:
 def covariance_parameters(
     kind: str, problem: SimulationProblem, at: Coefficients, n_groups: int
 ) -> CovarianceParameters:
-    """Return the parametrisation of Omega of a kind: "full", "diagonal" or "low_rank"."""
-    if kind == "diagonal":
-        return scaled_covariance(np.diag(at.covariance.diagonal()))
+    """Return the parametrisation of Omega of a kind.
+
+    "full": R C C' R', with R R' the first one and C lower triangular, its diagonal an exponential.
+    "scaled" and "diagonal": D R R' D, D the exponential of the vector, so correlations stay (zero).
+    "low_rank": B B' + diag(r^2), and weights share one factor of their residuals r.
+    """
+    size = len(at.mean)
+    own, unit = np.arange(size), np.eye(size)
+    root = np.asarray(np.linalg.cholesky(at.covariance), dtype=np.float64)
     if kind == "full":
-        return full_covariance(at.covariance)
+        rows, columns = np.tril_indices(size)
+        start, numbers = np.zeros(len(rows)), np.arange(len(rows))
+        return CovarianceParameters(start, rows == columns, (rows, columns), numbers, root, unit)
+    if kind in {"scaled", "diagonal"}:
+        right = root if kind == "scaled" else np.diag(np.sqrt(at.covariance.diagonal()))
+        is_log = np.ones(size, dtype=np.bool_)
+        return CovarianceParameters(np.zeros(size), is_log, (own, own), own, unit, right)
     n_weights = int((problem.varies < problem.n_weights).sum())
     whole = GaussianPrior.of_covariance(at.mean, at.covariance)
     prior = whole.truncated(min(n_groups, n_weights), n_weights)
-    # Weights share one residual; the intercept, where there is one, has its own.
-    groups = np.maximum(np.arange(len(at.mean)) - n_weights + 1, 0)
-    return low_rank_covariance(prior.loadings, prior.residual, groups)
+    n, rank = prior.loadings.size, prior.rank
+    # The intercept, where there is one, has a residual of its own.
+    groups = np.maximum(own - n_weights + 1, 0)
+    start = np.concatenate([prior.loadings.ravel(), np.zeros(int(groups.max()) + 1)])
+    return CovarianceParameters(
+        start,
+        np.arange(len(start)) >= n,
+        (np.append(own.repeat(rank), own), np.append(np.tile(np.arange(rank), size), own + rank)),
+        np.append(np.arange(n), n + groups),
+        np.diag(prior.residual),
+        np.eye(size + rank),
+    )
 
 
 def _maximise(

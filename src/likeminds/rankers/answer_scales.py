@@ -73,7 +73,8 @@ class AnswerScale:
         number = _as_number(text)
         if number is not None and not self._has_words and self._spans(number):
             return number
-        if is_pass(answer) or (text == "0" and self._is_of_votes):
+        is_of_votes = self.reading is not None and self.reading.negative == -1
+        if is_pass(answer) or (text == "0" and is_of_votes):
             return None
         found = None if self.is_graded else self._as_before(answer, text)
         if found is None:
@@ -118,10 +119,6 @@ class AnswerScale:
     @property
     def _has_words(self) -> bool:
         return self.reading is not None and bool(self.reading.grades)
-
-    @property
-    def _is_of_votes(self) -> bool:
-        return self.reading is not None and self.reading.negative == -1
 
     def _typical(self, yes: bool) -> float:
         assert self.reading is not None

@@ -131,7 +131,8 @@ def _of_grades(ranker: "PriorRanker", X: ItemRows, users: Ids, items: Ids) -> Fl
     grading, reading = ranker.grading_, ranker.label_reading_
     assert grading is not None
     assert reading is not None
-    eta, variance, positions = scores_and_variances(ranker, X, users, items)
+    posterior, rows, places, positions = prediction_rows(ranker, X, users, items)
+    eta, variance = posterior.linear_predictor(rows, places)
     use, added = grading.scale_use(positions)
     chances = grading.chances(eta + added, variance, use)
     above = grading.scale.levels > float(reading.threshold or 0.0)
@@ -201,14 +202,6 @@ def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
         use, added = found.scale_use(some.users)
         found = found.refined(codes, use, some.scores + added, some.variances, free_slope=True)
     return found
-
-
-def scores_and_variances(
-    ranker: "PriorRanker", X: ItemRows, users: Ids, items: Ids = None
-) -> tuple[Float, Float, Index]:
-    """Return scores from the common zero of all users, their variances, and positions of users."""
-    posterior, rows, places, positions = prediction_rows(ranker, X, users, items)
-    return (*posterior.linear_predictor(rows, places), positions)
 
 
 def prediction_rows(
