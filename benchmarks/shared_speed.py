@@ -24,8 +24,8 @@ from benchmarks.shared_crowds import read_crowds_of
 from likeminds import Annotations, HierarchicalRanker
 from likeminds.baselines import Factorisation
 from likeminds.mixed_model.design import Design, labels_of_rows
+from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects
-from likeminds.mixed_model.item_posteriors import ItemPosteriors
 from likeminds.mixed_model.likelihoods import LogisticLikelihood
 from likeminds.mixed_model.losses import LogisticLoss
 from likeminds.mixed_model.marginal_likelihood import MarginalLikelihood, PriorModel
