@@ -3,7 +3,7 @@
 python -m tools.quoted_numbers
 
 A quoted number has its source behind it, in a comment that neither the site nor a repository's page
-shows: ``70.8<!--shared-items#within/movies/methods/HierarchicalRanker/auc|.1%-->`` is the value at
+shows: ``70.8<!--shared-items#within/movies/methods/HierarchicalRanker/auc:.1%-->`` is the value at
 this path of docs/shared-items.json. Formats are those of Python; the sign of per cent is left out.
 A row of a table is found by its position, or by its first cell; ``*`` is the mean over all entries.
 """
@@ -16,7 +16,8 @@ from statistics import mean
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-QUOTED = re.compile(r"[+-]?[\d.,]*\d<!--([\w/-]+)#([^|>]+)\|([^>]+?)-->")
+# A pipe would end the cell of a table: it is read, and written as a colon.
+QUOTED = re.compile(r"[+-]?[\d.,]*\d<!--([\w/-]+)#([^|>]+)[|:]([^|:>]+?)-->")
 
 
 def pages() -> list[Path]:
@@ -34,7 +35,7 @@ def renewed(text: str) -> str:
 def _quote(found: re.Match[str]) -> str:
     file, path, form = found.groups()
     value = _at(_results(file), path.split("/"))
-    return f"{format(value, form).rstrip('%')}<!--{file}#{path}|{form}-->"
+    return f"{format(value, form).rstrip('%')}<!--{file}#{path}:{form}-->"
 
 
 def _at(value: Any, keys: list[str]) -> Any:

@@ -16,6 +16,11 @@ def test_pages_quote_numbers():
 
 def test_numbers_are_formatted_and_averaged():
     path = "groups/*/groups"
-    assert renewed(f"7.1<!--shared-items#{path}|.1f-->") == f"2.0<!--shared-items#{path}|.1f-->"
+    assert renewed(f"7.1<!--shared-items#{path}:.1f-->") == f"2.0<!--shared-items#{path}:.1f-->"
     path = "hierarchical_crowd/tables/1/rows/groups found/1"
-    assert renewed(f"9<!--benchmarks#{path}|d-->.") == f"2<!--benchmarks#{path}|d-->."
+    assert renewed(f"9<!--benchmarks#{path}:d-->.") == f"2<!--benchmarks#{path}:d-->."
+
+
+def test_pipes_that_would_end_cells_are_replaced():
+    path = "groups/*/groups"
+    assert renewed(f"2<!--shared-items#{path}|.1f-->") == f"2.0<!--shared-items#{path}:.1f-->"
