@@ -1,5 +1,9 @@
 """Every operation of the description has examples, and they work: on a model of two attributes."""
 
+import json
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
@@ -54,6 +58,24 @@ def test_every_example_of_the_description_works(client):
             assert done.status_code in {200, 201}, (path, done.text)
             tried += 1
     assert tried >= 8
+
+
+def test_requests_of_the_page_work(client, said):
+    text = (Path(__file__).parents[2] / "docs" / "rest.md").read_text()
+    pattern = re.compile(r"\$ curl -s localhost:8000(\S+).*?-d '(.*?)'$", re.DOTALL | re.MULTILINE)
+    rank, newcomers, labels = pattern.findall(text)
+    body = json.loads(rank[1]) | {"user": str(said.users[0])}
+    assert len(client.post(rank[0], json=body).json()["items"]) == body["limit"]
+    made = client.post(newcomers[0], json=json.loads(newcomers[1])).json()
+    shown = re.search(r"^{.*}$", text, re.MULTILINE)
+    assert {key: value.replace("...", "") for key, value in json.loads(shown[0]).items()} == {
+        "user": made["user"][:2],
+        "token": made["token"][:4],
+    }
+    body = json.loads(labels[1].replace("shoe-00079", "shoe-00001"))
+    token = {"Authorization": f"Bearer {made['token']}"}
+    stored = client.post(labels[0].replace("n-...", made["user"]), json=body, headers=token)
+    assert stored.status_code == 200
 
 
 def test_where_there_are_several_attributes_one_has_to_be_named(client):
