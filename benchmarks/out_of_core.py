@@ -1,8 +1,9 @@
-"""Labels that do not fit in memory: time beside just reading the same columns, and memory.
+"""Labels that do not fit in memory: time compared with reading the same columns, and memory.
 
-    python -m benchmarks.out_of_core --labels 50000000
+    python -m benchmarks.out_of_core --labels 10000000 --out docs/out-of-core.json
 
 writes a folder of Parquet files once (``--folder``), then fits in processes of their own.
+docs/large.md quotes the JSON file (``python -m tools.quoted_numbers``).
 """
 
 import argparse
@@ -13,6 +14,7 @@ import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -96,7 +98,7 @@ def measure(work, *arguments) -> dict[str, float]:
     return found
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print one line of JSON for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--labels", type=int, default=5_000_000)
@@ -105,20 +107,27 @@ def main() -> None:
     parser.add_argument("--memory", default="2GB", help="What reading and grouping may take.")
     parser.add_argument("--folder", type=Path, help="Written if it is not there; kept.")
     parser.add_argument("--rankers", nargs="*", default=list(RANKERS), choices=list(RANKERS))
-    given = parser.parse_args()
+    parser.add_argument("--out", type=Path, help="Write all results to this JSON file.")
+    given = parser.parse_args(arguments)
+    results: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = given.folder or Path(place) / "labels"
         if not folder.exists():
             write_folder(folder, given.labels, given.labels_each, given.features)
-        floor = measure(read_only, folder)
+        floor = results["reading alone"] = measure(read_only, folder)
+        floor["million_rows_per_cpu_second"] = floor["rows"] / floor["cpu_seconds"] / 1e6
         print(json.dumps({"what": "reading alone", **floor}), flush=True)
         for name in given.rankers:
             scratch = str(Path(place) / "scratch")
             found = measure(fit, folder, name, given.memory, scratch)
+            results[name] = found
+            found["million_rows_per_cpu_second"] = found["rows"] / found["cpu_seconds"] / 1e6
             found["over_reading"] = found["seconds"] / floor["seconds"]
             found["cpu_over_reading"] = found["cpu_seconds"] / floor["cpu_seconds"]
             print(json.dumps({"what": name, **found}), flush=True)
             shutil.rmtree(scratch, ignore_errors=True)
+    if given.out:
+        given.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
