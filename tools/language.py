@@ -70,6 +70,7 @@ def _prose(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".md":
         # Code keeps its lines, so the numbers stay.
         text = re.sub(r"```.*?```", lambda code: "\n" * code[0].count("\n"), text, flags=re.DOTALL)
+        text = re.sub(r"<!--.*?-->", "", text)  # sources of quoted numbers
         yield from _paragraphs(text, 1)
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -16,5 +16,6 @@ def test_patterns_are_counted_in_prose_and_not_in_code(tmp_path, monkeypatch):
 
 def test_long_sentences_are_counted(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(" ".join(["word"] * 26) + ". " + " ".join(["word"] * 25) + ".\n")
+    source = "<!--results#of a number/that is quoted|.1f-->"
+    page.write_text(" ".join(["word"] * 26) + ". " + " ".join(["word"] * 25) + f"{source}.\n")
     assert main([page], show=False)["sentences of more than 25 words"] == 1
