@@ -240,7 +240,7 @@ COMPARISONS = [
         lambda: Annotations.from_comparisons(["ann"], "a", ["b"]),
         "TypeError: .*winners must be a list",
     ),
-    (lambda: Annotations.from_rankings(["ann"], [["a"]]), "puts nothing above anything"),
+    (lambda: Annotations.from_rankings(["ann"], [["a"]]), "puts no item above another"),
     (lambda: Annotations.from_rankings(["ann"], [["a", "b", "a"]]), "an item twice: a"),
     (lambda: Annotations.from_rankings([], []), "There are no choices"),
     (
@@ -289,7 +289,7 @@ GRADES = [
         lambda: graded([1, 6], grades=[1, 2, 3]),
         "has 6.0, but the grades from worst to best are 1, 2, 3",
     ),
-    (lambda: graded([4, 4]), "the value 4, which is none of .* grades=True"),
+    (lambda: graded([4, 4]), "the value 4, not one of .* grades=True"),
     (lambda: graded([1.0, 1.0000001, 1.0000002]), "one grade only.*multiply them"),
     (lambda: graded([1.0, np.nan, 3.0]), r"missing.*row\(s\) 1"),
     (lambda: graded([1.0, np.inf, 3.0, 2.0]), r"infinity in row\(s\) 1"),
@@ -316,7 +316,7 @@ def to_long(**changes):
 
 
 WIDE_TABLES = [
-    ({"alternatives": {1: "A", 3: "B"}}, "'CHOICE' has 2, which is none of"),
+    ({"alternatives": {1: "A", 3: "B"}}, "'CHOICE' has 2, which is not one of"),
     ({"alternatives": ["A"]}, "two or more"),
     ({"columns": "{alternative}"}, "must contain {alternative} and {feature}"),
     ({"columns": "{feature}:{alternative}"}, "No column is called like"),

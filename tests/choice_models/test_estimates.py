@@ -111,7 +111,7 @@ def test_a_full_covariance_has_errors_where_the_hessian_is_not_definite():
         assert all(row["error"] > 0 and row["robust error"] > 0 for row in table.rows)
         by_scores = table.estimates.by == "scores"
         said = " ".join(table.notes)
-        assert by_scores == ("BHHH" in said) == ("correlations of weights for granted" in said)
+        assert by_scores == ("BHHH" in said) == ("conditional on the correlations" in said)
         if by_scores:
             assert all(row["sd error"] > 0 for row in table.rows)
 

@@ -284,7 +284,7 @@ class TestUpdate:
         plain = ("update", "m.likeminds", "--annotations", str(tmp_path / "plain.csv"))
         (tmp_path / "plain.csv").write_text("person,image,label\nzoe,shoe-00001.png,1\n")
         done = run(shoes, *plain, "--images", "images", *out)
-        assert "no column says which of them a label is about" in done.err
+        assert "no column has the attribute of a label" in done.err
 
 
 class TestRank:
@@ -329,7 +329,7 @@ class TestRank:
         assert done.out == (copy / "all.csv").read_text()
         assert done.out.count("\n") == 81
         done = run(copy, *ask, "-", "--json")
-        assert "both want standard output" in done.err
+        assert "both write to standard output" in done.err
 
     def test_who_is_not_there_is_told(self, crowd):
         done = run(crowd, "rank", "m.likeminds", "--user", "zoe")

@@ -142,7 +142,7 @@ def test_the_threshold_that_was_fitted_holds_later(folder):
     assert told(folder, "evaluate", "r.likeminds", *files, "--threshold", "3") == (as_fitted)
     refused = run(folder, "evaluate", "r.likeminds", *files, "--threshold", "2")
     assert refused.code == 2
-    assert "is not how labels were read" in refused.err
+    assert "contradicts the reading" in refused.err
     # A newcomer's 3 is a no, as it was for everybody: to be told so changes nothing.
     new = pd.DataFrame({"movieId": [f"item-{j}" for j in (0, 1, 10, 11)], "rating": [3, 3, 4, 5]})
     new.to_csv(folder / "new.csv", index=False)

@@ -219,7 +219,7 @@ def test_lewidi_of_both_editions(tmp_path):
     ]
     assert export.texts["2"] == "c"
     assert reasons(export) == {
-        "since it has not as many annotators as annotations": 1,
+        "since its numbers of annotators and annotations differ": 1,
         "since it has no annotations": 1,
     }
     with pytest.raises(ValueError):
@@ -271,7 +271,7 @@ def test_preferences(tmp_path):
     assert export.texts["answer 3"] == "go"
     assert reasons(export) == {
         "since an item was compared with itself": 1,
-        "since it has not both a chosen and a rejected answer": 1,
+        "since it lacks a chosen or a rejected answer": 1,
     }
 
 

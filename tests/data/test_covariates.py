@@ -61,7 +61,7 @@ def test_what_does_not_differ_is_said():
 @pytest.mark.parametrize(
     ("users", "told"),
     [
-        ({"ann": 3}, "must map each person.*'ann'"),
+        ({"ann": 3}, "must map each user.*'ann'"),
         ({"ann": {}}, "no covariates"),
         ({"ann": {"age": 3}, "bob": {"age": "old"}}, "'age' has both numbers and texts"),
         ({"ann": {"age": np.inf}}, "age contains NaN or infinity"),

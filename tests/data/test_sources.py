@@ -285,10 +285,10 @@ class TestDuckdb:
         with duckdb.connect(str(other)) as connection:
             connection.execute("CREATE TABLE kept AS SELECT 1 AS a")
         for query, why in (
-            (f"SELECT 1; ATTACH '{other}' AS o; DROP TABLE o.kept", "only asked"),
-            (f"FROM labels; COPY labels TO '{written}'", "only asked"),
-            ("SELECT 1; INSTALL httpfs", "only asked"),
-            ("SELECT 1; SET enable_external_access = true", "only asked"),
+            (f"SELECT 1; ATTACH '{other}' AS o; DROP TABLE o.kept", "read only"),
+            (f"FROM labels; COPY labels TO '{written}'", "read only"),
+            ("SELECT 1; INSTALL httpfs", "read only"),
+            ("SELECT 1; SET enable_external_access = true", "read only"),
             (f"SELECT * FROM '{tmp_path / 'labels.csv'}'", "could not answer the query"),
             (f"SELECT * FROM read_text('{other}')", "could not answer the query"),
         ):

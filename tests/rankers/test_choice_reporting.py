@@ -248,7 +248,7 @@ def test_errors_say_what_they_take_for_granted(crowd):
     few = crowd.of_users(crowd.user_ids[:8])
     table = HierarchicalRanker(covariance="full").fit(few).summary(draws=60)
     assert table.estimates.given
-    assert any("for granted" in note for note in table.notes)
+    assert any("conditional" in note for note in table.notes)
     assert table.correlation_errors == []
     assert all(row["error"] > 0 for row in table.rows)
 

@@ -44,7 +44,7 @@ def test_what_the_papers_ranker_cannot_do_is_said(three_levels):
     rows = {"labels": [{"item": "shoe-01", "label": True}]}
     refused = client.post("/v1/users/person-03/labels", json=rows)
     assert refused.status_code == 409
-    assert "kept no labels" in refused.json()["detail"]
+    assert "saved without labels" in refused.json()["detail"]
 
 
 def test_newcomers_to_the_papers_ranker(three_levels):

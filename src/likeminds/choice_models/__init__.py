@@ -1,1 +1,1 @@
-"""The choice modeller's numbers: simulated likelihood, part-worths, willingness to pay, shares."""
+"""Choice-model results: simulated likelihood, part-worths, willingness to pay, shares."""

@@ -146,8 +146,8 @@ class Estimates:
     centre_error: Float
     spread_error: Float
     correlation_error: Float | None  # (d, d); None if the correlations were held fixed
-    # What standard errors condition on, where the likelihood is not concave in it or users are too
-    # few: "", "correlations", "covariance" (deviations have no errors), "everything" (nothing has).
+    # Parameters that standard errors condition on, if the likelihood is not concave in these or
+    # users are too few: "", "correlations", "covariance" (deviations have no errors), "everything".
     given: str
     # Source of the standard errors: "hessian" or, if that of a full covariance is not definite,
     # "scores": the outer product of users' scores (Berndt, Hall, Hall and Hausman).
@@ -234,7 +234,7 @@ def _definite_part(information: Float, n_first: int) -> Index:
 
 
 def _is_definite(matrix: Float) -> bool:
-    """Tell whether a symmetric matrix is positive definite, whatever the units of its rows."""
+    """Return whether a symmetric matrix is positive definite, whatever the units of its rows."""
     if not (matrix.diagonal() > 0).all():
         return False
     unit = np.sqrt(matrix.diagonal())

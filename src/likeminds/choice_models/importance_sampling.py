@@ -242,7 +242,7 @@ class ImportanceSampler:
 
 
 def refuse_many_draws(n_draws: int, n_users: int, n_varying: int) -> None:
-    """Refuse more draws than this process holds."""
+    """Raise an error for more draws than fit in memory."""
     needed = 8 * n_draws * n_users * n_varying
     if needed > _MOST_BYTES:
         raise ValueError(

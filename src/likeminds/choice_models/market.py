@@ -138,7 +138,7 @@ def willingness_to_pay(
     if share < 1:
         notes.append(
             f"{1 - share:.1%} of the normal distribution of users have a weight of {names[price]} "
-            "that is not negative: they are left out of the columns of users."
+            "that is not negative: these users are left out of the columns of users."
         )
     return Table("Willingness to pay", rows, tuple(notes), frames=frames)
 

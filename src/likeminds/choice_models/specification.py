@@ -29,7 +29,7 @@ class Specification:
     """Specification of weights by the caller.
 
     ``signs`` and ``logs`` are 1 or -1 for features whose weights have a known sign (or are zero),
-    or are log-normal with this sign, else 0. If ``n_draws`` is 0, nothing is simulated.
+    or are log-normal with this sign, else 0. If ``n_draws`` is 0, there is no simulation.
     """
 
     fixed: Index
@@ -59,7 +59,7 @@ class Specification:
         if both.size:
             raise ValueError(
                 f"{listing(names[which[both]])} cannot be both in fixed and in signs: a weight "
-                "that is the same for all users has the sign that the labels say."
+                "that is the same for all users gets its sign from the labels."
             )
         is_log = _log_normal(names, sign_of, distributions or {})
         needs_draws = bool(which.size or sign_of.any())
@@ -131,7 +131,7 @@ class Specification:
 
 
 def unidentified(responses: Responses, likelihood: Likelihood, design: Design) -> Bool:
-    """Tell which features' weights the labels do not identify, shape (d,).
+    """Return which features' weights the labels do not identify, shape (d,).
 
     The null space of the information: features constant or collinear among items shown together.
     """
@@ -151,7 +151,7 @@ def unidentified(responses: Responses, likelihood: Likelihood, design: Design) -
 
 
 def unidentified_sentence(names: IdArray) -> str:
-    """Return what features whose weights are not identified have in common."""
+    """Return the sentence about features whose weights are not identified."""
     return (
         f"The labels do not identify the weights of {listing(names)}: these features are "
         "constant, or follow from each other (dummies of all categories add up to one), "
@@ -174,8 +174,8 @@ def _log_normal(names: IdArray, signs: Float, distributions: Mapping[str | int, 
                 f"A normal weight may have either sign, but signs names {names[place]}: leave it "
                 "out of signs, or out of distributions."
                 if kind == "normal"
-                else f"A {kind} weight has one sign: which one {names[place]} has is for you to "
-                f"say, with signs={{{str(names[place])!r}: 1}} or -1. (One that is the same for "
+                else f"A {kind} weight has one sign: give that of {names[place]} with "
+                f"signs={{{str(names[place])!r}: 1}} or -1. (A weight that is the same for "
                 "all users is in fixed, and has no distribution.)"
             )
         found[place] = kind == "lognormal"
@@ -183,7 +183,7 @@ def _log_normal(names: IdArray, signs: Float, distributions: Mapping[str | int, 
 
 
 def has_probabilities(likelihood: Likelihood) -> bool:
-    """Tell whether scores determine probabilities of choices, or of yes and no."""
+    """Return whether scores determine probabilities of choices, or of yes and no."""
     return isinstance(likelihood, LogisticLikelihood | ChoiceLikelihood)
 
 

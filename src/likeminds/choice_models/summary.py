@@ -260,8 +260,7 @@ def _notes(estimates: Estimates, names: list[str], *, kind: str, is_maximum: boo
         notes.append(
             "Standard errors: inverse of the outer product of users' scores (BHHH), as the "
             "Hessian of the simulated log-likelihood is not definite at this estimate. Robust: "
-            "sandwich estimate, clustered by user, which takes the correlations of weights for "
-            "granted."
+            "sandwich estimate, clustered by user, conditional on the correlations of weights."
         )
     else:
         notes.append(
@@ -269,10 +268,10 @@ def _notes(estimates: Estimates, names: list[str], *, kind: str, is_maximum: boo
             "Robust: sandwich estimate, clustered by user."
         )
     if estimates.given not in {"", "everything"}:
-        notes.append(f"Standard errors take the {estimates.given} of weights for granted.")
+        notes.append(f"Standard errors are conditional on the {estimates.given} of weights.")
     if estimates.part_worths.signs.any():
         notes.append(
-            "If a sign is known, mean and deviation are those of weights of which the wrong "
+            "If a sign is known, mean and deviation are those of censored weights, whose wrong "
             "sign counts as zero."
         )
     worth = estimates.part_worths

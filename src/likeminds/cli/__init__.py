@@ -1,7 +1,6 @@
 """The command line: ``likeminds COMMAND``.
 
-Nothing heavy is imported before a command runs, so ``--help``
-answers at once.
+Large modules are imported when a command runs, so ``--help`` answers at once.
 """
 
 from importlib import import_module

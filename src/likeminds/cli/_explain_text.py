@@ -59,7 +59,7 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
         alone, named = counted(len(loners), "person", "people"), _names(loners)
         output.show(f"{alone} {see} it their own way: {named}")
     if facts["agreed"]:
-        # Surest first: `rank` has other items on top where some have few labels.
+        # Sorted by lower bounds: `rank` may have other items on top if some have few labels.
         least = min(one["at_least"] for one in facts["agreed"][:_FEW_ITEMS])
         gradual = "people at both ends of this" if facts["axes"] else "people"
         who = "every school" if rows else gradual
@@ -94,7 +94,7 @@ def _show_halves(output: Output, halves: "Facts | None") -> None:
 
 
 def _show_severity(output: Output, severity: "Facts | None") -> None:
-    """Print who says yes most and least readily; raters who rank alike may differ in that."""
+    """Print the users with the smallest and largest shares of yes."""
     if severity is None or not severity["differs"]:
         return
     ends = [severity[end] for end in ("strictest", "mildest")]
@@ -139,7 +139,7 @@ def _show_user(output: Output, facts: "Facts") -> None:
             f"Says yes to {severity['share']:.0%} of {counted(severity['labels'], 'label')}; "
             f"the middle half of people to {half}"
         )
-    # Weights that differ in the digits that are shown.
+    # Features whose weights differ in the digits shown.
     rows = [
         _in_words(one)
         for one in facts["features"][:_MOST_FEATURES]
@@ -245,7 +245,7 @@ def _items(judged: "list[Facts]") -> str:
 
 
 def _in_words(one: "Facts") -> "Facts":
-    """Return the row of a feature with its description instead of its column name."""
+    """Return the row of a feature, named by its description instead of its column."""
     return {"feature": one["words"]} | {
         key: value for key, value in one.items() if key not in ("feature", "words")
     }
@@ -315,7 +315,7 @@ def _feature_words(ranker: "Ranker", shown: "ModelItems") -> dict[str, str]:
 
 
 def show_part_worths(output: Output, ranker: "Ranker", price: str | None) -> "Facts":
-    """Show part-worths, and the willingness to pay where a price is named; return the facts."""
+    """Show part-worths, and with a price the willingness to pay; return the facts."""
     from sklearn.base import clone
 
     from likeminds.choice_models.specification import find_feature

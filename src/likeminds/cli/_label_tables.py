@@ -1,4 +1,4 @@
-"""Tables of labels, comparisons, exports, features and texts, as the command line names them."""
+"""Tables of labels, comparisons, exports, features and texts that options name."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Names = dict[Hashable, str]
 Columns = dict[str, str | None]
 # Columns of texts that are names of items.
 _NAMES = ("title", "name")
-# Which of several columns of texts has the texts of items.
+# Usual names of the column of texts, if a table has several columns of texts.
 _TEXTS = ("text", "title", "name", "statement", "comment-body")
 # The index of a data frame in a file.
 _INDEX = ("", "Unnamed: 0", "index")
@@ -27,7 +27,7 @@ SetRows = dict[str, Any]
 
 @dataclass(frozen=True)
 class Dropped:
-    """Columns that --drop leaves out of tables, and those that the tables had."""
+    """Columns that --drop leaves out of tables, and all columns of the tables."""
 
     names: Sequence[str]
     seen: set[str] = field(default_factory=set)
@@ -38,7 +38,7 @@ class Dropped:
         return table.drop_columns([name for name in self.names if name in table.column_names])
 
     def refuse_unknown(self) -> None:
-        """Refuse columns that no table had."""
+        """Refuse columns that are in no table."""
         unknown = [name for name in self.names if name not in self.seen]
         if unknown:
             raise ValueError(
@@ -101,7 +101,7 @@ def _as_long(table: "pa.Table", data: LabelOptions) -> tuple["pa.Table", Columns
 def _with_user(
     table: "pa.Table", column: str | None, user: str | None, wide: bool = False
 ) -> "pa.Table":
-    """Return a table with a column of users; where it has none, all rows are of one user."""
+    """Return a table with a column of users; without one, all rows are of one user."""
     from likeminds.data.column_roles import find_column, id_of_choosers
 
     names = table.column_names
@@ -124,8 +124,8 @@ def _read_comparisons(pairs: ComparisonOptions, column: str | None, user: str | 
     about = find_column("attribute", table.column_names)
     if about is not None and len(table[about].unique()) > 1:
         raise ValueError(
-            f"The comparisons are about several attributes (column {about!r}), and are learned "
-            "from one at a time: give a table of each."
+            f"The comparisons are about several attributes (column {about!r}): give a table of "
+            "one of them."
         )
     return preference_arguments(_with_user(table, column, user), names, pairs.tie_model, {})
 

@@ -49,7 +49,7 @@ def read_labels(
 ) -> ReadLabels:
     """Read labels and comparisons with the features of their items.
 
-    ``model`` defines the features, and how labels are read; ``shown`` are its items. ``user`` is
+    ``model`` defines the features and the reading of labels; ``shown`` are its items. ``user`` is
     the user of tables without a column of users.
     """
     data.refuse_two_sources()
@@ -107,7 +107,9 @@ class _Reader:
         data = self.data
         options: dict[str, Any] = {**columns, "user_features": data.user_features}
         options |= data.label_reading(self.model) | {"constants": data.constants, "base": data.base}
-        if self.texts is not None or data.images is not None:  # refuse bad labels before that
+        if (
+            self.texts is not None or data.images is not None
+        ):  # bad labels raise an error before that
             likeminds.Annotations.from_frame(table, **options, features=[])
         table, features, names, reduction = self._with_features(table, columns)
         annotations = likeminds.Annotations.from_frame(table, **options, features=features)
@@ -245,7 +247,7 @@ class _Reader:
         for what, source in ((f"{self.texts} has no text", texts), ("--features has no row", row)):
             missing = [item for item in labelled if item not in source]
             if missing and (source is texts or features is not None):
-                raise ValueError(f"{what} for {listing(missing)}, which people labelled.")
+                raise ValueError(f"{what} for {listing(missing)}, which users labelled.")
         blank = [item for item in ids if not texts[item]]
         if blank:
             self.output.note(
@@ -268,7 +270,7 @@ def _item_column(table: "pa.Table", columns: dict[str, str | None]) -> str:
     column = find_columns(as_frame(table), columns, ())["item"]
     if column is None:
         raise ValueError(
-            "No column says which item a row is about. Name it with --item-column; there are "
+            "There is no column of items. Name it with --item-column; there are "
             f"{', '.join(table.column_names)}."
         )
     return column
@@ -277,7 +279,7 @@ def _item_column(table: "pa.Table", columns: dict[str, str | None]) -> str:
 def _with_ids(
     table: "pa.Table", column: str, ids: Sequence[Hashable], names: Names | None, *, strict: bool
 ) -> "pa.Table":
-    """Return labels with ids of items in place of names; with ``strict``, refuse unknown items."""
+    """Return labels with ids of items instead of names; with ``strict``, refuse unknown items."""
     from likeminds.data.identifiers import as_id_array
     from likeminds.rankers.item_table import places_of_items
 
@@ -299,7 +301,7 @@ def _with_values(table: "pa.Table", column: str, new: Mapping[Hashable, Hashable
 
 
 def _has_features(table: "pa.Table", columns: Mapping[str, str | None], names: list[str]) -> bool:
-    """Tell whether a table has the features of a model, constants of alternatives included."""
+    """Return whether a table has the features of a model, constants of alternatives included."""
     from likeminds.data.column_roles import find_column
 
     present = set(table.column_names)

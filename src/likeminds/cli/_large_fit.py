@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LargeFit:
-    """A fit of labels in a folder: where they are, what learns, and where the model goes."""
+    """A fit of labels in a folder: the labels, the ranker, and the file of the model."""
 
     output: Output
     options: LargeFitOptions
@@ -96,7 +96,7 @@ class LargeFit:
         return self._saved(model)
 
     def _saved(self, model: Any) -> Path:
-        """Save a model of a cluster; where workers have written its users, the verb is missing."""
+        """Save a model of a cluster; if workers wrote its users, add the verb."""
         from likeminds.storage.models import main_file, write_model
         from likeminds.storage.user_files import user_files_of
 

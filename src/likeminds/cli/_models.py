@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Rows = list[dict[str, Any]]
 
-# Ids that a mistaken one is compared with.
+# The largest number of ids in which an unknown one is searched.
 _COMPARED = 100_000
 
 
@@ -66,7 +66,7 @@ def joined(tables: Mapping[str, Rows]) -> Rows:
 
 
 def about(attribute: str) -> dict[str, str]:
-    """Return the attribute as a column of a table; none where the model has none."""
+    """Return the attribute as a column of a table; none for models without attributes."""
     return {"attribute": attribute} if attribute else {}
 
 
@@ -104,8 +104,8 @@ def parts_of(annotations: "Annotations", model: "ReadableModel") -> dict[str, "A
         attributes = list(model.rankers_)
         if len(attributes) > 1:
             raise ValueError(
-                f"The model is about {listing(attributes)}, but no column says which of them a "
-                "label is about. Name it with --attribute-column."
+                f"The model is about {listing(attributes)}, but no column has the attribute of a "
+                "label. Name it with --attribute-column."
             )
         return {attributes[0]: annotations}
     return by_attribute(annotations)
@@ -127,7 +127,7 @@ class ModelItems:
         return dict(zip(self.ids.tolist(), self.features, strict=True))
 
     def named(self, item: Hashable) -> dict[str, Any]:
-        """Return an item, and its name where items have names, as columns of a table."""
+        """Return an item, and its name if items have names, as columns of a table."""
         return {"item": item} | ({"name": self.names.get(item)} if self.names else {})
 
 

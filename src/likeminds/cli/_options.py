@@ -1,6 +1,6 @@
 """Options that several commands have in common, each declared once.
 
-Options without a panel come first in the help: they are those that most calls need.
+Options without a panel come first in the help: most calls need them.
 """
 
 from collections.abc import Hashable
@@ -113,14 +113,14 @@ class ItemOptions:
     )
 
     def refuse_two_sources(self) -> None:
-        """Refuse features together with pictures."""
+        """Raise ValueError for features together with pictures."""
         if self.features is not None and self.images is not None:
             raise ValueError("Give --features or --images, not both.")
 
 
 @dataclass(frozen=True)
 class LabelTableOptions:
-    """A table of labels: where it is, its columns, and which labels are positive."""
+    """A table of labels, its columns, and the reading of labels."""
 
     annotations: str | None = _field(
         f"Who gave which label to which item: {_TABLE}.", "--annotations", "-a"
@@ -179,23 +179,23 @@ class LabelTableOptions:
 
     @property
     def columns(self) -> dict[str, str | None]:
-        """The names of the columns by role; None where they are to be found."""
+        """The names of the columns by role; None for columns to be found by their usual names."""
         from likeminds.data.column_roles import LABEL_ROLES
 
         return {role: getattr(self, role) for role in LABEL_ROLES}
 
     @property
     def wide_alternatives(self) -> dict[Hashable, Hashable] | None:
-        """The alternatives of a table with one row per choice, by what the label has."""
+        """The alternatives of a table with one row per choice, by the values of the label."""
         if self.alternatives is None:
             return None
         pairs = [one.strip().rpartition("=") for one in self.alternatives.split(",")]
         return {written or name: name for written, _, name in pairs}
 
     def label_reading(self, model: "ReadableModel | None" = None) -> dict[str, Any]:
-        """Return the options of how labels are read; by default as those of the model."""
+        """Return the options for the reading of labels; by default those of the model."""
         readings: set[LabelReading | None] = set()
-        if model is not None:  # that of all classes, or the one that all rankers share
+        if model is not None:  # the reading of all classes, or the one that all rankers share
             by_ranker = {one.label_reading_ for one in model.rankers_.values()}
             readings = {model.label_reading_} if model.label_reading_ else by_ranker
         options: dict[str, Any] = {"reading": readings.pop() if len(readings) == 1 else None}
@@ -285,7 +285,7 @@ class LargeFitOptions:
 
     @property
     def requested(self) -> bool:
-        """Whether labels are not read into memory; contradictory options raise ValueError."""
+        """Whether labels stay out of memory; contradictory options raise ValueError."""
         if self.dask is not None and self.memory is not None:
             raise ValueError("Give --dask or --memory, not both.")
         if self.dask is None and (self.checkpoint or self.resume or self.user_files):

@@ -1,4 +1,4 @@
-"""Output of commands: results on standard output, all else on standard error."""
+"""Output of commands: results on standard output, messages on standard error."""
 
 import json
 import logging
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
 
 Row = Mapping[str, Any]
-# Shows the progress of a job: what is done, how much of it, of how much in all.
+# Shows the progress of a job, given its name, the amount done, and the total.
 Show = Callable[..., None]
 
 # Exit codes.
@@ -41,7 +41,7 @@ _BAD_INPUT = (
 )
 # Columns of a result that no terminal shows.
 _WIDTH = 100
-# Arguments of Python in messages, which become options: those that commands declare, and others.
+# Arguments of Python in messages, and the options that replace them.
 _ARGUMENTS = re.compile(r"\b([a-z_]+)=(?:True\b|(['\"]?)([\w.-]*\w)?\2(?=[\s,.:;)]|$))")
 _OPTIONS = {
     **{
@@ -109,7 +109,7 @@ class Output:
         from likeminds._util.console import SafeConsole
 
         width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH
-        # Ids are shown as they are, whatever brackets they have.
+        # Ids are shown as they are, brackets included.
         return SafeConsole(width=width, highlight=False, markup=False, emoji=False)
 
     def show(self, thing: "RenderableType", *, head: str = "") -> None:
@@ -133,7 +133,7 @@ class Output:
             self.console.print(rich_table(title, rows, digits=digits, signed=signed))
 
     def hint(self, text: str) -> None:
-        """Print a line next to the result: where it is, what to try next."""
+        """Print a line about the result: its file, commands to try next."""
         if not self.as_json and not self.quiet:
             self.console.print(text, soft_wrap=True)
 
@@ -168,7 +168,7 @@ class Output:
             yield show
 
     def run(self, work: Callable[[], None]) -> None:
-        """Do some work; an error becomes one sentence and an exit code."""
+        """Run the body; an error becomes one sentence and an exit code."""
         try:
             with self._warnings_as_notes():
                 work()
@@ -218,9 +218,9 @@ class Output:
         raise typer.Exit(code)
 
     def refuse_two_results(self, out: str | None) -> None:
-        """Refuse two results in one stream, and a file that cannot be written, before any work."""
+        """Refuse two results in one stream, and files that cannot be written, before any work."""
         if out == "-" and self.as_json:
-            raise ValueError("--json and --out - both want standard output: give one of them.")
+            raise ValueError("--json and --out - both write to standard output: give one of them.")
         if out not in {None, "-"}:
             from likeminds.data.sources import as_written
 

@@ -1,4 +1,4 @@
-"""``likeminds agreement`` and ``diagnose``: how far annotators agree, and which ones to check."""
+"""``likeminds agreement`` and ``diagnose``: coefficients of agreement, annotators to check."""
 
 from collections.abc import Hashable
 from pathlib import Path
@@ -97,12 +97,12 @@ def diagnose(
     ),
     out: Table = None,
 ) -> None:
-    """Tell annotators who answer at random from those who follow a ranking of their own.
+    """Find annotators who answer at random, and those who follow a ranking of their own.
 
-    Each annotator gets a verdict, by labels that five more fits for each attribute hold out.
-    Coefficients of agreement follow, and whether disagreement is predictable. --out has a row per
-    annotator, with AUCs, intervals, p-values and mean kappa. The labels are those of the model, or
-    --annotations where it was saved without them. To leave annotators out: fit --without.
+    Each annotator gets a verdict from held-out labels, by five more fits for each attribute. The
+    output ends with coefficients of agreement, and whether disagreement is predictable. --out has a
+    row per annotator, with AUCs, intervals, p-values and mean kappa. The labels are those of the
+    model, or --annotations if it was saved without them. To leave annotators out: fit --without.
     """
     from likeminds.diagnostics import MEANINGS, UNUSUAL
 

@@ -88,7 +88,7 @@ def reproduce(
 
 @command("Check", "likeminds doctor")
 def doctor(output: Output) -> None:
-    """Show versions, threads, memory and extras, and check that a small fit comes out right."""
+    """Show versions, threads, memory and extras, and check the result of a small fit."""
     machine, threads, check = _machine(), _threads(), _self_check()
     packages = {name: _version(name) for name in _NEEDED}
     extras = {extra: _version(package) for extra, (package, _) in _EXTRAS.items()}

@@ -1,4 +1,4 @@
-"""``likeminds evaluate`` and ``compare``: the accuracy of a model, and of rankers side by side."""
+"""``likeminds evaluate`` and ``compare``: the accuracy of a model, and of several rankers."""
 
 import io
 from collections.abc import Callable
@@ -201,7 +201,7 @@ def _class_scores(model: Any, test: "Annotations") -> dict[str, float]:
 
 
 def _judged(test: "Annotations", scores: "FloatArray") -> tuple[str, "MetricByUser"]:
-    """Return the measure that suits held-out labels, and its values."""
+    """Return the measure for held-out labels, and its values."""
     from likeminds.data.coded_labels import are_choices
     from likeminds.metrics.concordance import concordance_by_user, measure_of
 
@@ -301,7 +301,7 @@ def compare(
 
 
 def _refuse_bad_places(out: Path | None, plot: Path | None, folder: Path | None) -> None:
-    """Refuse places that cannot be written to before any fit."""
+    """Refuse files that cannot be written, before any fit."""
     from likeminds.data.sources import as_written
     from likeminds.plots.figures import new_figure
 

@@ -142,7 +142,7 @@ def _facts(
     if school is not None:
         return explained.school(school)
     if item is not None:
-        assert explained.items is not None  # or reading them has said so
+        assert explained.items is not None  # otherwise the reader has printed that
         items = explained.items
         return explained.item(find_item(item, items.ids, dict(items.texts or {})))
     crowd = explained.population()

@@ -119,7 +119,7 @@ def fit(
     output.show(str(annotations))
     new = _new_ranker(ranker, loss, folds, seed)
     if read.words_only and "standardize" in new.get_params():
-        new.set_params(standardize=False)  # words differ in size as they matter
+        new.set_params(standardize=False)  # components of words have informative variances
     started = time.perf_counter()
     scores: dict[str, Any] = {}
     learn = partial(_learn, output, new, jobs)
@@ -270,9 +270,9 @@ def update(
 ) -> None:
     """Add labels, of known or new users, to a model that was saved with its data.
 
-    The result is that of fitting everything at once. Features of known items may be left out
-    where the model has them. Ids and labels are read as the model's were, and others are
-    refused; choice sets in two tables are joined by their ids.
+    The result is that of fitting everything at once. Features of known items may be left out if the
+    model has them. Ids and labels are read as in the first fit; others raise an error. Choice sets
+    in two tables are joined by their ids.
     """
     from likeminds.storage.models import main_file, writable
 
@@ -280,7 +280,7 @@ def update(
     if not likeminds.read_card(model).get("takes_updates"):
         raise ValueError(
             f"{model} was saved without its labels, so nothing can be added to it: fit it with "
-            "--keep-data, or use newcomer, which needs none of them."
+            "--keep-data, or use newcomer, which does not need them."
         )
     in_place = target.exists() and target.samefile(model)
     lock = file_lock(

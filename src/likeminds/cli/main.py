@@ -31,18 +31,18 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# Examples that many others begin with.
+# The first lines of many examples.
 DATA = "likeminds data electricity --out power"
 FIT = (
     "likeminds fit --annotations power/annotations.csv --features power/features.csv "
     "--out power.likeminds"
 )
-# Commands of this panel query a model, in one thread: they answer without these modules, which
-# scikit-learn imports and which take longer to load than most commands take.
+# Commands of this panel query a model, in one thread. They do not need these modules, which
+# scikit-learn imports and whose import takes longer than most commands.
 _QUICK, _SLOW_MODULES = "Ask", ("pandas", "scipy.stats")
 # An option that any number of numbers may follow.
 _SEVERAL_NUMBERS = "--shots"
-# No terminal has more columns, and tables are not padded to more.
+# Terminals have fewer columns, and tables are not padded to more.
 _WIDEST = 10_000
 # A shell adds this to the number of the signal that ended a program.
 _BY_SIGNAL = 128
@@ -51,7 +51,7 @@ _SIGNAL_NAMES = {"SIGINT": "Interrupted", "SIGTERM": "Terminated", "SIGHUP": "Hu
 _SOON = 0.05
 _WAIT = threading.Condition.wait.__code__
 _LOCKING = {threading.Condition.__enter__.__code__, threading.Condition.__exit__.__code__}
-# Bad usage, by whatever name the installed version of typer has for it.
+# Bad usage: the class has different names in versions of typer.
 _UsageError: type[Any] = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
 )
@@ -109,7 +109,7 @@ def _parameters(kind: type) -> list[inspect.Parameter]:
 
 
 def broken(command_line: str, width: int = 74) -> str:
-    r"""Break a long command where a shell reads on.
+    r"""Break a long command into lines that a shell joins.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         The words after the name of the program; by default those of the shell.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
-    for name in ("COLUMNS", "LINES"):  # unset where they are not of a usable size
+    for name in ("COLUMNS", "LINES"):  # unset if they are not usable sizes
         size = os.environ.get(name, "")
         if not (size.isascii() and size.isdigit() and 0 < int(size[:9]) <= _WIDEST):
             os.environ.pop(name, None)
@@ -171,7 +171,7 @@ def _run(words: list[str]) -> int:
 
 
 def _spread_numbers(words: Sequence[str]) -> list[str]:
-    """Let an option of several numbers be written once: --shots 0 5 10.
+    """Repeat an option before each of several numbers: --shots 0 5 10.
 
     Examples
     --------
@@ -249,7 +249,7 @@ def _signals_raised() -> Iterator[None]:
 
 
 def _in_critical_section(frame: FrameType | None) -> bool:
-    """Tell whether an exception raised in a frame would be lost, or would leave a lock behind.
+    """Return whether an exception raised in a frame would be lost, or would leave a lock behind.
 
     Python prints and drops exceptions of ``__del__``. An exception in a `threading.Condition`
     that acquires or releases its lock leaves the lock in the wrong state.
@@ -286,7 +286,7 @@ def _discard_output() -> None:
 
 
 def _fill_closed_streams() -> None:
-    """Open the null device for closed standard streams, lest a file get their descriptors."""
+    """Open the null device for closed standard streams, so files do not get their descriptors."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
@@ -304,4 +304,4 @@ class _ClosedOutput(io.TextIOBase):
     encoding = "utf-8"
 
     def write(self, _: str) -> int:
-        raise OSError("Standard output is closed: there is nowhere to write to.")
+        raise OSError("Standard output is closed, so the result cannot be written.")

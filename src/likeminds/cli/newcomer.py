@@ -58,9 +58,9 @@ def newcomer(
 ) -> None:
     """Rank items for new users, by a few labels of theirs.
 
-    Labels name items by id or by title; without a column of users, they are those of one.
-    Nothing is fitted again, and labelled items are left out. Without labels, the ranking is that
-    of the consensus; or, with --user-features, that of users with the same covariates.
+    Labels name items by id or by title; without a column of users, all are of one user. The model
+    is not fitted again, and labelled items are left out. Without labels, the ranking is that of the
+    consensus; or, with --user-features, that of users with the same covariates.
     """
     from likeminds.data.covariates import Covariates
 
@@ -107,7 +107,7 @@ class _Newcomers:
         annotations: "Annotations | None",
         covariates: "Covariates | None",
     ) -> "_Newcomers":
-        """Compute the posteriors; nothing is fitted."""
+        """Compute the posteriors, without a fit."""
         from likeminds.rankers.capabilities import Capability
 
         rankers = rankers_of(model)

@@ -1,4 +1,4 @@
-"""``likeminds rank``, ``leaderboard`` and ``similar``: items by score, users and items alike."""
+"""``likeminds rank``, ``leaderboard`` and ``similar``: items by score, similar users and items."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -138,7 +138,7 @@ def _with_counts(ranker: "Ranker", rows: Rows) -> Rows:
 
 
 def _is_folder(out: str) -> bool:
-    """Tell whether a table goes to a folder of Parquet files: a name without an ending."""
+    """Return whether a table goes to a folder of Parquet files: a name without an ending."""
     return out != "-" and "://" not in out and (Path(out).is_dir() or not Path(out).suffix)
 
 
@@ -275,8 +275,8 @@ def similar(
 ) -> None:
     """List the users most like a user, or the items most like an item.
 
-    Two users are alike as far as their scores of the items correlate, two items as far as their
-    scores by the users do.
+    The similarity of two users is the correlation of their scores of the items. That of two items
+    is the correlation of their scores by the users.
     """
     output.refuse_two_results(out)
     if (user is None) == (item is None):
@@ -316,7 +316,7 @@ def leaderboard(
     """Rank items for everyone, for each school and for users, with intervals of the ranks.
 
     Scores are log-odds of beating the average item, at the same style of answers if the votes had
-    one. Below each leaderboard stand the comparisons whose results would be most informative.
+    one. Each leaderboard ends with the comparisons whose results would be most informative.
     """
     output.refuse_two_results(out)
     name, ranker = the_ranker_of(likeminds.load(model), attribute)

@@ -1,4 +1,4 @@
-"""``likeminds serve`` and ``likeminds keys``: a model as a service, and who may use it."""
+"""``likeminds serve`` and ``likeminds keys``: a model as a service, and its API keys."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -120,7 +120,9 @@ def serve(
         local=is_loopback(host),
     )
     require_keys(host, settings.database, visitors=visitors)
-    AppState(settings).close()  # refuses a model that cannot be served before any worker starts
+    AppState(
+        settings
+    ).close()  # raises an error for a model that cannot be served, before any worker starts
     if check:
         _greet(output, settings, host, port)
         return
@@ -195,7 +197,7 @@ def _database(state: Path, address: str | None) -> str:
 
 
 def _prepare(output: Output, what: "Demo", items: ItemOptions, texts: str | None) -> None:
-    """Leave items and texts that are not in the model where the workers read them."""
+    """Write items and texts that are not in the model to files for the workers."""
     if items.features is None and items.images is None and texts is None:
         return
     from likeminds.service.catalogue import write_catalogue, write_texts

@@ -43,8 +43,8 @@ def report(
 ) -> None:
     """Write one self-contained HTML page about a model: schools, people, accuracy, pictures.
 
-    --annotations are the training labels, where the model was saved without them. With --images,
-    items are shown as thumbnails.
+    --annotations are the training labels, if the model was saved without them. With --images, items
+    are shown as thumbnails.
     """
     if out.suffix.lower() not in {".html", ".htm"}:
         raise ValueError(f"The report is an HTML page: end {out} in .html.")
@@ -120,8 +120,8 @@ def export(
 ) -> None:
     """Write soft labels: the share of people who would say yes to each item.
 
-    People who labelled an item count by their label, all others by the prediction. With --back-to,
-    the likelier label and the share of people who would give it go back into the labelling tool.
+    Users who labelled an item count by their label, all others by the prediction. With --back-to,
+    the likelier label and the share of users who would give it are written for the labelling tool.
     Classes without an order have a column of shares each.
     """
     from likeminds.data.sources import as_written

@@ -85,7 +85,7 @@ def demo(
     output.table("\nThree households that see it differently", rows)
     output.show("(likeness: correlation of its scores with the consensus's; AUC: held out)")
     scores = {name: result.mean for name, result in results.items()}
-    # With its data, so `explain` knows how features go together, as this does.
+    # With its data, so `explain` can use the covariance of features.
     path = likeminds.save(ranker, out, with_data=True, scores=scores)
     output.json({"model": str(path), "scores": scores})
     call, file = program(), shlex.quote(str(path))

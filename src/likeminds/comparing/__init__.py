@@ -1,1 +1,1 @@
-"""Rankers side by side on one's own data."""
+"""Compare rankers on the same splits of one's own data."""

@@ -249,12 +249,12 @@ def compare(
     rankers : mapping from name to ranker, list of rankers or names, or "all", optional
         A ranker with a grid of its own is wrapped in `RankerCV`; a pair ``(ranker, param_grid)`` is
         searched over that grid; other estimators with ``fit`` and ``decision_function`` are used as
-        they are. "all" are those of `default_rankers`, without those that go by items
-        (`Popularity`, `PopularityWithFeatures`, `Factorisation`) where no two users labelled the
-        same one. By default all; with more than 20,000 labels, a warning names those left out
-        because their searches take long.
+        they are. "all" are those of `default_rankers`, without rankers of item ids (`Popularity`,
+        `PopularityWithFeatures`, `Factorisation`) if no two users labelled the same item. By
+        default all; with more than 20,000 labels, a warning names those left out because their
+        searches take long.
     repeats : int, optional
-        How many splits. By default 15; with more than 20,000 labels, 2. Repeat r is
+        The number of splits. By default 15; with more than 20,000 labels, 2. Repeat r is
         ``split_within_users(annotations, test_size, random_state + r)``.
     test_size : float, default=0.15
         The share of each user's labels to hold out.
@@ -263,11 +263,11 @@ def compare(
     n_jobs : int, optional
         How many fits run at the same time (joblib).
     random_state : int, default=0
-        Where the splits and folds start from.
+        The seed of the first split and of the folds.
     folder : path, optional
-        Stores every finished fit in a small file, so an interrupted comparison resumes. Files are
-        known by the data, the protocol, and the ranker's class and parameters. (If you change the
-        code of a class of your own, take another folder.)
+        Stores every finished fit in a small file, so an interrupted comparison resumes. Names of
+        files are hashes of the data, the protocol, and the ranker's class and parameters. (If you
+        change the code of a class of your own, use another folder.)
     progress : bool or callable, default=True
         Show progress and the time left on stderr; or call a function with the name of each
         finished fit.

@@ -78,15 +78,16 @@ def score_shots(
 ) -> FewShotTable:
     """Score a fitted ranker on known users, and on new users after k of their choices.
 
-    Users of the training are scored on all rows (hold them out before). For new users, as many
+    Known users are scored on all their rows, so hold these out of training. For new users, as many
     choices as the highest of ``shots`` are drawn at random. The ranker takes the first k of them
-    (`newcomer`, without a refit), and is scored on the rest, the same for all k. New users without
-    a rest are left out. Unknown items are scored as with ``unknown="consensus"``.
+    (`newcomer`, without a refit), and is scored on the remaining choices, the same for all k. New
+    users without remaining choices are left out. Unknown items are scored as with
+    ``unknown="consensus"``.
 
     Parameters
     ----------
     ranker : fitted ranker
-        New users need one with `newcomer`, unless ``shots`` is 0 alone.
+        For new users it needs the method `newcomer`, unless ``shots`` is 0 alone.
     annotations : Annotations
         Comparisons, rankings or choices; or labels or grades, scored by the concordance.
     shots : sequence of int, default=(0, 5, 10)

@@ -33,7 +33,7 @@ def write_lewidi(
     Parameters
     ----------
     ranker : HierarchicalRanker or LatentClassRanker
-        A fitted one. Annotators that it does not know get the prediction of the average user.
+        A fitted ranker. Unknown annotators get the prediction of the average user.
     annotations : Annotations
         A row for each annotator of each item. Labels are not used.
     folder : path
@@ -60,7 +60,7 @@ def write_lewidi(
     (40, 'MP_test_pe.tsv')
     """
     if not annotations.has_items:
-        raise ValueError("A submission needs to know what the rows are about: pass items=.")
+        raise ValueError("A submission needs the item of each row: pass items=.")
     grades, chances = _distributions(ranker, annotations)
     if levels is not None:
         grades, chances = _spread(grades, chances, as_vector(levels, "levels"))

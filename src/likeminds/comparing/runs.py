@@ -26,13 +26,13 @@ from likeminds.metrics.concordance import concordance_by_user, mean_concordance
 from likeminds.rankers.candidates import was_interrupted
 from likeminds.rankers.capabilities import with_consensus
 
-# Comparisons of fewer labels take about as long as a forecast.
+# With fewer labels, a forecast takes about as long as the comparison.
 MANY_LABELS = 20_000
 # All rankers compared by default take 2 seconds on so many labels.
 _SAMPLED = 300
-# Time grows with the number of labels to this power: between searches by statistics of users,
-# which grow slower, and HierarchicalRanker, which grows faster. On 100,000 film ratings, the
-# rankers compared by default take 67 processor seconds, and by this power 75 to 88.
+# Time grows with the number of labels to this power. Searches by statistics of users grow slower,
+# HierarchicalRanker faster. On 100,000 film ratings, the rankers compared by default take 67
+# processor seconds, and by this power 75 to 88.
 _POWER = 0.7
 # Fits under way never count as more than this share of the work.
 _MOST_UNDER_WAY = 0.99
@@ -48,7 +48,7 @@ class Job:
     name: str
     function: Callable[..., Any]
     arguments: Mapping[str, Any]
-    key: str = ""  # hash of all that the result depends on; by default of the arguments
+    key: str = ""  # hash of all inputs of the result; by default of the arguments
 
     @property
     def fingerprint(self) -> str:
@@ -82,7 +82,7 @@ class ResultStore:
         return list(found.values())
 
     def read(self, job: Job) -> Any:
-        """Return the stored result; None where there is none, or none that can be trusted."""
+        """Return the stored result; None if there is none, or if its file is not valid."""
         path = self._path(job)
         try:
             stored = json.loads(path.read_bytes()) if path else {}
@@ -157,7 +157,7 @@ def fit_to_the_end(ranker: BaseEstimator, annotations: Annotations) -> tuple[str
     """Fit, and return the warnings; raise if interrupted, so no half fit is stored."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        # True of all rankers in every repeat.
+        # This warning concerns all rankers in every repeat.
         warnings.filterwarnings("ignore", ".*one class only", UserWarning)
         ranker.fit(annotations)
     messages = tuple(dict.fromkeys(str(warning.message) for warning in caught))
@@ -190,14 +190,14 @@ def all_fits(
 
 
 def _data_fingerprint(annotations: Annotations) -> str:
-    """Return a hash of all that a split, a fit or a score can depend on."""
+    """Return a hash of all inputs of splits, fits and scores."""
     return digest_of(
         annotations.features,
         annotations.feature_rows,
         annotations.feature_names,
         annotations.user_codes,
         annotations.item_codes,
-        # By their representations: equal texts need not be equal objects.
+        # Representations are hashed, as equal texts need not be equal objects.
         [repr(user) for user in annotations.user_ids.tolist()],
         [repr(item) for item in annotations.item_ids.tolist()],
         annotations.labels,
@@ -223,7 +223,7 @@ def _class_of(estimator: object) -> str:
 
 def digest_of(*parts: object) -> str:
     """Return a hash of some arrays, texts and numbers."""
-    # Array by array, and not in one list: whether two are views of one must not matter.
+    # Array by array, so the hash does not depend on whether two arrays are views of one.
     return str(joblib.hash([joblib.hash(part, "sha1") for part in parts], "sha1"))
 
 
@@ -244,8 +244,8 @@ class Forecast:
         labels = max(map(len, few.values()))
         sys.stderr.write(f"Timing {len(fits)} rankers on {labels:,} labels first.\n")
         sys.stderr.flush()
-        # In this process: to start others takes longer than the fits. The first fit of a process
-        # loads libraries, which would count as slow.
+        # In this process: starting others takes longer than the fits. The first fit of a process
+        # loads libraries, so its time is left out.
         (part, name), (warm_up, _) = next(iter(fits.items()))
         _time(warm_up, few[part])
         for (part, name), (ranker, annotations) in fits.items():
@@ -286,7 +286,7 @@ class Forecast:
         """Return the share of the work done after a fit; fits under way count by time elapsed."""
         self._left[name] -= 1
         self._taken.setdefault(name, []).append(seconds)
-        # By no more than the longest fits to come, one for each worker.
+        # At most by the longest fits to come, one for each worker.
         done, each = sum(map(sum, self._taken.values())), self._each_left()
         if not each:
             return 1.0
@@ -304,7 +304,7 @@ def _few_users(annotations: Annotations) -> Annotations:
 
 
 def _time(ranker: BaseEstimator, few: Annotations) -> float | None:
-    """Return the seconds of a fit; None where a few users are too few for the ranker."""
+    """Return the seconds of a fit; None if these users are too few for the ranker."""
     start = perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,1 +1,1 @@
-"""Annotations (labels by people about items), and the sources they are read from."""
+"""Annotations (labels of items by users), and the sources they are read from."""

@@ -139,7 +139,7 @@ def within_sets(features: FloatArray, sets: Index) -> Float:
 
 
 def independent(columns: Float, n_before: int, n_free: int) -> Bool:
-    """Tell which columns after the first ``n_given`` do not follow from those before them."""
+    """Return which columns after the first ``n_given`` do not follow from those before them."""
     if min(n_free, _MOST_COLUMNS) < columns.shape[1]:  # few rows imply too much
         return np.ones(columns.shape[1] - n_before, dtype=np.bool_)
     gram = _scaled(columns.T @ columns)

@@ -48,7 +48,7 @@ class LabelSource(ABC, Generic[R_contra, P_co]):
 
     @abstractmethod
     def newcomers(self, ranker: R_contra) -> P_co:
-        """Return the posteriors of these users, as of new users: ``ranker.newcomer(source)``."""
+        """Return the posteriors of these users as new users: ``ranker.newcomer(source)``."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -83,10 +83,10 @@ class Annotations(ChoiceConstructors):
         Ratings *strictly* above it are positive; "median" is the median of the user's ratings
         (about this attribute, if there are several).
     grades : sequence or True, optional
-        The grades from worst to best; True where labels are grades though there are two of them
-        or fewer. Numbers are rounded to six decimals. See the page on grades.
+        The grades from worst to best; True makes two values or fewer grades, too. Numbers are
+        rounded to six decimals. See the page on grades.
     nominal : sequence or True, optional
-        The classes of labels without an order, such as toxic, spam and fine; True takes those
+        The classes of labels without an order, such as toxic, spam and fine; True takes the classes
         that occur. Each label becomes a choice set with a row per class, which is the row's
         attribute: see `NominalRanker`.
     item_ids : sequence of ids, optional
@@ -97,13 +97,12 @@ class Annotations(ChoiceConstructors):
         Whether a row of ``features`` describes an item or an annotation; "auto" compares the
         numbers of rows, and raises ValueError if both fit.
     reading : LabelReading, optional
-        How earlier labels were read; other labels raise ValueError.
+        The reading of earlier labels; labels that do not fit it raise ValueError.
     duplicates : {"keep", "weights", "error"}
         If a user labels an item twice (about the same attribute, in the same choice set): keep
         both rows; merge equal ones into one with the sum of their weights; or raise ValueError.
     user_features : Covariates, mapping by user, data frame or path, optional
-        Covariates of users (age, country): see `Covariates`. Users may be missing there, or have
-        no labels here.
+        Covariates of users (age, country): see `Covariates`. Users may lack covariates, or labels.
     verb : str, optional
         The verb for a positive label in explanations and reports: "like", "agree with", "find
         offensive", "would give it a prize"; {} stands for the attribute. By default "find" and the
@@ -243,17 +242,17 @@ class Annotations(ChoiceConstructors):
             The names of the columns. Without them, columns with usual names are taken:
             see `likeminds.data.column_roles.COLUMN_NAMES`. Only user and label must exist.
         alternative, availability : str, optional
-            Columns of choice experiments: which alternative a row is about (alt, alternative), and
-            whether it was available (availability, av): rows with 0 are left out.
+            Columns of choice experiments: the alternative of a row (alt, alternative), and whether
+            it was available (availability, av): rows with 0 are left out.
         constants : bool, default=True
             Whether to add alternative-specific constants: a dummy of each alternative but the base,
             unless other features imply it. Messages of the logger `likeminds` name them.
         base : optional
             The base alternative; by default the first in sorted order.
         features : list of str, data frame or path, optional
-            Columns of ``frame``; or a second table with one row per item, which has no other
-            columns than numbers and the id of the item. By default all columns of numbers
-            (or true/false) in ``frame`` that have no other role.
+            Columns of ``frame``; or a second table with one row per item, whose columns are numbers
+            and the id of the item. By default all columns of numbers (or true/false) in ``frame``
+            that have no other role.
         item_column : str, optional
             The column of item ids in the second table; by default called as in ``frame``.
         positive, threshold, grades, nominal, reading, duplicates : optional
@@ -278,7 +277,7 @@ class Annotations(ChoiceConstructors):
     def from_csv(cls, path: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
         """Read a CSV file with a header; the options are those of `from_frame`.
 
-        Ids are texts, whatever they look like: 007 and 7 are two users.
+        Ids are texts, even if they look like numbers: 007 and 7 are two users.
         """
         return cls._of_frame(*frame_arguments(read_csv(path, texts_among(options)), options))
 
@@ -289,9 +288,9 @@ class Annotations(ChoiceConstructors):
 
     @classmethod
     def from_source(cls, source: str | PathLike[str], **options: Unpack[FrameOptions]) -> Self:
-        """Read a file of any kind, or a query on a database, by its name as on the command line.
+        """Read a file of any supported kind, or a query on a database, as on the command line.
 
-        The options are those of `from_frame`; `likeminds.data.sources` lists what is read.
+        The options are those of `from_frame`; `likeminds.data.sources` lists the kinds of files.
         """
         return cls._of_frame(*frame_arguments(read_table(source, texts_among(options)), options))
 

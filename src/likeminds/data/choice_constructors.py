@@ -64,9 +64,9 @@ class ChoiceConstructors(CodedLabels):
         strength : sequence of float, optional
             Non-negative weights of the pairs.
         features : mapping by item, array, data frame, path or Annotations, optional
-            The features of the items, one row per item (of annotations, their items). Two matrices
-            ``(winners, losers)`` have a row for each pair. Without features, `HierarchicalRanker`
-            learns effects and factors of the items.
+            The features of the items, one row per item (annotations: those of their items). Two
+            matrices ``(winners, losers)`` have a row for each pair. Without features,
+            `HierarchicalRanker` learns effects and factors of the items.
         item_ids, feature_names : sequences, optional
             The item of each row of an array of features (by default, its number), and names.
         user_features : optional
@@ -146,9 +146,9 @@ class ChoiceConstructors(CodedLabels):
         users : sequence of ids
             The user of each ranking.
         rankings : sequence of sequences of ids
-            The items of each ranking, the best first. A list or set in place of an item is
-            several that share a place: each is preferred to all that come later, and they are not
-            compared with each other.
+            The items of each ranking, the best first. A list or set in place of an item holds tied
+            items: each is preferred to all that come later, and they are not compared with each
+            other.
         shown : sequence of sequences of ids, optional
             The items of each ranking that were shown; unranked ones come last.
         strength, features, item_ids, feature_names, user_features : optional
@@ -223,7 +223,7 @@ class ChoiceConstructors(CodedLabels):
         ----------
         users, shown, best, worst : sequences
             The user, the items shown, and the best and the worst of them. A missing worst item
-            was not asked.
+            means that the user was asked for the best one only.
         strength, features, item_ids, feature_names, user_features : optional
             As in `from_comparisons`; ``strength`` is one number per set.
 
@@ -239,7 +239,7 @@ class ChoiceConstructors(CodedLabels):
 
     @classmethod
     def _of_sets(cls, arguments: dict[str, Any]) -> Self:
-        """Make annotations of choice sets without names, which meet none that come later."""
+        """Make annotations of choice sets without ids, so later choice sets never join them."""
         marks = {name: arguments.pop(name, None) for name in ("picks_worst", "tied")}
         return cls(**arguments)._with(choice_set_ids=None, **marks)
 
@@ -269,12 +269,12 @@ class ChoiceConstructors(CodedLabels):
         sets = np.repeat(np.arange(len(sizes)), sizes)
         first = np.diff(sets, prepend=-1) > 0
         plain: dict[str, Any] = {"grades": None, "reading": None, "choice_set_ids": None}
-        if self.weights is not None:  # a choice counts as often as what was chosen
+        if self.weights is not None:  # a choice has the weight of the chosen item's label
             plain["weights"] = self.weights[rows[first]][sets]
         return self.take(rows)._with(**plain, labels=first, choice_set_codes=sets)
 
     def differences(self) -> Self:
-        """Return rows of differences: the features of what was chosen, less those of each other.
+        """Return rows of differences: the features of the chosen item, less those of each other.
 
         With ``loss="least_squares_raw"``, rankers made of statistics learn from these as they do
         from labels: the loss is (1 - (difference of scores))^2 of each pair. Their weights score
@@ -330,5 +330,5 @@ def _graded_sets(graded: CodedLabels, most: int, rng: Generator) -> tuple[Index,
             lower = np.arange(n) if n <= most else rng.choice(n, most, replace=False)
             rows.append(np.append(ordered[place], ordered[np.sort(lower)]))
     if not rows:
-        raise ValueError("No user gave two different grades, so there is nothing to choose from.")
+        raise ValueError("No user gave two different grades, so there are no choices.")
     return np.concatenate(rows), np.array([len(one) for one in rows])

@@ -55,7 +55,7 @@ def item_arguments(
     else:
         ids, matrix, names = tables.item_table(features, item_ids, feature_names)
     if none is not None and names and none not in ids.tolist():
-        # The item that is none of those shown is all zeros, with a column of its own.
+        # The outside option has zeros, and a column of its own.
         matrix = np.pad(matrix, ((0, 1), (0, 1)))
         matrix[-1, -1] = 1.0
         ids = join_ids(ids, as_id_array([none], "none"))
@@ -67,7 +67,7 @@ def item_arguments(
 class ChoiceSet(NamedTuple):
     """Items of which the first was chosen: the best, or the worst.
 
-    ``who`` is the position, among those who were asked, of who chose.
+    ``who`` is the position of the user in the list of users.
     """
 
     who: int
@@ -84,7 +84,7 @@ def set_arguments(
 ) -> dict[str, Any]:
     """Return the arguments of annotations, one row per item of a set."""
     if not sets:
-        raise ValueError("There are no choices: users, and what they were shown, are empty.")
+        raise ValueError("There are no choices: users and the items shown are empty.")
     codes = np.repeat(np.arange(len(sets)), [len(one.items) for one in sets])
     who = np.array([one.who for one in sets])[codes]
     worst = np.array([one.worst for one in sets])[codes]
@@ -120,8 +120,8 @@ def ranking_sets(
             tiers.extend([rest] if rest else [])
         if len(tiers) < 2:
             raise ValueError(
-                f"Ranking {who} (counted from 0) puts nothing above anything: it needs two "
-                "items, or shown=, what else was shown."
+                f"Ranking {who} (counted from 0) puts no item above another: it needs two "
+                "items, or shown= with all items that were shown."
             )
         for place, tier in enumerate(tiers[:-1], 1):
             below = list(chain.from_iterable(tiers[place:]))
@@ -130,7 +130,7 @@ def ranking_sets(
 
 
 def _tiers(ranking: Iterable[Any]) -> list[list[Hashable]]:
-    """Return the items of each place; several, where they are tied."""
+    """Return the items of each place; several if they are tied."""
     tiers = (
         list(entry) if isinstance(entry, list | set | frozenset) else [entry]
         for entry in _as_list(ranking, "ranking")
@@ -167,7 +167,7 @@ def choice_sets(
         _refuse_twice(menu, where)
         if pick is None:
             raise ValueError(
-                f"{where} (counted from 0) has nothing chosen. Pass none= (what to call the "
+                f"{where} (counted from 0) has nothing chosen. Pass none= (the id of the "
                 "choice of none of those shown), or drop it."
             )
         everything = menu if none is None or none in menu else [*menu, none]
@@ -215,21 +215,19 @@ def _refuse_not_shown(items: Iterable[Hashable], shown: Sequence[Hashable], wher
     unknown = [item for item in items if item not in available]
     if unknown:
         raise ValueError(
-            f"{where} (counted from 0) chose what was not shown: {listing(unknown)}; shown were "
-            f"{listing(shown)}."
+            f"{where} (counted from 0) chose an item that was not shown: "
+            f"{listing(unknown)}; shown were {listing(shown)}."
         )
 
 
 def difference_arguments(choices: CodedLabels) -> dict[str, Any]:
-    """Return the arguments of annotations whose rows are what was chosen less each other item.
+    """Return the arguments of annotations whose rows are the chosen item less each other item.
 
-    Every other row is turned round, and so is its label, lest all labels be of one class.
+    Every other row is negated, and so is its label; otherwise all labels would be of one class.
     """
     sets, is_chosen = choices.choice_set_codes, choices.chosen
     if sets is None or (np.bincount(sets[is_chosen], minlength=sets.max() + 1) != 1).any():
-        raise ValueError(
-            "There are differences of choices only: choice sets with one chosen in each."
-        )
+        raise ValueError("Differences need choices: choice sets with one chosen row each.")
     first = np.zeros(int(sets.max()) + 1, dtype=np.intp)
     first[sets[is_chosen]] = np.flatnonzero(is_chosen)
     others = np.flatnonzero(~is_chosen)
@@ -364,7 +362,7 @@ def _stack_two(winners: ArrayLike, losers: ArrayLike, n_pairs: int) -> FloatArra
 
 
 def _vectors(column: "nw.Series[Any]") -> FloatArray | None:
-    """Return a column of vectors as a matrix; None where it is one of ids."""
+    """Return a column of vectors as a matrix; None for a column of ids."""
     values = column.to_list()
     if not values or not isinstance(values[0], list | tuple | np.ndarray):
         return None

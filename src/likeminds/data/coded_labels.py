@@ -49,12 +49,12 @@ class CodedLabels:
     picks_worst: Bool | None = None
     tied: Bool | None = None
     verb: str | None = None
-    # Which kind of tables the caller works with; files have nothing to do with that.
+    # The kind of tables that the caller works with, which is not saved.
     frames: Frames = field(default="pyarrow", metadata={"stored": False})
 
     @property
     def outcomes(self) -> Bool | FloatArray:
-        """The grades, or the labels where there are none: the target of the ranking."""
+        """The grades, or else the labels: the target of the ranking."""
         return self.labels if self.grades is None else self.grades
 
     @property
@@ -74,7 +74,7 @@ class CodedLabels:
 
     @property
     def attributes(self) -> IdArray | None:
-        """The attribute of each row, None without attributes."""
+        """The attribute of each row; None without attributes."""
         if self.attribute_ids is None or self.attribute_codes is None:
             return None
         return self.attribute_ids[self.attribute_codes]
@@ -230,13 +230,13 @@ class CodedLabels:
         return self.take(self._rows_of(self._codes_of([user])[0]))
 
     def of_users(self, users: Iterable[Hashable]) -> Self:
-        """Return the rows of several people, in the order they have here."""
+        """Return the rows of several users, in their order here."""
         mask = np.zeros(self.n_users, dtype=bool)
         mask[self._codes_of(users)] = True
         return self.take(mask[self.user_codes])
 
     def by_user(self) -> Iterator[tuple[Hashable, Self]]:
-        """Iterate over people and their rows."""
+        """Iterate over users and their rows."""
         for code, user in enumerate(self.user_ids.tolist()):
             yield user, self.take(self._rows_of(code))
 
@@ -276,7 +276,7 @@ class CodedLabels:
     def distinct_items(self) -> tuple[IdArray, FloatArray]:
         """Return each item once, and its features.
 
-        If rows have features of their own, an item's are those of the first of its rows.
+        If features are per row, an item has those of the first of its rows.
         """
         if self.features_per == "item":
             return self.item_ids, self.features
@@ -284,7 +284,7 @@ class CodedLabels:
         return self.item_ids[codes], self.features[self.feature_rows[first]]
 
     def with_user_features(self, user_features: object) -> Self:
-        """Return the same labels with covariates of people: see `Annotations`."""
+        """Return the same labels with covariates of users: see `Annotations`."""
         return self._with(user_features=read_covariates(user_features, self.user_ids))
 
     def with_verb(self, verb: str) -> Self:
@@ -297,7 +297,7 @@ class CodedLabels:
         items: IdArray | None = None,
         attributes: IdArray | None = None,
     ) -> Self:
-        """Write ids as others are written that are known: see `coerce_ids`."""
+        """Write ids as the known ones are written: see `coerce_ids`."""
         changes: dict[str, Any] = {}
         for name, known in (("user", users), ("attribute", attributes)):
             ids, codes = getattr(self, f"{name}_ids"), getattr(self, f"{name}_codes")
@@ -311,7 +311,7 @@ class CodedLabels:
         return self._with(**changes)
 
     def without_choice_set_names(self) -> Self:
-        """Return the same rows without ids of choice sets, so later rows join none of them."""
+        """Return the same rows without ids of choice sets, so later rows never join them."""
         return self._with(choice_set_ids=None)
 
     def _known_attributes(self) -> list[Hashable]:
@@ -335,7 +335,7 @@ class CodedLabels:
 
     @classmethod
     def _of(cls, **columns: object) -> Self:
-        """Return labels that are coded and checked already; what is left out is None."""
+        """Return labels that are coded and checked already; omitted columns are None."""
         made = object.__new__(cls)
         made._store(**(dict.fromkeys(field.name for field in fields(cls)) | columns))
         return made
@@ -360,7 +360,7 @@ def read_covariates(user_features: object, ids: IdArray) -> Covariates | None:
 
 
 def are_choices(annotations: CodedLabels) -> bool:
-    """Tell whether all rows are in choice sets of equal weights with one chosen row each."""
+    """Return whether all rows are in choice sets of equal weights with one chosen row each."""
     sets = annotations.choice_set_codes
     if sets is None:
         return False
@@ -369,7 +369,7 @@ def are_choices(annotations: CodedLabels) -> bool:
 
 
 def counted_alike(sets: Index, annotations: CodedLabels) -> Bool:
-    """Tell for each choice set whether all of its rows weigh the same."""
+    """Return for each choice set whether all of its rows have equal weights."""
     n_sets = int(sets.max()) + 1
     if annotations.weights is None:
         return np.ones(n_sets, dtype=np.bool_)

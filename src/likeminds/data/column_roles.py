@@ -46,12 +46,12 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "strength": ("strength", "weight"),
     "seconds": ("seconds", "lead_time", "response_time"),
 }
-# Names that mean something else, too: taken only where no column has one of the usual names.
+# Ambiguous names, which are taken only if no column has one of the usual names.
 _LESS_USUAL: Mapping[str, tuple[str, ...]] = {
     "item": ("comment",),
     "label": ("chosen", "choice"),
 }
-# Numbers that identify or date rows: features only where they are named.
+# Numbers that identify or date rows: features only if they are named.
 _NO_FEATURES = (
     *("timestamp", "date", "datetime", "created", "created_at", "updated_at"),
     *("lead_time", "response_time", "index", "level_0", "row", "row_id", "unnamed: 0"),
@@ -110,8 +110,8 @@ def find_columns(
 ) -> dict[str, str | None]:
     """Return the column of each role: the one named, or one with a usual name, or None.
 
-    If user and item are there, and one other column, it is the label, whatever its name.
-    ``arguments`` says which argument names the column of a role, where it is called otherwise.
+    The only column besides user and item is the label, whatever its name. ``arguments`` has the
+    names of arguments that differ from the name of their role.
     """
     argument_of = {role: role for role in names} | dict(arguments or {})
     for role, name in names.items():
@@ -134,7 +134,7 @@ def find_columns(
 def _with_alternatives(
     table: Frame, found: dict[str, str | None], names: Mapping[str, str | None]
 ) -> dict[str, str | None]:
-    """Return the columns of roles; those of choice experiments only where rows are choice sets.
+    """Return the columns of roles; those of choice experiments only if rows are choice sets.
 
     If each user has one row per alternative, a user is a choice set.
     """
@@ -163,7 +163,7 @@ def id_of_choosers(columns: Iterable[str], alternative: str | None) -> str | Non
 def _refuse_wide(
     table: Frame, names: Mapping[str, str | None], found: Mapping[str, str | None]
 ) -> None:
-    """Refuse a table with one row per choice, whose label tells the chosen alternative."""
+    """Refuse a table with one row per choice, whose label is the chosen alternative."""
     label = found.get("label")
     if names.get("label") is not None or found.get("item") is not None:
         return
@@ -179,7 +179,7 @@ def _refuse_wide(
 
 
 def names_a_choice(column: str) -> bool:
-    """Tell whether a column is called chosen or choice."""
+    """Return whether a column is called chosen or choice."""
     return _letters(column) in _LESS_USUAL["label"]
 
 
@@ -211,12 +211,12 @@ def usual_columns(role: str, columns: Iterable[str]) -> list[str]:
 
 
 def is_usual(role: str, column: str) -> bool:
-    """Tell whether a column has a usual name for a role."""
+    """Return whether a column has a usual name for a role."""
     return _letters(column) in {_letters(name) for name in COLUMN_NAMES[role]}
 
 
 def may_be_feature(column: str) -> bool:
-    """Tell whether a column of numbers may be taken as a feature without being named."""
+    """Return whether a column of numbers may be taken as a feature without being named."""
     return _letters(column) not in {_letters(name) for name in _NO_FEATURES}
 
 
@@ -267,8 +267,8 @@ def split_keys(
 ) -> tuple[IdArray, Frame]:
     """Return the ids of a table or file with a row per user or item, and its other columns.
 
-    The ids are in the column ``named`` by an argument; else in the one called as is ``usual``, or
-    with a usual name. They may be the index of pandas.
+    The ids are in the column ``named`` by an argument; else in the column called ``usual``, or with
+    a usual name. They may be the index of pandas.
     """
     first = named or usual
     if isinstance(source, str | PathLike):
@@ -333,13 +333,13 @@ def read_values(table: Frame, name: str, *, as_ids: bool = False) -> IdArray:
         try:
             return as_objects([value.decode() for value in column.to_list()])
         except UnicodeDecodeError as error:
-            raise ValueError(f"Column {name!r} holds bytes that are no UTF-8 texts.") from error
+            raise ValueError(f"Column {name!r} holds bytes that are not UTF-8 texts.") from error
     values: IdArray = column.to_numpy()
     return values
 
 
 def as_arrow(ids: Sequence[Any]) -> Any:
-    """Return ids as an Arrow array; ids of mixed types, which Arrow does not have, as texts."""
+    """Return ids as an Arrow array; ids of mixed types become texts."""
     try:
         return pa.array(ids)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):

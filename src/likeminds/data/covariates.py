@@ -1,4 +1,4 @@
-"""Covariates of people: a table by person, and its encoding as numbers."""
+"""Covariates of users: a table by user, and its encoding as numbers."""
 
 import warnings
 from collections import Counter
@@ -22,7 +22,7 @@ from likeminds.data.identifiers import (
     lookup,
 )
 
-# A category that fewer people share says nothing about others who share it.
+# A category of fewer users is not used.
 _FEWEST = 3
 
 
@@ -33,9 +33,9 @@ class Covariates:
     Attributes
     ----------
     ids : array of shape (n_users,)
-        Who they are.
+        The ids of the users.
     names : tuple of str
-        What the columns are called.
+        The names of the columns.
     columns : tuple of arrays of shape (n_users,)
         Numbers, NaN where missing; or categories as texts, None where missing.
 
@@ -54,12 +54,12 @@ class Covariates:
 
     @classmethod
     def read(cls, user_features: object, user: str | None = None) -> "Covariates":
-        """Read a mapping from person to a mapping by name, a data frame, or a file.
+        """Read a mapping from user to a mapping by name, a data frame, or a file.
 
-        In frames and files one column is the person's: the one called ``user``, or else one
-        with a usual name; of pandas, an index with a name is a column, too. Columns of numbers
-        (and true/false) are numbers, texts are categories; nothing, NaN and the empty text are
-        missing. Number codes are made categories by writing them as texts.
+        In frames and files, the users are in the column called ``user``, or else in one with a
+        usual name, which may be the index of pandas. Columns of numbers (and true/false) are
+        numbers, texts are categories; None, NaN and the empty text are missing. To make number
+        codes categories, write them as texts.
         """
         if isinstance(user_features, Covariates):
             return user_features
@@ -75,7 +75,7 @@ class Covariates:
         wrong = [repr(who) for who, known in users.items() if not isinstance(known, Mapping)]
         if wrong:
             raise ValueError(
-                "user_features must map each person to their covariates by name, as in "
+                "user_features must map each user to covariates by name, as in "
                 f'{{"zoe": {{"age": 30}}}}; this is not so for {listing(wrong)}.'
             )
         names = list(dict.fromkeys(str(name) for known in users.values() for name in known))
@@ -86,9 +86,9 @@ class Covariates:
     def _check(
         cls, ids: Iterable[Hashable], names: Sequence[str], columns: Sequence[Sequence[Any]]
     ) -> "Covariates":
-        distinct = as_distinct(ids, "The people in the table of covariates").copy()
+        distinct = as_distinct(ids, "The users in the table of covariates").copy()
         if not names:
-            raise ValueError("The table of people has no covariates: only ids.")
+            raise ValueError("The table of users has no covariates: only ids.")
         typed = tuple(_typed(name, column) for name, column in zip(names, columns, strict=True))
         return cls(read_only(distinct), tuple(names), tuple(map(read_only, typed)))
 
@@ -100,7 +100,7 @@ class Covariates:
         return f"Covariates of {len(self):,} people: {', '.join(known)}"
 
     def of(self, users: Iterable[Hashable]) -> "Covariates":
-        """Return the rows of some people; of who is not there, nothing is known."""
+        """Return the rows of some users; unknown users have missing values."""
         ids = list(users)
         places = lookup(ids, self.ids, "people") if ids else np.empty(0, dtype=np.intp)
         columns = tuple(np.append(c, _missing(1, c))[places] for c in self.columns)
@@ -111,7 +111,7 @@ class Covariates:
         return replace(self, ids=coerce_ids(self.ids, known, "people"))
 
     def join(self, other: "Covariates") -> "Covariates":
-        """Add people; who is in both must be the same, as far as it is known."""
+        """Add users; known covariates of users in both must be equal."""
         _refuse_other(other, dict(zip(self.names, map(_kind, self.columns), strict=True)))
         other = other.written_as(self.ids)
         places = lookup(other.ids, self.ids, "people")
@@ -126,8 +126,8 @@ class Covariates:
             differ = ~_gaps(given) & ~_gaps(before) & (given != before)
             if differ.any():
                 raise ValueError(
-                    f"user_features: {name!r} differs from what was known of "
-                    f"{listing(other.ids[~new][differ])}. Give each person one row."
+                    f"user_features: {name!r} differs from the known values of "
+                    f"{listing(other.ids[~new][differ])}. Give each user one row."
                 )
             column = ours.copy()
             column[places[~new]] = np.where(_gaps(given), before, given)
@@ -138,7 +138,7 @@ class Covariates:
 def _refuse_other(
     users: Covariates, kinds: Mapping[str, str], silent: Collection[str] = ()
 ) -> None:
-    """Refuse covariates that are not known, or were numbers before and are categories now."""
+    """Refuse unknown covariates, and categories that were numbers before, or vice versa."""
     unknown = [name for name in users.names if name not in kinds]
     if unknown:
         raise ValueError(
@@ -233,14 +233,14 @@ class CovariateEncoder:
         return [name for name, scale in zip(self.names, self.scales, strict=True) if not scale]
 
     def of_users(self, covariates: Covariates | None, users: IdArray) -> Float:
-        """Return z of people, by their ids; zeros where nothing is known."""
+        """Return z of users, by their ids; zeros for unknown users."""
         if covariates is None:
             return np.zeros((len(users), len(self.columns)))
         return self(covariates.of(users.tolist()))
 
 
 def _numbers(column: NDArray[Any], kinds: tuple[str, ...] | None) -> Float:
-    """Return a covariate as columns of numbers, NaN in rows of which nothing is known."""
+    """Return a covariate as columns of numbers, NaN in rows without a value."""
     if kinds is None:
         numbers = np.full(len(column), np.nan) if column.dtype.kind == "O" else column
         return np.asarray(numbers, dtype=np.float64)[:, None]

@@ -11,7 +11,7 @@ from likeminds.data.annotations import Annotations
 
 _Words = NDArray[np.uint64]
 
-# Rows of the table of features that are worked on at a time.
+# Rows of the table of features that are processed at a time.
 _ROWS_AT_ONCE = 1 << 14
 _LANES = 2
 
@@ -19,9 +19,9 @@ _LANES = 2
 def fingerprint(annotations: Annotations) -> str:
     """Return a 128-bit hash of labels and features: the same in any order of the rows.
 
-    It covers people's ids, labels, weights, and names and values of the features. Items count by
-    their features, whatever they are called; attributes, choice sets and covariates do not count.
-    Two data sets collide with a probability of 1 in 10^38, or by intent: it is not a signature.
+    It covers users' ids, labels, weights, and names and values of the features. Items count by
+    their features, whatever their ids; attributes, choice sets and covariates do not count. Two
+    data sets collide with a probability of 1 in 10^38, or by intent: the hash is not a signature.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class ParsedLabels(NamedTuple):
 
 
 class ReadingOptions(TypedDict, total=False):
-    """The keyword arguments that say how labels are read: see `likeminds.Annotations`."""
+    """The keyword arguments for the reading of labels: see `likeminds.Annotations`."""
 
     positive: Hashable | None
     threshold: float | str | None
@@ -59,7 +59,7 @@ def read_answers(
     if options.get("nominal") or (known is not None and known.classes is not None):
         return _classified(values, options)
     if isinstance(values, IntegerCodes) and "median" not in {threshold, known and known.threshold}:
-        # Whether a value is positive does not depend on who gave it, nor on how often.
+        # Whether a value is positive depends neither on the user nor on its frequency.
         each = read_answers(values.distinct, **options)
         if each.grades is None:
             return ParsedLabels(each.binary[values.codes], each.reading)
@@ -93,7 +93,9 @@ def _classified(values: Iterable[Hashable], options: ReadingOptions) -> ParsedLa
     order = None if nominal is True else _listed(nominal, "nominal", "classes")
     if known is not None:
         if known.classes is None or (order is not None and not same_words(order, known.classes)):
-            raise ValueError(f"nominal= is not how labels were read before: {known}. Leave it out.")
+            raise ValueError(
+                f"nominal= contradicts the reading of earlier labels: {known}. Leave it out."
+            )
         order = known.classes
     labels = as_id_array(values, "labels")
     if order is None:
@@ -109,7 +111,7 @@ def _classified(values: Iterable[Hashable], options: ReadingOptions) -> ParsedLa
 
 
 def _undeclared(labels: IdArray, within: Sequence[Index]) -> ParsedLabels:
-    """Read more than two numbers as grades; warn where they are too many for a scale."""
+    """Read more than two numbers as grades; warn if they are too many for a scale."""
     distinct = encode(labels, "labels")[1]
     if labels.dtype.kind == "b" or len(distinct) <= 2 or are_yes_and_no(distinct.tolist()):
         return ParsedLabels(*read_labels(labels, within=within))
@@ -129,7 +131,7 @@ def _undeclared(labels: IdArray, within: Sequence[Index]) -> ParsedLabels:
 def positions_among(
     labels: IdArray, order: Sequence[Hashable], called: str = "grades from worst to best"
 ) -> Float:
-    """Return where labels are in a list of words; refuse those that are not in it."""
+    """Return the positions of labels in a list of words; refuse other labels."""
     codes, distinct = encode(labels, "labels")
     found = distinct.tolist()
     place = [
@@ -145,9 +147,9 @@ def positions_among(
 
 
 def divide_evenly(grades: FloatArray, counts: Index | None = None) -> float:
-    """Return the grade above which there are about as many as not.
+    """Return the grade above which about half of the grades lie.
 
-    With ``counts``, grades are distinct, and each was given so often.
+    With ``counts``, grades are distinct, and each occurs so often.
     """
     distinct, place = np.unique(grades, return_inverse=True)
     total = np.bincount(place, weights=counts)
@@ -158,7 +160,7 @@ def divide_evenly(grades: FloatArray, counts: Index | None = None) -> float:
 
 
 def refuse_mixture(ours: bool, theirs: bool) -> None:
-    """Say that grades and labels of yes or no do not go together."""
+    """Return the error for a mixture of grades and labels of yes or no."""
     if ours != theirs:
         before, now = ("grades", "yes or no") if ours else ("yes or no", "grades")
         raise ValueError(
@@ -169,7 +171,7 @@ def refuse_mixture(ours: bool, theirs: bool) -> None:
 
 
 def _order(values: object) -> Sequence[Hashable] | None:
-    """Return the order that a categorical comes with (of pandas, or its like)."""
+    """Return the order of a categorical (of pandas, or similar)."""
     kind: Any = getattr(values, "dtype", None)
     if not getattr(kind, "ordered", False):
         return None
@@ -201,7 +203,7 @@ def _as_before(
     positive: Hashable | None,
     threshold: float | str | None,
 ) -> ParsedLabels:
-    """Read labels as grades were read before."""
+    """Read labels as earlier grades were read."""
     refuse_mixture(known.grades is not None, True)
     if positive is not None or threshold is not None:
         known.refuse_other(positive, threshold)
@@ -249,7 +251,7 @@ def _numbers(labels: IdArray) -> FloatArray:
 
 
 def _without_accidents(labels: IdArray) -> IdArray:
-    """Return numbers without what is no more than rounding."""
+    """Return numbers without rounding errors."""
     if labels.dtype.kind == "O" and {type(value) for value in labels.tolist()} == {int, float}:
         labels = labels.astype(np.float64)  # a list of both
     if labels.dtype.kind != "f":
@@ -281,5 +283,5 @@ def _are_numbers(order: Sequence[Hashable]) -> bool:
 
 
 def _ascends(order: Sequence[Hashable]) -> bool:
-    """Say whether an order is that of numbers."""
+    """Return whether an order is that of numbers."""
     return _are_numbers(order) and bool((np.diff([float(v) for v in order]) > 0).all())  # type: ignore[arg-type]

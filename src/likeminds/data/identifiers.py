@@ -38,8 +38,9 @@ class IntegerCodes:
 def encode(ids: Iterable[Hashable], name: str) -> tuple[Index, IdArray]:
     """Return one code per entry and the distinct ids that the codes point at.
 
-    The distinct ids are sorted if they can be compared; texts that are all whole numbers, by these.
-    Else (tuples next to strings, say) they are in the order of their first appearance.
+    The distinct ids are sorted if they can be compared; texts that are all whole numbers, by the
+    numbers. Otherwise (tuples next to strings, say) they are in the order of their first
+    appearance.
     """
     if isinstance(ids, IntegerCodes):
         places, known = encode(ids.distinct, name)
@@ -60,9 +61,9 @@ def encode(ids: Iterable[Hashable], name: str) -> tuple[Index, IdArray]:
 
 
 def lookup(ids: Iterable[Hashable], known: IdArray | Mapping[Hashable, int], name: str) -> Index:
-    """Return the position of each id in ``known``, -1 for those that are not there.
+    """Return the position of each id in ``known``, -1 for unknown ids.
 
-    Who looks up often among the same ids passes their `positions` instead.
+    For repeated lookups among the same ids, pass their `positions` instead.
     """
     codes, distinct = encode(ids, name)
     position = known if isinstance(known, Mapping) else positions(known)
@@ -71,7 +72,7 @@ def lookup(ids: Iterable[Hashable], known: IdArray | Mapping[Hashable, int], nam
 
 
 def positions(known: IdArray | LazyIds) -> Mapping[Hashable, int]:
-    """Return where each of some distinct ids is."""
+    """Return the position of each of some distinct ids."""
     if isinstance(known, LazyIds):
         return known.places
     return {value: code for code, value in enumerate(known.tolist())}
@@ -86,7 +87,7 @@ def encode_pairs(first: Index, second: Index) -> Index:
 
 
 def compact(codes: Index, size: int) -> tuple[Index, Index]:
-    """Renumber codes below ``size`` without gaps; return them and the old codes that are left."""
+    """Renumber codes below ``size`` without gaps; return them and the old code of each new one."""
     if 8 * codes.size < size:  # few rows of many: do not touch every id there is
         left, renumbered = np.unique(codes, return_inverse=True)
         return renumbered, left
@@ -113,7 +114,7 @@ def join_codes(
 
 
 def as_distinct(ids: Iterable[Hashable], name: str) -> IdArray:
-    """Return ids as an array, and refuse those that occur twice."""
+    """Return ids as an array; refuse ids that occur twice."""
     array = as_id_array(ids, name)
     codes, distinct = encode(array, name)
     repeated = distinct[np.bincount(codes, minlength=len(distinct)) > 1]
@@ -145,9 +146,8 @@ def as_id_array(ids: Iterable[Hashable], name: str) -> IdArray:
 def _to_array(ids: Iterable[Hashable], name: str) -> IdArray:
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         raise TypeError(f"{name} must be a list or an array with one entry per row, not {ids!r}.")
-    # An array-like with its own conversion (a data frame's column) knows best. A plain
-    # list is taken object by object when numpy would merge kinds ([1, "a"] -> text) or
-    # read tuples as a second dimension.
+    # An array-like (a data frame's column) converts itself. A plain list is taken object by object
+    # if numpy would merge kinds ([1, "a"] -> text) or read tuples as a second dimension.
     if isinstance(ids, SupportsArray):
         return np.asarray(ids)
     values = list(ids)
@@ -174,8 +174,8 @@ def missing_rows(array: IdArray) -> Index:
 
 
 def is_missing(value: object) -> bool:
-    """Say whether a value stands for none: None, NaN, or what pandas has for them."""
-    # pandas' own markers are known by name: comparing them raises, importing them costs.
+    """Return whether a value is missing: None, NaN, or the markers of pandas."""
+    # The markers of pandas are compared by name: == raises, and an import takes time.
     return (
         value is None
         or (isinstance(value, float | np.floating) and math.isnan(value))
@@ -220,7 +220,7 @@ def _encode_integers(array: IdArray) -> tuple[Index, IdArray]:
 
 
 def _are_small_integers(array: IdArray) -> bool:
-    """Say whether decimals are whole numbers so near to each other that a range holds them all."""
+    """Return whether decimals are whole numbers in a range small enough for a table."""
     if not array.size or not np.abs(array).max() < 1 << 31 or np.ptp(array) > 4 * array.size:
         return False
     return bool((array == np.rint(array)).all())
@@ -232,7 +232,7 @@ def _encode_objects(array: IdArray, name: str) -> tuple[Index, IdArray]:
         ordered: list[Any] = list(dict.fromkeys(values))
     except TypeError as error:
         raise ValueError(f"{name} must be hashable: {error}.") from error
-    # What cannot be compared stays in the order of appearance.
+    # Ids that cannot be compared stay in the order of appearance.
     with suppress(TypeError):
         whole = all(
             isinstance(value, str) and len(value) <= 40 and value.isascii() and value.isdecimal()
@@ -252,9 +252,9 @@ _WHOLE = re.compile(r"-?[1-9]\d*|0")
 def coerce_ids(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArray:
     """Write distinct ids as the known ones are written.
 
-    If some are numbers and others texts, a text is the number that is written so. New ids get the
-    type of the known ones. An id that may be a known one, but is written in another way (007),
-    raises ValueError.
+    If one side has numbers and the other texts, the number 7 and the text "7" are the same id. New
+    ids get the type of the known ones. An id that may be a known one, but is written in another way
+    (007), raises ValueError.
     """
     array = as_id_array(ids, name)
     kinds = _kinds(array), _kinds(known)
@@ -277,7 +277,7 @@ def coerce_ids(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArray:
     twice = [value for value, meant in zip(values, found, strict=True) if times[meant] > 1]
     if twice:
         raise ValueError(
-            f"{name}: {_written(twice)} here are one and the same among those that are known. "
+            f"{name}: {_written(twice)} here are one and the same known id. "
             "Write ids as they were written before."
         )
     numbers = np.array(found) if set(map(type, found)) <= {int} else None
@@ -287,7 +287,7 @@ def coerce_ids(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArray:
 
 
 def _candidates(values: Sequence[Any], known: IdArray) -> dict[Any, list[Any]]:
-    """Return the known ids that are written, or are the number, as one of some ids is."""
+    """Return the known ids that equal one of some ids, as texts or as numbers."""
     asked: set[Any] = {form for value in values for form in _forms(value)}
     asked |= {number for value in values if (number := _number(value)) is not None}
     found = defaultdict(list)
@@ -310,7 +310,7 @@ def _meant(
         alike = alike or hits
     if alike:
         raise ValueError(
-            f"{name}: {value!r} here may be {_written(alike)}, which is known, or a "
+            f"{name}: {value!r} here may be the known {_written(alike)}, or a "
             "new one: the same number, written in another way. Write ids as they were written "
             "before."
         )
@@ -335,7 +335,7 @@ def _types_of(ids: IdArray) -> set[type]:
 
 
 def _forms(value: Hashable) -> list[str]:
-    """Return how an id is written, the usual way last."""
+    """Return the ways in which an id is written, the usual one last."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, float) and value.is_integer():
@@ -344,7 +344,7 @@ def _forms(value: Hashable) -> list[str]:
 
 
 def _number(value: Hashable) -> Any:
-    """Return the number that an id is, or is written as; None where it is none."""
+    """Return the number that an id is, or is written as; else None."""
     if isinstance(value, str):
         return Decimal(value.strip()) if _NUMBER.fullmatch(value) else None
     return value if _kind(value) == "number" else None

@@ -1,4 +1,4 @@
-"""The features of the pictures in a folder: computed before, or found by their files' names."""
+"""The features of the pictures in a folder: precomputed, or found by their files' names."""
 
 import os
 from collections import defaultdict
@@ -30,7 +30,7 @@ class ItemFeatures(NamedTuple):
 
 
 def read_features(path: Path) -> ItemFeatures:
-    """Read features that were computed before, and the picture that each row describes.
+    """Read precomputed features, and the picture that each row describes.
 
     - ``.parquet``, ``.csv``: a column ``image``, and columns of numbers.
     - ``.npy``: a matrix; the pictures are listed in ``features.txt``, one per line.
@@ -108,7 +108,7 @@ def _join(path: Path, images: list[str], parts: dict[str, Any]) -> ItemFeatures:
 
 
 def find_names(pictures: Sequence[str], names: Sequence[str], where: Path | str) -> list[str]:
-    """Return the full names of pictures, or say which are missing or ambiguous.
+    """Return the full names of pictures; errors list missing or ambiguous ones.
 
     A name may be given in full (``boots/7.jpg``), without the folder, without the ending, or
     without both; a number without its leading zeros.
@@ -123,7 +123,7 @@ def find_names(pictures: Sequence[str], names: Sequence[str], where: Path | str)
             index[form].append(name)
     known, found = set(names), {}
     for picture in pictures:
-        # A list of features may have left out the endings, and nothing else.
+        # A list of features may lack the endings only.
         exact = [name for name in (picture, _without_ending(picture)) if name in known][:1]
         found[picture] = exact or index.get(picture, [])
     missing = [picture for picture, matches in found.items() if not matches]

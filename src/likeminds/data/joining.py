@@ -24,7 +24,7 @@ from likeminds.data.tables import read_matrix
 
 
 class LinkedFeatures(NamedTuple):
-    """A table of features, the ids of its items, and where each annotation points."""
+    """A table of features, the ids of its items, and the row of each annotation."""
 
     features: FloatArray
     feature_names: tuple[str, ...]
@@ -185,8 +185,8 @@ def joined_marks(parts: Sequence[CodedLabels], name: str) -> Bool | None:
 def unite_features(first: CodedLabels, second: CodedLabels) -> LinkedFeatures:
     """Put two sets of annotations one after the other, over one table of features.
 
-    Features per item are united, and an item that differs is refused; else they are stacked.
-    Rows that are items of their own stay so: they share no item with any other row.
+    Features per item are united, and an item that differs is refused; else they are stacked. Rows
+    that are items of their own stay so: no other row has the same item.
     """
     names = first.feature_names
     if first.features is second.features and first.item_ids is second.item_ids:
@@ -211,7 +211,7 @@ def unite_features(first: CodedLabels, second: CodedLabels) -> LinkedFeatures:
 
 
 def _fresh_ids(known: IdArray, n: int) -> Index:
-    """Return numbers that none of the known ids is equal to."""
+    """Return numbers that differ from all known ids."""
     numbers = [value for value in known.tolist() if isinstance(value, int | float)]
     return np.arange(n) + (int(max(numbers)) + 1 if numbers else 0)
 
@@ -243,7 +243,7 @@ def named_choice_sets(users: Index, codes: Index | None, ids: IdArray | None) ->
 
 
 def _join_choice_sets(users: Index, first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
-    """Join sets of one id; without ids on both sides, none. Rows without a set are one each.
+    """Join sets of one id; without ids on both sides, none. Each row without a set is a set.
 
     A column of ids on one side only is refused.
     """
@@ -280,7 +280,7 @@ DUPLICATES = ("keep", "weights", "error")
 
 
 def merge_duplicates(annotations: CodedLabels, how: str) -> tuple[Index, Float] | None:
-    """Return which rows stay and what they weigh; None where all rows stay as they are.
+    """Return which rows stay, and their weights; None if all rows stay as they are.
 
     Rows are duplicates if they have the same user, item, attribute and choice set.
     """
@@ -308,9 +308,9 @@ def _refuse_duplicates(pair: Index, annotations: CodedLabels) -> None:
         items = annotations.item_ids[annotations.item_codes[twice]]
         named = [f"{who} of {what}" for who, what in zip(users, items, strict=True)]
         raise ValueError(
-            f"{counted(len(named), 'judgement')} of an item by a person came more than once: "
-            f'{listing(named)}. Keep one of each, or pass duplicates="weights" to let equal '
-            'ones be one that counts more, or duplicates="keep" to let each row count.'
+            f"{counted(len(named), 'label')} of an item by a user occur more than once: "
+            f'{listing(named)}. Keep one of each, or pass duplicates="weights" to merge equal '
+            'labels and add their weights, or duplicates="keep" to let each row count.'
         )
 
 
@@ -323,8 +323,8 @@ def _merge_rows(same: Index, annotations: CodedLabels) -> tuple[Index, Float] | 
     differ = (table[rows] != table[rows[first[place]]]).any(axis=1)
     if differ.any():
         raise ValueError(
-            "The same judgement of an item by a person differs in its features in row(s) "
-            f"{listing(np.flatnonzero(differ))}: no row could stand for all. "
+            "The same label of an item by a user has different features in row(s) "
+            f"{listing(np.flatnonzero(differ))}: they cannot be merged. "
             'Give different items different ids, or pass duplicates="keep".'
         )
     total = np.bincount(place, weights=annotations.weights).astype(np.float64)

@@ -24,7 +24,7 @@ _WORDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("1",), ("0",)),
     (("1", "+1"), ("-1",)),
 )
-# Words of those who answer neither.
+# Words for passes: neither yes nor no.
 _PASSES = ("pass", "passes", "passed", "skip", "skips", "skipped", "abstain", "abstains")
 
 
@@ -36,10 +36,10 @@ def read_labels(
     within: Sequence[Index] = (),
     known: "LabelReading | None" = None,
 ) -> tuple[Bool, "LabelReading | None"]:
-    """Return one boolean per label, and how they were read (None: they were booleans).
+    """Return one boolean per label, and their reading (None if they were booleans).
 
-    Medians are those of rows with the same codes in ``within``; ``known`` is how labels were read
-    before, which these must fit.
+    Medians are those of rows with the same codes in ``within``; ``known`` is the reading of earlier
+    labels, which these must fit.
     """
     labels = as_id_array(values, "labels")
     if positive is not None and threshold is not None:
@@ -53,7 +53,7 @@ def read_labels(
     if threshold is not None:
         if labels.dtype.kind == "b":
             raise ValueError(
-                "labels are true and false, which are not ratings to be held against threshold="
+                "labels are true and false, which are not ratings to compare with threshold="
                 f"{threshold}."
             )
         binary = _above(as_vector(labels, "labels"), threshold, within)
@@ -72,12 +72,12 @@ def read_labels(
 
 @dataclass(frozen=True)
 class LabelReading:
-    """How labels were made binary: by a threshold, or by which of two values is positive."""
+    """The reading of labels as yes or no: by a threshold, or by the positive one of two values."""
 
     positive: Hashable | None = None
     negative: Hashable | None = None
     threshold: float | str | None = None
-    # Files written before have none.
+    # Files of earlier versions have none.
     grades: tuple[Hashable, ...] | None = None
     # Classes without an order.
     classes: tuple[Hashable, ...] | None = None
@@ -101,8 +101,8 @@ class LabelReading:
         if asked or (positive is not None and not same_label(positive, self.positive)):
             asks = f"positive={positive!r}" if threshold is None else f"threshold={threshold}"
             raise ValueError(
-                f"{asks} is not how labels were read before: {self}. Leave it out, or put labels "
-                "into the terms of those."
+                f"{asks} contradicts the reading of earlier labels: {self}. Leave it out, or "
+                "put labels into the same terms."
             )
 
     def positive_among(self, found: Sequence[Hashable]) -> Hashable:
@@ -122,7 +122,7 @@ class LabelReading:
 
 
 def join_readings(first: LabelReading | None, second: LabelReading | None) -> LabelReading | None:
-    """Return how the labels of both were read, or say that they do not go together."""
+    """Return the common reading of the labels of both; raise ValueError if there is none."""
     if first is None or second is None:
         return second if first is None else first
     ours, theirs = first.grades, second.grades
@@ -170,7 +170,7 @@ def _above(ratings: FloatArray, threshold: float | str, within: Sequence[Index])
 
 
 def is_pass(answer: Hashable) -> bool:
-    """Tell whether an answer is a word for no answer, such as pass and skip."""
+    """Return whether an answer is a word for no answer, such as pass and skip."""
     return isinstance(answer, str) and _letters(answer) in _PASSES
 
 
@@ -188,7 +188,7 @@ def passes_among(found: Iterable[Hashable], *, votes: bool = False) -> list[Hash
 
 
 def are_yes_and_no(found: Iterable[Hashable]) -> bool:
-    """Tell whether all values are words for yes and no, such as agree and disagree."""
+    """Return whether all values are words for yes and no, such as agree and disagree."""
     return _words_of(found) is not None
 
 
@@ -206,7 +206,7 @@ def _letters(word: str) -> str:
 
 
 def _one_spelling(found: Sequence[Hashable]) -> list[Hashable]:
-    """Return words for yes and no in one spelling each: the first one; other values as they are."""
+    """Return words for yes and no in their first spelling, other values as they are."""
     words = _words_of(found)
     if words is None:
         return list(found)
@@ -215,7 +215,7 @@ def _one_spelling(found: Sequence[Hashable]) -> list[Hashable]:
 
 
 def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashable:
-    """Return which of the values that were found is positive."""
+    """Return the positive one of the values."""
     if positive is None:
         words = _words_of(found)
         if words is not None:
@@ -225,8 +225,8 @@ def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashab
             return next(yes[no.index(negative)] for yes, no in _WORDS if negative in no)
         if not _is_convention(set(found)):
             raise ValueError(
-                f"labels has {_described(found)}, which is none of true/false, 0/1, -1/+1, yes/no "
-                "and agree/disagree. "
+                f"labels has {_described(found)}, not one of the pairs "
+                "true/false, 0/1, -1/+1, yes/no and agree/disagree. "
                 "Pass positive= to say which of two answers is the positive one, or threshold= "
                 'for ratings: a number, or "median" for above each person\'s own median; or '
                 "grades=True to learn from ratings as they are."
@@ -240,7 +240,7 @@ def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashab
     same = [value for value in found if same_label(value, positive)]
     if same and positive not in found:
         return same[0]
-    # All labels negative is not a mistake as long as the pair of values is a usual one.
+    # All labels may be negative if the pair of values is a usual one.
     both = {*found, positive}
     if not same and not _is_convention(both) and not are_yes_and_no(both):
         raise ValueError(
@@ -250,26 +250,26 @@ def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashab
 
 
 def same_label(first: object, second: object) -> bool:
-    """Say whether two labels are one, perhaps as a number here and as a text there."""
+    """Return whether two labels are equal, also if one is a number and the other a text."""
     return first == second or (
         None not in (first, second) and label_text(first) == label_text(second)
     )
 
 
 def same_words(first: Sequence[Hashable], second: Sequence[Hashable]) -> bool:
-    """Tell whether two lists have the same labels in the same order."""
+    """Return whether two lists have the same labels in the same order."""
     return len(first) == len(second) and all(map(same_label, first, second))
 
 
 def label_text(value: object) -> str:
-    """Return a label as text in small letters, whole numbers without decimals."""
+    """Return a label as lower-case text, whole numbers without decimals."""
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         value = int(value)
     return str(value).lower()
 
 
 def as_plain(value: object) -> Any:
-    """Return a label as a file can hold it."""
+    """Return a label in a type that files can hold."""
     value = value.item() if isinstance(value, np.generic) else value
     plain = value is None or isinstance(value, bool | int | float | str)
     return value if plain else str(value)

@@ -15,12 +15,12 @@ def split_within_users(
     """Hold out a share of each user's labels.
 
     Rows of one choice set stay together. Without choice sets, a user's positive and negative labels
-    are divided separately, so both sides have both where they can.
+    are divided separately, so both sides have both if possible.
 
     Parameters
     ----------
     annotations : Annotations
-        What to split.
+        The labels to split.
     test_size : float
         The share of each user's choice sets (or labels) to hold out, between 0 and 1.
     random_state : int or Generator, optional
@@ -52,8 +52,8 @@ def split_within_users(
 def folds_within_users(annotations: Annotations, n_folds: int = 5, random_state: int = 0) -> Index:
     """Return the fold of each row, from 0; units are divided as in `split_within_users`.
 
-    Folds are drawn by hashes of the ids of users and items, so the order and the place of rows do
-    not matter: one process and the workers of a cluster draw the same folds.
+    Folds are drawn by hashes of the ids of users and items, so they do not depend on the order of
+    rows: one process and the workers of a cluster draw the same folds.
     """
     if n_folds < 2:
         raise ValueError(f"n_folds must be at least 2, but is {n_folds}.")
@@ -72,7 +72,7 @@ def folds_within_users(annotations: Annotations, n_folds: int = 5, random_state:
     ends = np.cumsum(np.bincount(stratum))
     place = np.empty(len(stratum), dtype=np.intp)
     place[order] = np.arange(len(stratum)) - np.concatenate([[0], ends])[stratum[order]]
-    # The fold of a user's first unit is random, lest the first folds get all remainders.
+    # The fold of a user's first unit is random, so remainders spread over all folds.
     first = (lots_of(users, np.zeros_like(users)) % np.uint64(n_folds)).astype(np.intp)
     return np.asarray((place[unit] + first[annotations.user_codes]) % n_folds)
 
@@ -106,7 +106,7 @@ def _units(annotations: Annotations) -> tuple[Index, Index]:
 def _choices(annotations: Annotations) -> Index | None:
     """Return the choice of each row: its choice set, or all ties of a user and two items.
 
-    A tie is two choice sets, and one must not be held out without the other.
+    A tie is two choice sets, which are held out together.
     """
     sets, tied = annotations.choice_set_codes, annotations.tied
     if sets is None or tied is None or not annotations.has_items:

@@ -39,10 +39,10 @@ from likeminds.data.sources import Texts, give_back
 
 logger = logging.getLogger(__name__)
 
-# The memory of columns with so many rows is given back as soon as they are read.
+# The memory of columns with so many rows is freed as soon as they are read.
 _MANY_ROWS = 1 << 20
 SEPARATOR = "|"
-# A category that fewer items share says nothing about others that share it.
+# A category of fewer items is not a feature.
 _FEWEST = 3
 # More would be names rather than kinds.
 _MOST_KINDS = 50
@@ -51,7 +51,7 @@ _NOTHING = re.compile(r"\(no\b.*\)", re.IGNORECASE)
 
 
 class LabelKeywords(ReadingOptions, total=False):
-    """The keyword arguments that say how labels are read, and of which users."""
+    """The keyword arguments for the reading of labels, and for users."""
 
     duplicates: str
     user_features: object
@@ -76,7 +76,7 @@ class FrameOptions(LabelKeywords, total=False):
 
 
 def texts_among(options: Mapping[str, Any]) -> Texts:
-    """Say which columns of a file hold ids, given the options of `Annotations.from_frame`."""
+    """Return which columns of a file hold ids, given the options of `Annotations.from_frame`."""
     features = options.get("features")
     listed = features if isinstance(features, list | tuple) else ()
     return id_texts({role: options.get(role) for role in LABEL_ROLES}, listed)
@@ -85,7 +85,7 @@ def texts_among(options: Mapping[str, Any]) -> Texts:
 def frame_arguments(frame: object, options: FrameOptions) -> tuple[dict[str, Any], Frames]:
     """Return the arguments of Annotations, and the kind of the frame.
 
-    Columns are released as they are read: a frame without another reference and its copy are not
+    Columns are released as they are read, so a frame without another reference and its copy are not
     in memory at once.
     """
     named: dict[str, Any] = dict(options)
@@ -109,7 +109,7 @@ def frame_arguments(frame: object, options: FrameOptions) -> tuple[dict[str, Any
 
 
 def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of the frame in a list, which is empty then."""
+    """Empty a list of a frame's columns, and return them."""
     features = options.get("features")
     table = as_frame(frames.pop())
     found, columns = find_roles(table, {role: options.get(role) for role in LABEL_ROLES}, features)
@@ -127,7 +127,7 @@ def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str,
             continue
         arguments[f"{role}s"] = read_coded(table, column, as_ids=role in ID_ROLES)
         uses[column] -= 1
-        # What is read need not wait for the rest; other kinds of frames would be copied.
+        # Columns of Arrow are released one by one; other kinds of frames would be copied.
         if table.implementation.is_pyarrow() and not uses[column]:
             table = table.drop(column)
             give_back()
@@ -177,7 +177,7 @@ def _answered_rows(
 
 
 def _is_declared(options: Mapping[str, Any]) -> bool:
-    """Tell whether options say how labels are read."""
+    """Return whether options define the reading of labels."""
     known = options.get("reading")
     ways = (options.get(name) for name in ("grades", "positive", "threshold"))
     is_nominal = options.get("nominal") or (known is not None and known.classes is not None)
@@ -187,7 +187,7 @@ def _is_declared(options: Mapping[str, Any]) -> bool:
 def _alternatives(
     table: Frame, found: Mapping[str, str | None], columns: list[str] | None
 ) -> tuple[str, IdArray] | None:
-    """Return the column of alternatives and its values, where features are in the rows."""
+    """Return the column of alternatives and its values, if features are in the rows."""
     column = found.get("alternative")
     if column is None or columns is None or found.get("choice_set") is None:
         return None
@@ -197,7 +197,7 @@ def _alternatives(
 def find_roles(
     table: Frame, names: Mapping[str, str | None], features: object
 ) -> tuple[dict[str, str | None], list[str] | None]:
-    """Return the column of each role, and those of features; None where they are elsewhere."""
+    """Return the column of each role, and the columns of features; None if these are elsewhere."""
     listed = list(features) if isinstance(features, list | tuple) else None
     found = find_columns(table, names, listed or ())
     if found["label"] in (listed or ()):
@@ -241,8 +241,8 @@ def _remaining_numeric(table: Frame, found: Mapping[str, str | None]) -> list[st
     if not columns and found.get("item") is None:
         raise ValueError(
             "There is no column of numbers left to be a feature. Pass features=: a list of "
-            "columns, or a second frame with one row per item; or item=, the column that says "
-            "which item each row is about: items that several people judge need no features."
+            "columns, or a second frame with one row per item; or item=, the column of the "
+            "items: items that several users label need no features."
         )
     return columns
 
@@ -250,7 +250,7 @@ def _remaining_numeric(table: Frame, found: Mapping[str, str | None]) -> list[st
 def item_table(
     features: object, item_ids: Iterable[Hashable] | None, names: Sequence[str] | None
 ) -> tuple[IdArray, FloatArray, tuple[str, ...]]:
-    """Return ids, features and names of items, of a mapping, a table, a file or an array."""
+    """Return ids, features and names of items, from a mapping, a table, a file or an array."""
     if isinstance(features, Mapping):
         features, item_ids = list(features.values()), list(features)
     elif item_ids is None and (isinstance(features, str | PathLike) or is_frame(features)):
@@ -283,7 +283,7 @@ def _kind_of(frame: object) -> Frames:
 
 
 class FiniteRows(NamedTuple):
-    """Rows of features that were checked already: large ones are not passed over twice."""
+    """Rows of features that were checked already; large tables are not checked twice."""
 
     matrix: FloatArray
 
@@ -306,7 +306,7 @@ def numeric_columns(frame: Frame, columns: Sequence[str]) -> "list[nw.Series[Any
             f"Features must be numbers, but these columns are not: {listing(bad)}. "
             "Leave them out, or encode them as numbers first (for instance one-hot)."
         )
-    # Not one by one by their names, which takes as long as there are columns each time.
+    # All at once: a lookup by name takes time in proportion to the number of columns.
     return list(frame.select(nw.col(*columns)).iter_columns())
 
 
@@ -325,12 +325,12 @@ def matrix_of(columns: "list[nw.Series[Any]]") -> FloatArray:
 
 
 def is_numeric(dtype: "nw.dtypes.DType") -> bool:
-    """Say whether a column of this type may be a feature: numbers, or true and false."""
+    """Return whether a column of this type may be a feature: numbers, or true and false."""
     return dtype.is_numeric() or dtype == nw.Boolean
 
 
 def is_frame(features: object) -> bool:
-    """Tell whether features are a data frame of any library."""
+    """Return whether features are a data frame of any library."""
     if isinstance(features, np.ndarray | list | tuple):
         return False
     return isinstance(nw.from_native(features, pass_through=True), nw.DataFrame | nw.LazyFrame)
@@ -349,7 +349,7 @@ def read_matrix(features: object) -> tuple[FloatArray, tuple[str, ...] | None]:
 def encode_items(
     table: "pa.Table", key: str, known: Sequence[str] | None = None
 ) -> "tuple[pa.Table, list[str]]":
-    """Encode lists and categories in a table of items as dummies; return other texts' names, too.
+    """Encode lists and categories in a table of items as dummies; return names of other columns.
 
     ``known`` are the names of features of an earlier table, which has the same dummies.
     """
@@ -372,7 +372,7 @@ def encode_items(
 
 
 def _categories(rows: Sequence[set[str]]) -> list[str]:
-    """Return the categories of a column, sorted; none where its texts are names."""
+    """Return the categories of a column, sorted; none if its texts are names."""
     words = sorted(word for word in set().union(*rows) if not _NOTHING.fullmatch(word))
     is_list = any(len(row) > 1 for row in rows)
     shared = len(words) * _FEWEST <= len(rows)

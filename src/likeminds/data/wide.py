@@ -29,7 +29,7 @@ from likeminds.data.tables import is_frame, item_table
 
 logger = logging.getLogger(__name__)
 
-# How columns of features by alternative may be called, the first that fits.
+# Names of columns of features by alternative; the first pattern that fits is used.
 _PATTERNS = (
     *("{feature}.{alternative}", "{feature}_{alternative}"),
     *("{alternative}_{feature}", "{alternative}.{feature}", "{feature}{alternative}"),
@@ -109,34 +109,34 @@ def wide_to_long(
     """Turn a table with one row per choice into one with a row per alternative.
 
     `likeminds.Annotations.from_frame` reads the result and adds alternative-specific constants;
-    ``features=[...]`` names the features where some are called like something else (a weight).
+    ``features=[...]`` lists the features if some have the usual name of another role (weight).
 
     Parameters
     ----------
     frame : data frame
         One row per choice; features of alternatives are in columns of their own.
     alternatives : list, or mapping to names, optional
-        What could be chosen, as the columns name it; a mapping goes from what is in the column
+        The alternatives, as in the names of the columns; a mapping goes from values of the column
         ``choice`` to these names ({1: "train", 2: "car"}). By default all that were chosen, and
         others that have columns of the same features.
     choice : str, optional
-        The column that says what was chosen; by default one called choice or chosen, or the only
+        The column of the chosen alternative; by default one called choice or chosen, or the only
         column of texts that occur in the names of the others.
     columns : str, optional
-        How the features' columns are called: by default "{feature}.{alternative}",
+        The pattern of the features' columns: by default "{feature}.{alternative}",
         "{feature}_{alternative}", "{alternative}_{feature}", "{alternative}.{feature}" or
         "{feature}{alternative}", the first that fits. All that fit are read.
     availability : str, optional
-        How columns are called that say whether an alternative was available
-        ("{alternative}_AV"): those with 0 are left out. By default, columns of a feature called
-        AV, avail, available or availability.
+        The pattern of columns with the availability of an alternative ("{alternative}_AV"): those
+        with 0 are left out. By default, columns of a feature called AV, avail, available or
+        availability.
     user : str, optional
-        The column of people; by default one with a usual name, or id. Without any, each row is a
-        person of its own.
+        The column of users; by default one with a usual name, or id. Without any, each row is a
+        user of its own.
     weight : str, optional
-        How much a choice counts; by default a column called weight.
+        The column of weights of choices; by default the one called weight.
     absent : float, default=0.0
-        The value of a feature that an alternative has no column for.
+        The value of features for which an alternative lacks a column.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def wide_to_long(
         raise ValueError(
             f"No column is called like {columns!r} with one of the alternatives "
             f"{listing(list(names.values()))}; there are {listing(table.columns)}. Pass columns= "
-            "to say how they are called."
+            "with their pattern."
         )
     free = _availability(table, availability, list(names.values()), features)
     features = {name: found for name, found in features.items() if not {*found} & {*free} - {None}}
@@ -213,7 +213,7 @@ def wide_to_long(
 
 
 def is_wide(frame: object, choice: str | None = None) -> bool:
-    """Tell whether a table has one row per choice: its columns name what the choice can be.
+    """Return whether a table has one row per choice: its columns name the alternatives.
 
     Tables with a column of items or alternatives have one row for each of them.
     """
@@ -235,7 +235,7 @@ def _choice_column(table: Frame) -> str:
 
 
 def _fitting(table: Frame, columns: Iterable[str]) -> list[str]:
-    """Return the columns whose values are alternatives that other columns are called after.
+    """Return the columns whose values are alternatives in the names of other columns.
 
     Numbers may also count features (x1, x2), so they need a column called choice or chosen.
     """
@@ -253,7 +253,7 @@ def _values(table: Frame, choice: str) -> list[str]:
 
 
 def _found_alternatives(table: Frame, choice: str) -> list[str]:
-    """Return what was chosen, and other alternatives with columns of the same features."""
+    """Return the chosen alternatives, and others with columns of the same features."""
     chosen = _values(table, choice)
     pattern = _pattern_among(table, chosen) if len(chosen) <= MOST_ALTERNATIVES else None
     if pattern is None:
@@ -267,7 +267,7 @@ def _found_alternatives(table: Frame, choice: str) -> list[str]:
 
 
 def _pattern_among(table: Frame, names: Sequence[Hashable]) -> str | None:
-    """Return how columns are called, if a feature has one for each alternative."""
+    """Return the pattern of the columns, if a feature has one for each alternative."""
     for pattern in _PATTERNS if names else ():
         if any(None not in found for found in _features(table, pattern, names).values()):
             return pattern
@@ -275,7 +275,7 @@ def _pattern_among(table: Frame, names: Sequence[Hashable]) -> str | None:
 
 
 def _inner(table: Frame, pattern: str, gap: str) -> dict[str, str]:
-    """Return what columns have in the gap of a pattern, and these columns."""
+    """Return the parts of names in the gap of a pattern, and their columns."""
     before, _, after = pattern.partition(gap)
     return {
         inner: column
@@ -288,7 +288,7 @@ def _inner(table: Frame, pattern: str, gap: str) -> dict[str, str]:
 def _names(alternatives: Sequence[Hashable] | Mapping[Hashable, Hashable]) -> dict[Any, Any]:
     names = alternatives if isinstance(alternatives, Mapping) else {a: a for a in alternatives}
     if len(names) < 2 or len(set(names.values())) < len(names):
-        raise ValueError("alternatives must be two or more, and each must be there once.")
+        raise ValueError("alternatives must be two or more distinct names.")
     return dict(names)
 
 
@@ -317,7 +317,7 @@ def _chosen(table: Frame, choice: str, names: Mapping[Any, Any]) -> Index:
     unknown = [value for value, place in zip(distinct.tolist(), places, strict=True) if place < 0]
     if unknown:
         raise ValueError(
-            f"Column {choice!r} has {listing(unknown)}, which is none of the alternatives "
+            f"Column {choice!r} has {listing(unknown)}, which is not one of the alternatives "
             f"{listing(list(names))}. Add it to them, or drop its rows."
         )
     return np.array(places, dtype=np.intp)[codes]
@@ -329,7 +329,7 @@ def _availability(
     names: Sequence[Hashable],
     features: Mapping[str, list[str | None]],
 ) -> list[str | None]:
-    """Return the column of each alternative's availability; None where there is none."""
+    """Return the column of each alternative's availability; None if there is none."""
     if pattern is None:
         usual = [found for name, found in features.items() if is_usual("availability", name)]
         return usual[0] if usual else [None] * len(names)

@@ -1,4 +1,4 @@
-"""The bundled data: which electricity supply contract each household would choose."""
+"""The bundled data: households' choices among electricity supply contracts."""
 
 from importlib.resources import files
 

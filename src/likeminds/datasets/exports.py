@@ -52,7 +52,7 @@ def electricity_by_offer() -> Annotations:
 
 
 def write_simulation(simulation: Simulation, folder: str | PathLike[str]) -> Written:
-    """Write simulated labels and features, and in truth.csv the school of each person."""
+    """Write simulated labels and features, and in truth.csv the school of each user."""
     annotations = simulation.annotations
     root = make_folder(folder, "the tables")
     users = np.array([f"person-{user:03d}" for user in annotations.user_ids], dtype=object)

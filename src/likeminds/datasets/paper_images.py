@@ -68,7 +68,7 @@ class ImageCrowd:
     def reduced(self, attribute: str) -> Annotations:
         """Return one attribute with the components of all its labelled pictures.
 
-        As in the paper, components are found before the split, so they use the features of
+        As in the paper, components are computed before the split, so they use the features of
         pictures that are held out later. `split` avoids that.
         """
         rows = self.of_attribute(attribute)
@@ -87,7 +87,7 @@ class ImageCrowd:
         Parameters
         ----------
         attribute : str
-            Which one.
+            The name of the attribute.
         test_size, random_state
             As in `likeminds.split_within_users`.
 
@@ -140,7 +140,7 @@ def load_folder(  # noqa: PLR0917 - the arguments of `load_shoes`
         extractors = [network] if network else gist_and_colour(options)
         items = compute_features(root / IMAGES, pictures, extractors)
         full_names = items.images
-    # A picture may be called by more than one name: items are the full names.
+    # A picture may have more than one name: items are the full names.
     full = dict(zip(pictures, full_names, strict=True))
     rows = {name: row for row, name in enumerate(items.images)}
     distinct = list(dict.fromkeys(full_names))
@@ -314,10 +314,10 @@ def load_shoes(
     - ``images/`` with the pictures; or ``features.npy``, ``.mat``, ``.parquet`` or ``.csv``
       with features computed before: the page on features has the details.
 
-    Of pictures, GIST (512 values) and a histogram of colours (Lab, 10 bins per channel) are
-    computed. Users with fewer than 8 labels of either kind about an attribute are removed
-    there. Principal components keep 99 % of the variance, for each attribute by itself, and
-    are found in training pictures only: see `ImageCrowd.split`.
+    The features of pictures are GIST (512 values) and a histogram of colours (Lab, 10 bins per
+    channel). Users with fewer than 8 labels of either kind about an attribute are removed there.
+    Principal components keep 99 % of the variance, for each attribute by itself, and are found in
+    training pictures only: see `ImageCrowd.split`.
 
     Parameters
     ----------

@@ -13,8 +13,8 @@ from likeminds.data.annotations import Annotations
 
 Int = NDArray[np.intp]
 
-# The paper's layout, on 100 users and 80 features: where its blocks of users and of
-# features begin and end, and the ranges of users with weights of their own.
+# The paper's layout, on 100 users and 80 features: the edges of its blocks of users and of
+# features, and the ranges of users with weights of their own.
 _USERS, _FEATURES = 100, 80
 _USER_EDGES = (0, 20, 40, 60, 80, 100)
 _FEATURE_EDGES = (0, 20, 40, 50, 70, 80)

@@ -48,7 +48,7 @@ class SketchShoes:
     attributes, trait_names : tuple of str
         The names of the attributes, and of the columns of ``traits``.
     traits : array of shape (n_pictures, n_traits)
-        Standardised visible traits. Use them to check what was learned: they are not features.
+        Standardised visible traits. Use them to check a fitted model: they are not features.
     schools : array of shape (n_users, n_attributes)
         The school of each user on each attribute, -1 for users without one.
     weights : array of shape (n_users, n_attributes, n_traits)
@@ -100,9 +100,9 @@ def make_sketch_shoes(
 ) -> SketchShoes:
     """Simulate users in schools who label the bundled pictures of 500 drawn shoes.
 
-    Stands in for the Shoes data of the paper, which cannot be bundled: seven attributes, 200 users
-    for each, 50 pictures per user. On every attribute three schools weigh different traits: "open"
-    is open at the toe, or backless, or cut low. Features are computed from the pixels alone.
+    The data replace the Shoes data of the paper, which cannot be bundled: seven attributes, 200
+    users for each, 50 pictures per user. On every attribute three schools weigh different traits:
+    "open" is open at the toe, or backless, or cut low. Features are computed from the pixels alone.
 
     Parameters
     ----------

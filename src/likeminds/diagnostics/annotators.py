@@ -75,16 +75,16 @@ def diagnose(
     ranker : ranker
         A fitted ranker of this library.
     annotations : Annotations
-        What it was fitted to; or, with ``n_folds=None``, other labels of the same users.
+        The training labels; or, with ``n_folds=None``, other labels of the same users.
     n_folds : int or None, default=5
-        How many times the ranker is fitted again, with its parameters. From 200 users and 20,000
-        labels, rankers with a learned prior keep it, and find the posteriors of items and users
-        again. None takes the ranker as it is, for labels that it was not fitted to.
+        The number of folds; for each, the ranker is fitted again with its parameters. From 200
+        users and 20,000 labels, rankers with a learned prior keep it, and find the posteriors of
+        items and users again. None takes the ranker as it is, for held-out labels.
     level : float, default=0.05
         The false discovery rate (Benjamini and Hochberg) among users called predictable, among
         those called different, and among those called random.
     random_state : int, default=0
-        Which labels fall into which fold.
+        Seed of the assignment of labels to folds.
     seconds : mapping from user to float, optional
         Median response times. The faster a user is than others, the less evidence the verdict
         "constant" needs, by weights of p-values (Genovese, Roeder and Wasserman, 2006).
@@ -96,11 +96,11 @@ def diagnose(
     Notes
     -----
     Labels are compared inside folds, or inside choice sets where most have both kinds. Grades are
-    split at the middle of each user's own, so the scale may be used in any way. Against
-    chance, the variance of an AUC is that of a random order (doubled for a user's own function,
-    because folds learn from each other). Random users must not only fail that test, at the plain
-    level, but be predicted worse than attentive users, whose distribution is estimated from all.
-    The opposite of the consensus must not predict them either.
+    split at the middle of each user's own, so the scale may be used in any way. Against chance, the
+    variance of an AUC is that of a random order (doubled for a user's own function, because folds
+    learn from each other). Random users fail that test at the plain level, and are predicted worse
+    than attentive users, whose distribution is estimated from all. The opposite of the consensus
+    does not predict them either.
 
     Examples
     --------
@@ -147,18 +147,18 @@ def refittable(ranker: Ranker) -> Ranker:
 
 def _fit_again(ranker: Ranker, annotations: Annotations) -> Ranker:
     with warnings.catch_warnings():
-        # Users whose labels of one kind are all held out get the consensus; the fit that is
-        # diagnosed warned of covariates.
+        # Users whose labels of one kind are all held out get the consensus. The original fit
+        # already warned of covariates.
         for known in (".*of one class only", "These covariates say nothing"):
             warnings.filterwarnings("ignore", message=known, category=UserWarning)
         fresh = refittable(ranker)
         if isinstance(fresh, PriorRanker):
-            fresh._is_trial = True  # judged by its scores alone
+            fresh._is_trial = True  # evaluated by its scores alone
         return fresh.fit(annotations)
 
 
 def _is_large(ranker: Ranker, annotations: Annotations) -> bool:
-    """Return whether one fold is too small a part to learn the prior again."""
+    """Return whether one fold is too small to change the learned prior."""
     prior = ranker._best_model.prior_
     is_plain = prior is not None and prior.covariate_effects is None and prior.log_normal is None
     return is_plain and annotations.n_users >= _MANY_USERS and len(annotations) >= _MANY_LABELS
@@ -170,7 +170,7 @@ def _scores_without(ranker: Ranker, train: Annotations, held_out: Annotations) -
     assert model.prior_ is not None
     if model.prior_.items is not None:
         posterior, users = model._posterior_of(user_positions(model, train.users))
-        # Known items would keep their posteriors from all labels.
+        # Known items would keep posteriors that depend on held-out labels.
         other = replace(model.prior_.items.prior_of(1), ids=np.array([object()]))
         posterior = replace(posterior, items=other)
         model.prior_ = replace(model.prior_, items=new_item_posteriors(posterior, train, users))

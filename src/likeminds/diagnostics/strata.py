@@ -36,7 +36,7 @@ class Strata:
         return self._by_user(positive * negative)
 
     def beaten(self, scores: Float) -> Float:
-        """Return how many of the other kind in its stratum score lower; ties count half."""
+        """Return how many labels of the other kind in its stratum score lower; ties count half."""
         # That is a label's rank among all less its rank among its kind.
         own_kind = 2 * self.stratum + self.positive
         return midranks(self.stratum, scores) - midranks(own_kind, scores)

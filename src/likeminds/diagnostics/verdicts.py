@@ -34,7 +34,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnostics(ResultTable):
-    """How well each user's labels are predicted, and a verdict; a table with a row per user.
+    """The predictability of each user's labels, and a verdict; a table with a row per user.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Diagnostics(ResultTable):
         return over_users(self.own_auc - self.consensus_auc)
 
     def disagreement(self) -> str:
-        """Return what low agreement means here: noise, or disagreement that is predictable."""
+        """Interpret low agreement: as noise, or as disagreement that is predictable."""
         mean, low, high, _ = self.gain
         auc = f"in AUC {mean:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}"
         if low > 0:

@@ -51,13 +51,13 @@ class Network:
             self._session = runtime.InferenceSession(
                 str(self.path), options, providers=["CPUExecutionProvider"]
             )
-        except Exception as error:  # each kind of damage has an exception class of its own
+        except Exception as error:  # ONNX Runtime raises a different class for each kind of damage
             raise ValueError(f"{self.path} cannot be opened as an ONNX network: {error}") from error
         self.inputs = {tensor.name: tensor for tensor in self._session.get_inputs()}
         self.output = self._choose(output)
 
     def run(self, values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        """Return the chosen output for the inputs, which are cast to what the network takes."""
+        """Return the chosen output for the inputs, which are cast to the network's types."""
         feed = {name: array.astype(self._type(name), copy=False) for name, array in values.items()}
         try:
             result: NDArray[Any] = self._session.run([self.output], feed)[0]
@@ -238,7 +238,7 @@ class DeepFeatures(Extractor):
         model_file(self.model)
 
     def _recipe(self) -> dict[str, Any]:
-        # The file may be replaced, or move: its content counts.
+        # The digest is of the content: the file may be replaced, or move.
         return super()._recipe() | {"model": digest_of_model(self.model)}
 
     def _extractor(self) -> Callable[[Sequence[Any]], Rows]:

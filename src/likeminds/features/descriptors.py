@@ -35,10 +35,10 @@ class GIST(Extractor):
     in each block. 4 scales x 8 orientations x 4 x 4 blocks give 512 values. Some thousand pictures
     of 128 x 128 a minute on one core.
 
-    Filters, prefilter, constants and the order of the values follow the program of Oliva
-    and Torralba (scale, orientation, column of blocks, row of blocks; the last one changes
-    fastest). Values agree with its values in kind, not to the digit: pictures are scaled by
-    another program, and everything is in single precision.
+    Filters, prefilter, constants and the order of the values follow the program of Oliva and
+    Torralba (scale, orientation, column of blocks, row of blocks; the last one changes fastest).
+    Values differ from its values in the last digits: pictures are scaled by another program, and
+    computations are in single precision.
 
     Parameters
     ----------
@@ -114,10 +114,10 @@ class GIST(Extractor):
 def gabor_bank(side: int, orientations: tuple[int, ...]) -> NDArray[np.float32]:
     """Return the filters' transfer functions, (n_filters, side, side), zero frequency first.
 
-    A filter of scale s (from 0) and orientation o out of n is, at frequency f (in cycles
-    per pixel) and angle a, exp(-3.5 (f/f_s - 1)^2 - 2 pi (n/8)^2 (a + pi o/n)^2), with
-    f_s = 0.3/1.85^s and the angle in (-pi, pi]: one-sided, so the size of the response
-    is an envelope.
+    A filter has a scale s (from 0) and an orientation o out of n. At frequency f (in cycles per
+    pixel) and angle a (in (-pi, pi]) it is ``exp(-3.5 (f/f_s - 1)^2 - 2 pi (n/8)^2 (a + pi
+    o/n)^2)``, where ``f_s = 0.3/1.85^s``. Filters are one-sided, so the size of the response is an
+    envelope.
     """
     frequency = np.fft.fftfreq(side)
     radius = np.hypot(frequency[:, np.newaxis], frequency)
@@ -190,8 +190,8 @@ def _energies(
     for row, (start, end) in zip(means, pairwise(edges), strict=True):
         row[start:end] = 1 / (end - start)
     values = np.empty((len(bands), blocks, blocks), dtype=np.float32)
-    # One filter at a time stays in the processor's cache. Only what it lets through is
-    # transformed along the rows, and only what is inside the picture along the columns.
+    # One filter at a time stays in the processor's cache. Only frequencies that it lets through are
+    # transformed along the rows, and only pixels inside the picture along the columns.
     half = np.zeros((len(spectrum), side), dtype=np.complex64)
     for value, (rows, gains) in zip(values, bands, strict=True):
         half[:] = 0

@@ -26,7 +26,7 @@ from likeminds.features.images import as_images, scaled_down_to
 
 Rows = NDArray[np.float32]
 
-# A crash, even of the machine, loses no more work than this.
+# A crash loses at most this many seconds of work.
 _SECONDS_BETWEEN_SAVES = 60.0
 _DIGEST_SIZE = 16
 
@@ -59,9 +59,9 @@ def digest_of_image(image: Path | NDArray[Any]) -> bytes:
 class FeatureCache(AbstractContextManager["FeatureCache"]):
     """Rows of features by the digest of their inputs.
 
-    The file's name has a digest of the recipe (which features, with which parameters), so
-    other parameters use another file. It holds arrays only, no code, and is written atomically:
-    when the ``with`` block ends, however it ends, and once a minute.
+    The file's name has a digest of the recipe (which features, with which parameters), so other
+    parameters use another file. The file holds arrays only. It is written atomically once a minute,
+    and when the ``with`` block ends, also by an exception.
     """
 
     def __init__(self, folder: str | Path, recipe: Mapping[str, Any]) -> None:
@@ -77,7 +77,7 @@ class FeatureCache(AbstractContextManager["FeatureCache"]):
         return key in self._rows
 
     def add(self, keys: Sequence[bytes], rows: Rows) -> None:
-        """Remember some rows; they are on disk when the block ends, or a minute later."""
+        """Keep some rows; they are written when the block ends, or a minute later."""
         self._rows |= zip(keys, rows, strict=True)
         self._unsaved = True
         if time.monotonic() - self._last_saved > _SECONDS_BETWEEN_SAVES:
@@ -129,7 +129,7 @@ _HOW = {"batch_size", "cache", "progress", "n_threads"}
 # Parameters are the fields of a dataclass, which its constructor stores as they are.
 @dataclass(eq=False, repr=False, kw_only=True)
 class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of transformers of pictures (or texts), each by itself.
+    """Base class of transformers of single pictures (or texts).
 
     Nothing is learnt, so `transform` works without `fit`. Subclasses define `_extractor` and the
     names of the columns (`_names`).
@@ -141,7 +141,7 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     cache: str | os.PathLike[str] | None = None
     progress: bool = False
 
-    # Checks inputs and returns them as a list; and returns the digest of the content of one.
+    # A check that returns inputs as a list, and a function that returns the digest of one.
     _as_inputs: ClassVar["staticmethod[[Iterable[Any]], list[Any]]"] = staticmethod(as_images)
     _digest: ClassVar["staticmethod[[Any], bytes]"] = staticmethod(digest_of_image)
 

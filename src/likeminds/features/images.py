@@ -24,11 +24,11 @@ Image: TypeAlias = str | os.PathLike[str] | ArrayLike
 Pictures: TypeAlias = Mapping[Hashable, Image] | Sequence[Image]
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
-# The formats of these suffixes. Some that Pillow knows besides start other programs.
+# The formats of these suffixes. Some other formats of Pillow start other programs.
 _FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")
 # Pictures with more pixels than this are scaled down as they are read, ...
 MOST_PIXELS = 2048 * 2048
-# ... and those with more than this are refused: a small file may decompress to any size.
+# ... and those with more than this raise ValueError: a small file may decompress to any size.
 _REFUSED_ABOVE = 150_000_000
 # How many pixels are converted at a time.
 _BAND = 1 << 18
@@ -178,7 +178,7 @@ def _on_white(array: Picture) -> Picture:
 
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
-    """Open a picture file; nothing but its header is read before its size is known."""
+    """Open a picture file; only its header is read before its size is known."""
     pillow = require("PIL.Image", _PURPOSE, "images")
     try:
         with warnings.catch_warnings():
@@ -195,10 +195,10 @@ def _open(path: Path) -> Iterator[Any]:
         ) from error
     except pillow.UnidentifiedImageError as error:
         raise ValueError(
-            f"{path} cannot be read as a picture: it is none of {', '.join(_FORMATS)}, whatever "
-            "its name. Convert the file, or leave it out."
+            f"{path} cannot be read as a picture: its content is not "
+            f"{' or '.join(_FORMATS)}, whatever its name. Convert the file, or leave it out."
         ) from error
-    # What a damaged file raises depends on its format.
+    # The exception for a damaged file depends on its format.
     except (OSError, ValueError, SyntaxError, EOFError) as error:
         reason = str(error).rstrip(".")
         raise ValueError(

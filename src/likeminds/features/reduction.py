@@ -22,9 +22,9 @@ from likeminds.features.images import list_images
 class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The fewest principal components that keep a share of the variance.
 
-    Takes arrays, and `Annotations`: then it is fitted on the features of labelled items, each of
-    them once, and `transform` returns annotations with the new features. Put in front of a ranker
-    in a scikit-learn pipeline, it learns from training items only.
+    It takes arrays or `Annotations`. With annotations, it is fitted on the features of labelled
+    items, each of them once, and `transform` returns annotations with the new features. In front of
+    a ranker in a scikit-learn pipeline, it is fitted to training items only.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     explained_variance_ratio_ : array of shape (n_components_,)
         The share of the variance of each.
     n_components_ : int
-        How many there are.
+        The number of components.
 
     Examples
     --------

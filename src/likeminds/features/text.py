@@ -31,12 +31,12 @@ from likeminds.features.extractor import POSITIVE, Extractor, Names, Rows, diges
 
 # The lengths of pieces of words; with many texts, pieces of a single text are left out.
 _PIECES, _MANY_TEXTS = (2, 5), 100
-# Components are called by so many words, none of which is in more than this share of the texts.
+# Components are named after so many words, none of which is in more than this share of texts.
 _WORDS_IN_A_NAME, _COMMON = 3, 0.1
 # With many texts, such a word has at least this share of the strongest word's weight, and this
 # weight: components have length one, and words of less weight are in few of the texts they order.
 _STRONG, _TELLING = 0.5, 0.125
-# Longer words are keys held down, or addresses.
+# Longer words are mostly held-down keys, or addresses.
 _LONGEST = 40
 # So many texts at most are decomposed exactly, by the eigenvectors of their inner products.
 _EXACTLY = 3000
@@ -78,10 +78,10 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Latent semantic analysis: TF-IDF of words and of pieces of words, then a truncated SVD.
 
     Vocabulary and singular vectors are learnt from the texts given to `fit`: fit on training texts.
-    Each row has length 1, or 0 if it has none of the words. Components are called by their
-    strongest words, or component_1, component_2, ... where these could be about anything. They
-    differ in size as they matter to the texts. Without other features, rankers should take them as
-    they are (``standardize=False``).
+    Each row has length 1, or 0 if it has none of the words. Components are named after their
+    strongest words, or component_1, component_2, ... if these words are too general. Components of
+    more importance to the texts have larger variances. Without other features, rankers should take
+    them as they are (``standardize=False``).
 
     Parameters
     ----------
@@ -94,18 +94,18 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     stop_words : "english" or list of str, optional
         Words to leave out.
     characters : bool
-        Take pieces of words, too, of 2 to 5 letters: they know inflected and misspelt words.
+        Take pieces of words, too, of 2 to 5 letters, which match inflected and misspelt words.
     random_state : int, optional
         Makes the decomposition reproducible.
 
     Attributes
     ----------
     vectorizer_, pieces_ : TfidfVectorizer, TfidfVectorizer or None
-        What counts words and pieces of words.
+        The fitted counters of words and of pieces of words.
     components_ : array of shape (n_features, n_words)
         The singular vectors of these counts.
     n_texts_ : int
-        How many texts they were learnt from.
+        The number of texts given to `fit`.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_transform(self, X: Iterable[str], y: ArrayLike | None = None) -> NDArray[Any]:  # noqa: ARG002
-        """Learn from texts, and return their features: each text is read once."""
+        """Fit to texts, and return their features: each text is read once."""
         texts = as_texts(X)
         self._validate_params()
         words = TfidfVectorizer(
@@ -178,7 +178,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(normalize(counts @ self.components_.T))
 
     def transform(self, X: Iterable[str]) -> NDArray[Any]:
-        """Return the features of texts; words that are new count for nothing."""
+        """Return the features of texts; unknown words are ignored."""
         check_is_fitted(self)
         return np.asarray(normalize(self._counts(as_texts(X)) @ self.components_.T))
 
@@ -196,13 +196,13 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             best = (candidates if len(candidates) or many else strongest)[:_WORDS_IN_A_NAME]
             name = f"{TEXT_NAME}{', '.join(words[best])}"
             again = sum(other == name or other.startswith(f"{name} (") for other in named)
-            if many and (again or not len(best)):  # no word tells it from the others
+            if many and (again or not len(best)):  # no word distinguishes it from the others
                 name, again = f"component_{place + 1}", 0
             named.append(f"{name} ({again + 1})" if again else name)
         return np.array(named, dtype=object)
 
     def _is_topic_word(self) -> NDArray[np.bool_]:
-        """Return which words may name a component: neither small words nor those of many texts.
+        """Return which words may name a component: neither stop words nor words of many texts.
 
         With many texts, words of a single one may not either.
         """

@@ -1,4 +1,4 @@
-"""Ranking metrics by person, and tests of paired differences."""
+"""Ranking metrics by user, and tests of paired differences."""
 
 from likeminds.metrics.by_user import auc_by_user, mean_auc, ndcg_at_k, precision_at_k
 from likeminds.metrics.choices import ChoiceScores, score_choices

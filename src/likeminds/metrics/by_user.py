@@ -1,6 +1,6 @@
 """Ranking metrics, one value per user, and the mean over users for whom it is defined.
 
-A metric pooled over users would reward knowing who says "yes" often, which ranks nothing.
+A metric pooled over users would also reward predictions of which users say "yes" often.
 """
 
 import operator
@@ -25,7 +25,7 @@ from likeminds.data.identifiers import encode
 __all__ = ["MetricByUser", "auc_by_user", "mean_auc", "ndcg_at_k", "precision_at_k"]
 
 
-# Rows worked on at a time: blocks that fit in a core's cache, temporaries of a few MB.
+# Rows processed at a time: blocks that fit in a core's cache, temporaries of a few MB.
 _BLOCK_ROWS = 1 << 18
 
 

@@ -12,7 +12,7 @@ from likeminds.metrics.by_user import MetricByUser, ratio
 
 
 class ChoiceScores(NamedTuple):
-    """How well choices are predicted: the share of them, and minus the log probability."""
+    """Accuracy and log loss of predicted choices, by user."""
 
     accuracy: MetricByUser
     log_loss: MetricByUser
@@ -21,14 +21,14 @@ class ChoiceScores(NamedTuple):
 def score_choices(
     annotations: CodedLabels, scores: ArrayLike, chances: ArrayLike | None = None
 ) -> ChoiceScores:
-    """Judge scores by choices: of a pair, by whether the winner scores higher.
+    """Evaluate scores by choices: for a pair, by whether the winner scores higher.
 
     Parameters
     ----------
     annotations : Annotations
         Choice sets with one chosen row each (`Annotations.from_comparisons`, ...).
     scores : array of shape (n_rows,)
-        Scores of the rows; log-odds, as far as the log loss is concerned.
+        Scores of the rows; the log loss takes them as log-odds.
     chances : array of shape (n_rows,), optional
         The probability that each row is chosen in its choice set. By default it is proportional
         to exp(score): as if scores were certain.
@@ -36,9 +36,9 @@ def score_choices(
     Returns
     -------
     ChoiceScores
-        ``accuracy``: the share of a user's choices whose item has the highest score (the
-        lowest, where the worst was chosen; equal scores share a point). ``log_loss``: the mean
-        of minus the logarithm of the probability of what was chosen. Choices count by weight.
+        ``accuracy``: the share of a user's choices whose item has the highest score (the lowest, if
+        the worst was chosen; equal scores share a point). ``log_loss``: the mean of minus the
+        logarithm of the chosen item's probability. Choices count by weight.
 
     Examples
     --------
@@ -57,8 +57,7 @@ def score_choices(
     n_sets = int(sets.max()) + 1
     if (np.bincount(sets[chosen], minlength=n_sets) != 1).any():
         raise ValueError(
-            "Some choice sets have not just one row that was chosen, so these labels are not "
-            "choices."
+            "Some choice sets do not have exactly one chosen row, so these labels are not choices."
         )
     first = np.zeros(n_sets, dtype=np.intp)
     first[sets[chosen]] = np.flatnonzero(chosen)

@@ -63,7 +63,7 @@ def concordance_by_user(
 
 
 def measure_of(outcomes: NDArray[np.generic]) -> str:
-    """Return what :func:`concordance_by_user` is called for such labels: "AUC", of two kinds."""
+    """Return the name of the concordance: "AUC" for labels of two kinds."""
     return "AUC" if outcomes.dtype == np.bool_ else "concordance"
 
 
@@ -86,7 +86,7 @@ def mean_concordance(
     if not result.n_defined:
         raise ValueError(
             "The concordance is undefined for all users: no user has rows of two grades "
-            f"(users: {listing(result.users)}). Score rows of users who have."
+            f"(users: {listing(result.users)}). Pass users with two grades or more."
         )
     return result.mean
 

@@ -45,7 +45,7 @@ class Coefficient:
 
 @dataclass(frozen=True, eq=False)
 class Agreement(ResultTable):
-    """How far annotators agree.
+    """Coefficients of inter-annotator agreement.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Agreement(ResultTable):
         return pa.table({"user": self.users, "kappa": self.kappa_by_user})
 
     def reading(self) -> str:
-        """Return what Krippendorff's alpha means, in a sentence; for grades, the ordinal one."""
+        """Interpret Krippendorff's alpha in a sentence; for grades, the ordinal one."""
         alpha = [one for one in self.coefficients if one.name.startswith("alpha")][:2][-1]
         if np.isnan(alpha.value):
             return "All labels are the same: coefficients are not defined."
@@ -214,7 +214,7 @@ class _LabelTable:
 
     @classmethod
     def of(cls, annotations: Annotations) -> "_LabelTable":
-        if annotations.is_nominal:  # the rows of the classes that were given
+        if annotations.is_nominal:  # the rows of the chosen classes
             annotations = annotations[annotations.labels]
             annotations = annotations._with(grades=annotations.attribute_codes)
         pairs = annotations.user_codes * annotations.n_items + annotations.item_codes

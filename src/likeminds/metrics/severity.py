@@ -13,7 +13,7 @@ from likeminds.data.identifiers import lookup
 
 # Users differ in severity where chance would spread their shares as far this seldom.
 _LEVEL = 0.01
-# Labels are choices where choice sets hold at least this share of them with one of the other kind.
+# Labels are choices if at least this share is in choice sets with both kinds of labels.
 _MOSTLY = 0.5
 
 
@@ -36,7 +36,7 @@ class Severity:
 
     @property
     def strictest(self) -> int:
-        """The position of the user with the smallest share; of several, with most labels."""
+        """The position of the user with the smallest share; ties go to the most labels."""
         return self._first(self.share)
 
     @property
@@ -131,7 +131,7 @@ def calibrate(
     for _ in range(_STEPS):
         p = expit(both[0] * z + both[1] + own[users])
         slope, curvature = weight * (labels - p), weight * p * (1.0 - p)
-        # Users's intercepts are eliminated from Newton's step (Schur complement).
+        # Users' intercepts are eliminated from Newton's step (Schur complement).
         inner = sums(curvature) + 1.0 / _READINESS**2
         gradient = sums(slope) - own / _READINESS**2
         crossed = np.stack([sums(curvature * z), sums(curvature)])
@@ -141,7 +141,7 @@ def calibrate(
         step = np.linalg.solve(matrix, right)
         step_own = (gradient - step @ crossed) / inner
         largest = float(np.abs(np.concatenate([step, step_own])).max())
-        # A longer step leaves the region where the quadratic model of the loss holds.
+        # The quadratic approximation of the loss does not hold for longer steps.
         damp = min(1.0, _LONGEST / max(largest, _CLOSE))
         both, own = both + damp * step, own + damp * step_own
         if largest < _CLOSE:

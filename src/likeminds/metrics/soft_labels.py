@@ -20,18 +20,18 @@ def soft_labels(
     levels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
 ) -> tuple[IdArray, Float]:
-    """Return the items, and the share of each grade among those that people gave them.
+    """Return the items, and the share of each grade among their labels.
 
     Parameters
     ----------
     grades : array of shape (n_rows,)
         The grades (or labels), numbers.
     items : iterable of n_rows ids
-        What each is about.
+        The item of each row.
     levels : array of shape (n_grades,), optional
-        The grades there are, ascending; by default those that occur.
+        All grades, ascending; by default those that occur.
     weights : array of shape (n_rows,), optional
-        How much each counts.
+        The weights of the rows.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def soft_labels(
     place = np.searchsorted(known, given)
     strange = given[known[np.minimum(place, len(known) - 1)] != given]
     if strange.size:
-        raise ValueError(f"grades has {listing(np.unique(strange))}, which levels has not.")
+        raise ValueError(f"grades has {listing(np.unique(strange))}, which levels lacks.")
     weight = as_weights(weights, len(given))
     flat = np.bincount(codes * len(known) + place, weights=weight, minlength=len(ids) * len(known))
     counts = flat.reshape(len(ids), len(known))
@@ -74,7 +74,7 @@ def manhattan_distance(first: ArrayLike, second: ArrayLike) -> Float:
 def wasserstein_distance(
     first: ArrayLike, second: ArrayLike, levels: ArrayLike | None = None
 ) -> Float:
-    """Return, for each row of shares, how far grades have to be moved from one to the other.
+    """Return the Wasserstein distance of grades for each pair of rows of shares.
 
     Parameters
     ----------
@@ -132,14 +132,14 @@ def _shares(first: ArrayLike, second: ArrayLike) -> tuple[Float, Float]:
 def error_rate_by_user(
     labels: ArrayLike, predicted: ArrayLike, users: Iterable[Hashable]
 ) -> MetricByUser:
-    """Return, for each annotator, the share of labels that are not as predicted.
+    """Return, for each annotator, the share of labels that differ from the predicted ones.
 
     LeWiDi averages over items: pass the items as ``users``, and take the ``mean``.
 
     Parameters
     ----------
     labels, predicted : arrays of shape (n_rows,)
-        The labels, and those that were predicted; numbers or texts.
+        Observed and predicted labels; numbers or texts.
     users : iterable of n_rows ids
         The annotator (or the item) of each row.
 
@@ -166,12 +166,12 @@ def absolute_distance_by_user(
     Parameters
     ----------
     grades, predicted : arrays of shape (n_rows,)
-        The grades, and those that were predicted.
+        Observed and predicted grades.
     users : iterable of n_rows ids
         The annotator (or the item) of each row.
     levels : array, optional
-        All grades of the scale; distances are divided by the range of these. By default those that
-        occur in ``grades``.
+        All grades of the scale, whose range divides the distances. By default those that occur in
+        ``grades``.
 
     Examples
     --------

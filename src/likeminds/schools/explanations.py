@@ -19,7 +19,7 @@ from likeminds.schools.population import Items, Population, items_of, score_vari
 from likeminds.schools.result import Facts, Schools, named_shares, plain_items, position_of
 from likeminds.schools.school_names import are_named, strengths, wishes
 
-# Fewer users are not divided in two.
+# The fewest users that are divided in two.
 _FEWEST = 10
 _FEW = 5
 
@@ -82,7 +82,7 @@ class Explanation(Population):
 
     @cached_property
     def likeness(self) -> Float:
-        """Likeness of each user with the consensus: see `likeness`."""
+        """The correlation of each user's scores with the consensus's: see `likeness`."""
         return likeness(self.levels.coef, self.levels.consensus, self.spread)
 
     @cached_property
@@ -120,8 +120,8 @@ class Explanation(Population):
         """Return the share of all users, and of each school, that would say yes to each item.
 
         "agreed" sorts by the share that would say yes ``everywhere`` (in every school, or at both
-        ends of what divides people), "divisive" by disagreement. ``liked_by_all`` counts the items
-        with lower bounds above half everywhere; ``items`` has facts as in `Schools.to_dict`.
+        ends of every axis), "divisive" by disagreement. ``liked_by_all`` counts the items with
+        lower bounds above half everywhere; ``items`` has facts as in `Schools.to_dict`.
         """
         items, found = self.items, self.schools
         soft = found.soft_labels
@@ -170,16 +170,16 @@ class Explanation(Population):
                 ],
             }
             for name, share in shares.items()
-            if name not in traits.encoder.silent  # the fit said so
+            if name not in traits.encoder.silent  # the fit warned of these
         ]
         return sorted(found, key=lambda one: -float(one["share"]))
 
     def user(self, user: Hashable) -> Facts:
-        """Return a user's school and shares of levels, differences and best items."""
+        """Return a user's school, shares of levels, differences and best items."""
         found = self.schools
         school, place = found.of_user(user), position_of(user, found.user_ids)
         own, shared = self.levels.coef[place], self.levels.consensus
-        decided = self.normalised.consensus  # all users being equally decided
+        decided = self.normalised.consensus  # with all users scaled to be equally decided
         facts: Facts = {
             "user": user,
             "verb": self.verb.many(),

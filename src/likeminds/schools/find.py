@@ -67,11 +67,12 @@ def find_schools(
         Fitted, with a group level: `ThreeLevelRanker` (tuned or not), `HierarchicalRanker`, or a
         `DecomposedRanker` with a component called group or low_rank.
     annotations : Annotations or Items, optional
-        Its items say how features vary and go together, and are shown as examples. By default
-        those the ranker was fitted to, where it still has them; else features are taken as
-        independent, with the spread the ranker measured, and no items are shown.
+        Its items say how features vary and go together, and are shown as examples. By default those
+        the ranker was fitted to, if it has kept them. Otherwise features are taken as independent,
+        with the spread the ranker measured, and no items are shown.
     n_schools : int or "auto", default="auto"
-        How many schools; "auto" lets the data say (see `likeminds.schools.mixture`): maybe none.
+        How many schools; "auto" chooses the number, possibly 0, by a criterion (see
+        `likeminds.schools.mixture`).
     random_state : int or Generator, default=0
         Makes the result reproducible.
     texts : mapping from item id to str, optional
@@ -182,7 +183,7 @@ class _Descriptions:
 
     @cached_property
     def strength(self) -> Float:
-        """How much each feature matters to what a school adds: (n_schools, n_features)."""
+        """The effect of each feature on each school's deviation: (n_schools, n_features)."""
         return strengths(self.added, self.population.spread)
 
     @cached_property
@@ -256,7 +257,7 @@ class _Descriptions:
         else:
             ends = self.soft.at_ends[n]
             margin = BOUND * np.sqrt((self.soft.error_at_ends[n] ** 2).sum(axis=0))
-        # One end dislikes what the other likes: naming both for each end would say it twice.
+        # One end dislikes the items that the other likes: each item is named once.
         for liked_only in (True, False):
             low = items.name_by_difference(ends[0], ends[1], margin, liked_only=liked_only)
             high = items.name_by_difference(ends[1], ends[0], margin, liked_only=liked_only)
@@ -280,7 +281,8 @@ def name_of(
 ) -> str:
     """Name what some weights add to shared ones after features, or else after items.
 
-    Other users, from whose places of items these differ, add something else to the shared weights.
+    The names are those of items that these users place differently from other users, who add
+    something else to the shared weights.
     """
     strength, items = strengths(added[None], population.spread)[0], population.items
     if items is None or are_telling(strength, population.levels.feature_names):
@@ -290,12 +292,12 @@ def name_of(
 
 
 def _loners(levels: WeightLevels, spread: Float) -> Bool:
-    """Return whose personal level is not zero, or larger than chance would make it.
+    """Return which users have a personal level that is not zero, or larger than by chance.
 
-    If the personal level is exactly zero for most, those for whom it is not. Else the cube root of
-    its variance is nearly normal for ordinary users (Wilson and Hilferty). Its parameters are the
-    median and the median absolute deviation. Outliers have a false discovery rate of 5 % (Benjamini
-    and Hochberg).
+    If the personal level is exactly zero for most users, the others are outliers. Otherwise the
+    cube root of its variance is nearly normal for ordinary users (Wilson and Hilferty). Its
+    parameters are the median and the median absolute deviation. Outliers have a false discovery
+    rate of 5 % (Benjamini and Hochberg).
     """
     if levels.own is not None:
         return levels.own

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # The least variance inside a school, as a share of the mean variance: without it, a direction
 # that hardly matters could be cut into schools.
 _FLOOR = 0.1
-# With an automatic number of schools, each has at least so many members, and this share.
+# With an automatic number of schools, the least members of each, and their least share.
 _FEWEST, _SMALLEST = 5, 0.05
 _MOST_SCHOOLS = 8
 # More users than these are represented by a sample of so many.
@@ -130,9 +130,9 @@ def _criterion(mixture: "GaussianMixture", points: Float, *, ruled: bool) -> flo
 def _are_separated(mixture: "GaussianMixture", points: Float, labels: Index) -> bool:
     """Check that there are fewer users between any two schools than in either.
 
-    A tail of one cloud fits as a school of its own, and comes back in resampled users, but there
-    is no gap. Users of two schools are projected on their linear discriminant; those near the
-    middle must be fewer than those near either mean, by more than chance.
+    The tail of one cloud fits a school of its own and recurs in resampled users, but there is no
+    gap. Users of two schools are projected on their linear discriminant; those near the middle must
+    be fewer than those near either mean, by more than chance.
     """
     for a in range(mixture.n_components):
         for b in range(a):
@@ -176,7 +176,7 @@ def _jaccard(first: Bool, second: Bool) -> Float:
 
 
 def _mark_of(population: Population) -> str:
-    """Return a checksum of everything that a division and its soft labels depend on."""
+    """Return a checksum of all inputs of a division and its soft labels."""
     levels, items, annotations = population.levels, population.items, population.known_labels
     assert items is not None
     digest = hashlib.sha256()
@@ -194,9 +194,9 @@ def _mark_of(population: Population) -> str:
 def keep_schools(ranker: Ranker) -> None:
     """Cache with a ranker how its users divide, and their soft labels.
 
-    `find_schools` with the ranker's own items and labels then takes a fraction of the time. So it
-    does after the ranker was saved with its data and loaded. A cache for other weights or labels is
-    not used; a ranker without items caches nothing.
+    `find_schools` with the ranker's own items and labels then takes a fraction of the time, also
+    after the ranker was saved with its data and loaded. A cache for other weights or labels is not
+    used. For a ranker without items, nothing is cached.
     """
     fitted = as_ranker(ranker)
     if not Capability.LEVELS.of(fitted) or fitted.training_annotations_ is None:
@@ -212,7 +212,7 @@ def keep_schools(ranker: Ranker) -> None:
         "membership": division.membership,
         "stability": division.stability,
         "agreement": float(division.agreement),
-        # Infinity stands for what is ruled out, and no file holds it.
+        # Files cannot hold infinity, which marks numbers of schools that are ruled out.
         "tried": np.array(tried),
         "ruled_out": ~finite,
         "criterion": np.where(finite, values, 0.0),
@@ -252,7 +252,7 @@ def divide_population(population: Population, n_schools: int | None, rng: Genera
 def _soft_labels(
     population: Population, points: Float, division: MixturePartition, rng: Generator
 ) -> SoftLabels | None:
-    """Predict who says yes; None where scores are not log-odds and no labels calibrate them."""
+    """Predict shares of yes; None if scores are not log-odds and no labels calibrate them."""
     items, labels = population.items, population.known_labels
     assert items is not None
     odds = YesLogOdds.of_ranker(population.ranker, items, labels)
@@ -265,7 +265,7 @@ def _soft_labels(
     axes = points[:, :AXES_SHOWN].T
     low, high = np.quantile(axes, [_END, 1.0 - _END], axis=1)[:, :, None]
     ends = np.stack([axes <= low, axes >= high], axis=1).reshape(-1, n_users)
-    # A school may be empty where more were requested for than there are.
+    # A school may be empty if more were requested than exist.
     groups = np.concatenate([all_users, schools | ~schools.any(axis=1)[:, None], ends])
     share, error = shares_of_groups(odds, votes, groups, rng)
     own, shape = slice(1, 1 + n_schools), (len(axes), 2, len(items))

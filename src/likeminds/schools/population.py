@@ -34,8 +34,8 @@ _MOST_USERS = 1_000
 _ITEMS_AT_ONCE = 4_096
 # Names of two items that stand for a feature, as on the axis of a picture, are short.
 _LETTERS_IN_A_PAIR = 28
-# Where the ranker does not say how many directions of the group level are strong: those with
-# this share of its squares, and at most so many.
+# If the ranker does not define how many directions of the group level are strong: those with this
+# share of its squares, and at most so many.
 _STRONG_SHARE, _MOST_DIRECTIONS = 0.95, 10
 # Scores with a standard deviation below this share of the mean one are not scaled up to it.
 _UNDECIDED = 0.25
@@ -60,7 +60,7 @@ class Items:
     """Distinct items with their features."""
 
     ids: IdArray
-    rows: Index  # in the table of features they came from
+    rows: Index  # in the original table of features
     features: FloatArray
     feature_names: tuple[str, ...]
     texts: Mapping[Hashable, str] | None = None
@@ -72,7 +72,7 @@ class Items:
         """Take the distinct items, at most 20,000 of them, drawn at random."""
         item_of = rows = np.arange(len(annotations.features))
         if annotations.features_per != "item":
-            # A part of some annotations shares their table: not every row of it has a label.
+            # Subsets of annotations share one table of features, so some rows have no label.
             rows = np.unique(annotations.feature_rows)
             first = np.unique(annotations.features[rows], axis=0, return_index=True)[1]
             rows = rows[np.sort(first)]
@@ -184,14 +184,14 @@ class WeightLevels:
     consensus: Float  # (n_features,)
     group: Float  # (n_users, n_features), as personal
     personal: Float
-    scale: Float  # the unit of each feature, as the ranker measured it; ones where it did not
-    n_directions: int | None  # of the group level that are strong, where the ranker says so
-    own: Bool | None  # who has a personal part, where it is exactly zero for the others
+    scale: Float  # the unit of each feature, as the ranker measured it; else ones
+    n_directions: int | None  # of the group level that are strong, if the ranker defines them
+    own: Bool | None  # users with a personal part, if it is exactly zero for the others
     mean_variance: float | None = None  # the mean variance of scores before they were scaled
 
     @classmethod
     def of_ranker(cls, ranker: object) -> "WeightLevels":
-        """Return the levels of a fitted ranker; refuse one without a group level."""
+        """Return the levels of a fitted ranker; raise TypeError without a group level."""
         fitted = as_ranker(ranker)
         parts = fitted.parts_ or {}
         if not Capability.LEVELS.of(fitted):
@@ -299,7 +299,7 @@ def with_learned_columns(group: Float, personal: Float, weights: Float) -> tuple
 
 
 def as_ranker(ranker: object) -> Any:
-    """Return a fitted ranker, out of the search that found it; refuse all else."""
+    """Return a fitted ranker (of a search, the best one); raise TypeError for other objects."""
     if not isinstance(ranker, Ranker):
         raise TypeError(f"Expected a ranker of this library, but got {type(ranker).__name__}.")
     check_is_fitted(ranker)
@@ -343,7 +343,7 @@ class Population:
 
     @cached_property
     def normalised(self) -> WeightLevels:
-        """The levels, all users being equally decided."""
+        """The levels, with all users scaled to be equally decided."""
         return self.levels.normalised(self.spread)
 
     @cached_property

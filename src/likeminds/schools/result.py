@@ -37,12 +37,12 @@ class School:
         How many users belong to it, and the same as a share of all.
     stability : float
         The mean Jaccard index with schools of resampled users. Below 0.6, the school is hardly
-        more than a piece of a cloud.
+        separate from others.
     features : dict
         The features that set it apart, strongest first, with the effect of each on the school's
         scores, which spread by about one; the sign is that of the feature's weight.
     weights : array of shape (n_features,)
-        The members' mean ranking function, all being equally decided.
+        The mean weights of the members, scaled to be equally decided.
     typical : tuple of JudgedItem
         The items it likes best; the value is the share of items that each beats.
     divisive : tuple of JudgedItem
@@ -82,9 +82,10 @@ class Axis:
     share : float
         Its share of the group level's disagreement.
     low, high : str
-        What users at its two ends want.
+        The preferences of users at its two ends.
     strength, weights : arrays of shape (n_features,)
-        What one standard deviation towards ``high`` adds: strengths as in `School`, and weights.
+        The effect of one standard deviation towards ``high``: strengths as in `School`, and
+        weights.
     """
 
     share: float
@@ -105,7 +106,7 @@ class Schools(ResultTable):
     user_ids : array of shape (n_users,)
         The users.
     labels : array of shape (n_users,)
-        The position in ``schools`` of each person's school; -1 where there are no schools.
+        The position in ``schools`` of each user's school; -1 if there are no schools.
     membership : array of shape (n_users, n_schools)
         The probability that each user belongs to each school.
     schools : tuple of School
@@ -124,7 +125,7 @@ class Schools(ResultTable):
     level_shares : array of shape (n_users, 3)
         The shares of consensus, group and personal in the variance of each user's scores.
     loner : array of shape (n_users,)
-        Whose personal level is larger than chance explains.
+        Whether each user's personal level is larger than chance explains.
     divisive : tuple of JudgedItem
         The items that divide users most; the value is the standard deviation over users of the
         share of items that each beats.
@@ -136,8 +137,8 @@ class Schools(ResultTable):
     suggested : bool
         Whether the data chose the number of schools.
     agreed : tuple of JudgedItem
-        The items that every school likes most, or both ends of every direction where there are
-        no schools; the value is the share of people that would say yes there at the least
+        The items that every school likes most, or both ends of every direction where there are no
+        schools; the value is the least share of users that would say yes there
         (`SoftLabels.at_least`).
     soft_labels : SoftLabels or None
         The share of all users, and of each school, that would say yes to each item. None without
@@ -145,7 +146,7 @@ class Schools(ResultTable):
     verb : Verb
         The verb of a positive label.
     severity : Severity or None
-        How readily users say yes, whatever they rank first; None for choices and grades.
+        Users' shares of positive labels; None for choices and grades.
     """
 
     user_ids: IdArray
@@ -197,7 +198,7 @@ class Schools(ResultTable):
         return self.user_ids[self.loner]
 
     def members(self, number: int) -> IdArray:
-        """Return the users of a school, by its number, the surest first."""
+        """Return the users of a school, by its number, the most probable members first."""
         position = self.schools.index(self[number])
         members = np.flatnonzero(self.labels == position)
         return self.user_ids[
@@ -205,13 +206,13 @@ class Schools(ResultTable):
         ]
 
     def of_user(self, user: Hashable) -> School | None:
-        """Return the school of a person; None where there are no schools."""
+        """Return the school of a user; None if there are no schools."""
         place = position_of(user, self.user_ids)
         return self.schools[int(self.labels[place])] if self.schools else None
 
     @property
     def numbers(self) -> Index:
-        """The number of each person's school; 0 where there are no schools."""
+        """The number of each user's school; 0 if there are no schools."""
         return self.labels + 1
 
     def to_arrow(self) -> pa.Table:
@@ -222,9 +223,9 @@ class Schools(ResultTable):
         return pa.Table.from_pylist(rows, pa.schema(columns))
 
     def users(self) -> Any:
-        """Return a table with a row per person: school, how likely, shares of levels, loner.
+        """Return a table with a row per user: school, its probability, shares of levels, loner.
 
-        The school is 0 where there are no schools.
+        The school is 0 if there are no schools.
         """
         columns: dict[str, Any] = {
             "user": self.user_ids.tolist(),
@@ -321,7 +322,7 @@ def position_of(user: Hashable, users: IdArray) -> int:
 
 
 def plain_items(judged: Iterable[JudgedItem], what: str) -> list[Facts]:
-    """Return items, each with its text, if any, and its value, called what it is."""
+    """Return items with their texts, if any, and their values under a given name."""
     return [
         {"item": one.item.item() if isinstance(one.item, np.generic) else one.item}
         | ({} if one.text is None else {"text": one.text})

@@ -31,7 +31,7 @@ _AS_TELLING = 0.5
 
 
 def wish(feature: str, binary: bool, positive: bool, verb: Verb = LIKE) -> str:
-    """Say what a positive, or a negative, weight of a feature asks for."""
+    """Describe the wish that a positive, or a negative, weight of a feature expresses."""
     words = feature.replace("_", " ")
     if feature.startswith(TEXT_NAME):
         how = "with" if positive else "without"
@@ -58,7 +58,7 @@ def without_columns(features: Sequence[str], binary: Bool) -> list[str]:
 def wishes(
     strength: Float, features: Sequence[str], binary: Bool, verb: Verb = LIKE
 ) -> list[tuple[str, float]]:
-    """Say what weights ask for, strongest first, and how far each moves scores."""
+    """Describe weights as wishes, strongest first, with the effect of each on scores."""
     features = without_columns(features, binary)
     return [
         (wish(features[j], bool(binary[j]), bool(strength[j] > 0), verb), float(strength[j]))
@@ -141,8 +141,8 @@ def name_by_items(
 ) -> str:
     """Name users after the items that set them apart from others; empty if none is ``liked_only``.
 
-    ``own`` and ``others`` are how much either likes each item, from 0 to 1; ``margin`` is how much
-    of a difference may be chance.
+    ``own`` and ``others`` are the places of each item by these and the other users, from 0 to 1.
+    Differences up to ``margin`` may be chance.
     """
     difference = own - others
     sure = np.where(np.abs(difference) > margin, difference, 0.0)
@@ -167,7 +167,7 @@ def name_by_items(
 
 
 def strengths(deviations: Float, spread: Float) -> Float:
-    """Return how much each feature matters to the scores that some weights add.
+    """Return the effect of each feature on the scores that some weights add.
 
     w are the weights, S is the covariance of the features. Feature j has the part w_j (S w)_j of
     the variance w'S w of these scores; what another feature takes back (a price against the rates
@@ -188,15 +188,15 @@ def strengths(deviations: Float, spread: Float) -> Float:
 def leading(strength: Float) -> Index:
     """Return which features carry a vector of strengths, strongest first.
 
-    As many as there would be if they were equally strong: (sum of squares)^2 over the sum of
-    fourth powers, rounded up.
+    Their number is that of equally strong features with the same spread: (sum of squares)^2 over
+    the sum of fourth powers, rounded up.
     """
     largest = float(np.abs(strength).max(initial=0.0))
     if not largest:
         return np.arange(0)
     squares = (strength / largest) ** 2
     total = float(squares.sum())
-    # Slightly less, lest rounding makes one more of equal ones.
+    # Slightly less, as rounding might count one too many of equal ones.
     n = int(np.ceil(total**2 / float((squares**2).sum()) - 1e-9))
     return np.argsort(-squares, kind="stable")[:n]
 
@@ -210,7 +210,7 @@ def _phrase(deviation: float, consensus: float) -> str:
 
 
 def _filled(phrase: str, what: str, verb: Verb) -> str:
-    """Fill in a template; if the verb is not a wish, say the same with it."""
+    """Fill in a template; if the verb is not a wish, use the verb instead."""
     if verb.wishes:
         return phrase.format(what)
     if phrase == _INSISTS:

@@ -32,22 +32,22 @@ _CLOSE = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class SoftLabels(ResultTable):
-    """The shares of people who would say yes to items.
+    """The shares of users who would say yes to items.
 
-    People who judged an item count as they said, the others as they are predicted.
+    Users who labelled an item count by their labels, the others by predictions.
 
     Attributes
     ----------
     items, rows : arrays of shape (n_items,)
         The items, and their rows in the table of features, ascending.
     n_votes : array of shape (n_items,)
-        How many people judged each.
+        The number of users who labelled each.
     share, error : arrays of shape (n_items,)
         The share of all users that would say yes, and its standard error.
     by_school, error_by_school : arrays of shape (n_schools, n_items)
         The same for each school; no rows where there are no schools.
     at_ends, error_at_ends : arrays of shape (n_axes, 2, n_items)
-        The same for people at the low and the high end of each direction.
+        The same for users at the low and the high end of each direction.
     """
 
     items: IdArray
@@ -147,7 +147,7 @@ class YesLogOdds:
             return cls(features, slope * fitted.coef_, intercept, zeros, None, zeros, offset)
         prior = fitted.prior_
         rows = prior.design.rows(features)
-        # Everything is multiplied by the slope below, and intercepts are log-odds already.
+        # The code below multiplies by the slope, and intercepts are log-odds already.
         points = prior.design.points(fitted.coef_, intercept / max(slope, _CLOSE))
         item_variance = offset = zeros
         if prior.items is not None:

@@ -45,7 +45,7 @@ def n_dimensions(schools: Schools) -> int:
 
 
 def map_places(schools: Schools, shown: Bool) -> Float:
-    """Return where users are drawn, (n_users, 2); along one axis, those shown are stacked."""
+    """Return places of users on the map, (n_users, 2); along one axis, those shown are stacked."""
     n = n_dimensions(schools)
     if n > 1:
         return schools.coordinates[:, :2]

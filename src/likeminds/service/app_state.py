@@ -1,4 +1,4 @@
-"""The state of a worker: the model, the database, and what it looks up often."""
+"""The state of a worker: the model, the database, and cached keys."""
 
 import logging
 import os
@@ -44,12 +44,12 @@ class AppState:
         self.current = self._read(self._newest(None)[0])
         self.barrier = SwapBarrier(Path(settings.state) / "workers")
         self.barrier.announce(self.current.generation)
-        self._look_up()  # without its keys it would not know whom to let in
+        self._look_up()  # the keys are needed to admit callers
         self.metrics.set("likeminds_database_up", 1.0)
 
     @property
     def is_open(self) -> bool:
-        """Whether any local caller may do everything: without keys, on loopback."""
+        """Whether any local caller has full access: without keys, on loopback."""
         return self.settings.local and not self.keys and not self.settings.visitors
 
     def start(self) -> None:
@@ -80,7 +80,7 @@ class AppState:
         self.keys = {row.key_hash: (Role[row.role.upper()], row.key_id) for row in rows}
 
     def swap_model(self) -> bool:
-        """Swap the model if its file was replaced, with the other workers; say whether it was."""
+        """Swap the model with the other workers if its file was replaced; return whether."""
         path, version = self._newest(self.current)
         if version in {self.current.version, self._refused}:
             return False
@@ -88,7 +88,7 @@ class AppState:
             try:
                 self._prepared = self._read(path)
             except Exception as error:
-                # Whatever is wrong with a new model, the old one is served on.
+                # If a new model raises any error, the old one stays in service.
                 self._refused = version
                 self.metrics.count("likeminds_swaps_refused_total")
                 log("model refused", logging.ERROR, file=path.name, reason=mask(str(error)))
@@ -114,12 +114,12 @@ class AppState:
         return read
 
     def _newest(self, current: ModelGeneration | None) -> tuple[Path, FileVersion]:
-        """Return the refitted file of the model, or the model where there is none."""
+        """Return the refitted file of the model, or else the model."""
         path = main_file(Path(self.settings.model))
         try:
             version, refreshed = FileVersion.of(path.stat()), self.settings.refreshed
         except FileNotFoundError:
-            if current is not None:  # between two models, or gone: serve on what was read
+            if current is not None:  # between two models, or gone: keep the current one
                 return current.path, current.version
             raise FileNotFoundError(f"There is no model at {self.settings.model}.") from None
         with suppress(FileNotFoundError):
@@ -144,8 +144,8 @@ class SwapBarrier:
         self._own = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
 
     def announce(self, generation: str) -> None:
-        """Note which generation of the model this worker is ready to serve."""
-        with suppress(OSError):  # a full disk must not keep a worker from swapping
+        """Write which generation of the model this worker is ready to serve."""
+        with suppress(OSError):  # workers also swap if the disk is full
             write_whole(self._own, generation.encode())
 
     def leave(self) -> None:
@@ -154,7 +154,7 @@ class SwapBarrier:
             self._own.unlink()
 
     def are_ready(self, generation: str) -> bool:
-        """Say whether all other workers that are alive are ready to serve a generation."""
+        """Return whether all other live workers are ready to serve a generation."""
         for file in self._folder.glob("*-*"):
             if file == self._own:
                 continue

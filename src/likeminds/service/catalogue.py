@@ -18,7 +18,7 @@ from likeminds._util.checks import listing
 from likeminds.data.identifiers import as_id_array
 from likeminds.rankers.capabilities import ReadableModel
 
-# Names that a mistaken one is compared with.
+# The largest number of names in which an unknown one is searched.
 _COMPARED = 20_000
 _ENDINGS = ("", ".png", ".jpg", ".jpeg", ".webp", ".gif")
 _KINDS = {
@@ -33,7 +33,7 @@ _IDS, _FEATURES, _TEXTS = "ids.json", "features.npy", "texts.json"
 
 
 class UnknownNameError(LookupError):
-    """An unknown user, item, attribute or feature, with the names that come closest."""
+    """An unknown user, item, attribute or feature, with the closest names."""
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
         self.closest = difflib.get_close_matches(name, list(islice(known, _COMPARED)))
@@ -43,7 +43,7 @@ class UnknownNameError(LookupError):
 
 @dataclass(frozen=True, eq=False)
 class ItemCatalogue:
-    """Items by their ids, which are texts outside and whatever the model uses inside.
+    """Items by their ids: texts in requests, and the model's own ids.
 
     ``texts`` are their titles or texts, by the text of the id; ``pictures`` is a folder with
     pictures that are named after the ids.
@@ -64,7 +64,7 @@ class ItemCatalogue:
 
     @cached_property
     def binary(self) -> Bool:
-        """Which features have no values but 0 and 1."""
+        """Which features have only the values 0 and 1."""
         return np.asarray(((self.features == 0) | (self.features == 1)).all(axis=0))
 
     @cached_property
@@ -90,7 +90,7 @@ class ItemCatalogue:
         return {"item": name, "text": self.texts.get(name), "picture": picture}
 
     def picture_of(self, name: str) -> Path | None:
-        """Return the file of an item's picture: inside the folder, by whatever links."""
+        """Return the file of an item's picture, inside the folder after links are resolved."""
         if self.pictures is None or "\0" in name or not name:
             return None
         folder = self.pictures.resolve()
@@ -116,7 +116,7 @@ def read_picture(file: Path) -> tuple[bytes, str] | None:
 def write_catalogue(
     folder: Path, ids: IdArray, features: FloatArray, texts: Mapping[Any, str]
 ) -> None:
-    """Write items where the workers of a service read them, features to be mapped into memory."""
+    """Write items for the workers of a service, with features to be mapped into memory."""
     write_texts(folder, texts)
     plain = [one.item() if isinstance(one, np.generic) else one for one in ids.tolist()]
     scratch = folder / f"new-{_FEATURES}"
@@ -135,9 +135,9 @@ def write_texts(folder: Path, texts: Mapping[Any, str]) -> None:
 def read_catalogue(
     folder: Path, pictures: Path | None, model: ReadableModel
 ) -> ItemCatalogue | None:
-    """Read what was written, or the model's own items; None where there are neither.
+    """Read the written items, or the model's own; None if there are neither.
 
-    Texts that were written replace the model's names of items.
+    Written texts replace the model's names of items.
     """
     file = folder / _TEXTS
     texts = {str(item): name for item, name in model.item_names.items()}

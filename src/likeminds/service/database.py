@@ -1,4 +1,4 @@
-"""Connections to SQLite and PostgreSQL: the little of them that the store needs."""
+"""Connections to SQLite and PostgreSQL, with the few methods that the store needs."""
 
 import queue
 import sqlite3
@@ -12,7 +12,7 @@ from likeminds._util.lazy_imports import require
 from likeminds._util.text_format import mask
 
 Row = tuple[Any, ...]
-# What is used of them, the connections of psycopg have, too.
+# Connections of psycopg have the same methods.
 Connection = sqlite3.Connection
 Value = str | float | None
 
@@ -27,7 +27,7 @@ class StoreDownError(Exception):
 
 
 class Session:
-    """A transaction: all of it is kept, or nothing."""
+    """A transaction: all statements are kept, or none."""
 
     def __init__(self, connection: Connection, mark: str) -> None:
         self._connection, self._mark = connection, mark
@@ -48,9 +48,9 @@ class Database:
 
     @contextmanager
     def transaction(self, *, writing: bool = False) -> Iterator[Session]:
-        """Give a transaction, committed at the end, or rolled back at an error.
+        """Yield a transaction, committed at the end, or rolled back after an error.
 
-        With ``writing``, no other writer comes in between.
+        With ``writing``, other writers wait until it ends.
         """
         connection = None
         try:

@@ -17,7 +17,7 @@ from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.storage.models import save
 
-# A changed demo needs another number, so the one of an earlier version is not served.
+# A changed demo needs another number, so the demo of an earlier version is not served.
 _VERSION = 5
 _SHOES, _PEOPLE, _EACH = 160, 60, 40
 _ATTRIBUTES = ("comfortable", "fashionable", "open")
@@ -36,7 +36,7 @@ class Demo(NamedTuple):
 
 
 def make_demo(which: str, folder: Path | None, tell: Callable[[str], None]) -> Demo:
-    """Make a demo, or find the one that was made before.
+    """Make a demo, or return the cached one.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def make_demo(which: str, folder: Path | None, tell: Callable[[str], None]) -> D
         Bundled pictures of drawn shoes, with simulated labels; the bundled choices
         of electricity contracts; or simulated votes on what a town should do, without features.
     folder : Path, optional
-        Where it goes; by default into the user's cache.
+        The folder to write to; by default the user's cache.
     tell : callable
-        Told what takes a while.
+        Called with a sentence about each longer step.
     """
     makers: dict[str, tuple[str, _Fit]] = {
         "shoes": ("Sketch shoes", _fit_shoes),
@@ -112,8 +112,8 @@ def statements() -> tuple[Annotations, Mapping[str, str]]:
     (120, 0, 32)
     """
     rng = np.random.default_rng(0)
-    # Each statement, how much all like it, and how much two questions divide people about it:
-    # cars or not, and whether the town should do more or spend less.
+    # Each statement with three weights: the consensus, and two questions that divide users (cars or
+    # not, and whether the town should do more or spend less).
     with (Path(__file__).parent / "statements.csv").open(newline="") as file:
         texts, *columns = zip(*list(csv.reader(file))[1:], strict=True)
     liked, *axes = np.array(columns, dtype=np.float64)

@@ -52,7 +52,7 @@ class Problem(BaseModel):
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the problems that an operation may answer, for its description."""
+    """Return the problems with which an operation may answer, for its description."""
     return {
         status: {"model": Problem, "content": {KIND: {}}}
         for status in sorted({*statuses, 400, 401, 403, 413, 415, 422, 429, 503, 504})

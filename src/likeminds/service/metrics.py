@@ -69,7 +69,7 @@ class Metrics:
 
 
 def resident() -> int:
-    """Return the resident memory of this process in bytes; 0 where the system does not tell."""
+    """Return the resident memory of this process in bytes; 0 if the system lacks it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -78,7 +78,7 @@ def resident() -> int:
 
 
 class JsonLines(logging.Formatter):
-    """One line of JSON for each record: an event and numbers; never a user, never a secret."""
+    """One line of JSON for each record: an event and numbers, without users and secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

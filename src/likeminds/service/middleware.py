@@ -34,9 +34,9 @@ _HEADERS = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
-# Health checks come often, and from those who have no key.
+# Health checks are frequent, and have no key.
 _UNLIMITED = ("/health", "/ready")
-# Buckets that are kept; the one that was quiet longest is dropped first.
+# The number of buckets kept; the least recently used one is dropped first.
 _REMEMBERED = 10_000
 
 
@@ -90,7 +90,7 @@ class Middleware:
             else:
                 await self._in_time(scope, receive, record)
         except Exception as error:
-            # Its text may hold users' data: the log has the kind and the place only.
+            # Its text may hold users' data: the log has its class and place only.
             facts = {"id": record.id, "where": _where(error)}
             logger.error("failed", extra={"facts": facts}, exc_info=True)
             if not record.status:
@@ -100,12 +100,12 @@ class Middleware:
             self._log(scope, record)
 
     def _refused(self, scope: Scope, record: "_RequestRecord") -> JSONResponse | None:
-        """Return the answer to a request that is not let in."""
+        """Return the answer to a request that is not admitted."""
         headers, settings = record.headers, self.settings
         host = headers.get("host", "")
         name = host if host.endswith("]") else host.rsplit(":", 1)[0]
         if self.state.is_open and not is_loopback(name):
-            # A page elsewhere may have made its own name lead to this machine.
+            # A page of another site may have a host name that resolves to this machine.
             detail = "Without keys, the service answers to this machine alone."
             return answer(403, detail, record.id)
         origin = headers.get("origin")
@@ -122,7 +122,7 @@ class Middleware:
         return None
 
     def _caller(self, scope: Scope, headers: Headers) -> str:
-        """Return whose limit counts: that of a valid key, else that of the address."""
+        """Return the caller for rate limits: a valid key, else the address."""
         key = hashed(headers.get("authorization", "").removeprefix("Bearer ").strip())
         if key in self.state.keys:
             return key
@@ -130,7 +130,7 @@ class Middleware:
         return str(client[0]) if client else "unknown"
 
     async def _in_time(self, scope: Scope, receive: Receive, record: "_RequestRecord") -> None:
-        """Run the request; answer in time even if its work takes longer."""
+        """Run the request; answer within the time limit even if the work takes longer."""
         left = self.settings.most_bytes
 
         async def limited() -> Message:

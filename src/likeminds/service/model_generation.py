@@ -1,4 +1,4 @@
-"""The model that is served: one generation at a time, swapped whole."""
+"""The model that is served, one generation at a time."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -21,12 +21,12 @@ _PIECE = 1 << 22
 
 
 class NoAttributeError(ValueError):
-    """A request without an attribute, where there are several."""
+    """A request without an attribute, though there are several."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelGeneration:
-    """One generation of a model with its items: nothing in it changes."""
+    """One immutable generation of a model with its items."""
 
     path: Path
     version: FileVersion
@@ -36,7 +36,7 @@ class ModelGeneration:
 
     @classmethod
     def read(cls, path: Path, state: Path, items: Path, pictures: Path | None) -> "ModelGeneration":
-        """Read a model and its items; damage of any kind is an error, before anything is served.
+        """Read a model and its items; damage of any kind raises an error before the first request.
 
         ``state`` is the folder for the service's own copy of a large model, ``items`` that of
         items and texts which are not in the model.
@@ -49,7 +49,7 @@ class ModelGeneration:
         catalogue = read_catalogue(items, pictures, model)
         if catalogue is None:
             raise ValueError(
-                f"Which items? {path} has kept none of those it has learned from: give --features "
+                f"Which items? {path} was saved without its training items: give --features "
                 "or --images."
             )
         _ = catalogue.positions
@@ -85,7 +85,7 @@ class ModelGeneration:
         return {str(one): one for one in known.tolist()}
 
     def scorer(self, attribute: str | None) -> AttributeScorer:
-        """Return the scorer of an attribute; where there is one only, it need not be named."""
+        """Return the scorer of an attribute, which is optional if there is only one."""
         if attribute is None:
             if len(self.scorers) > 1:
                 raise NoAttributeError(f"Which attribute? Name one of {', '.join(self.scorers)}.")
@@ -110,7 +110,7 @@ def own_copy(path: Path, state: Path) -> Path:
     lock.touch()
     with file_lock(lock, lambda: None):
         if not copy.exists():
-            for other in state.glob("served-*"):  # readers have theirs open
+            for other in state.glob("served-*"):  # readers have the old file open
                 shutil.rmtree(other, ignore_errors=True)
             folder.mkdir(parents=True)
             for one in read_users(path):
@@ -121,7 +121,7 @@ def own_copy(path: Path, state: Path) -> Path:
 
 
 class IdsByText(Mapping[str, Any]):
-    """Ids in files, by their texts: none of them is in memory."""
+    """Ids in files, by their texts, without a copy in memory."""
 
     def __init__(self, known: LazyIds) -> None:
         self._known = known

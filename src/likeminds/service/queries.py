@@ -30,7 +30,7 @@ _BEARER = HTTPBearer(
 
 @dataclass(frozen=True)
 class Caller:
-    """The caller: their role, the name that repeated writes go by, and a user's token, if any."""
+    """The caller: their role, their name for repeated writes, and a user's token, if any."""
 
     role: Role
     name: str
@@ -46,7 +46,7 @@ class Caller:
     def require_user(self, state: AppState, user: str, role: Role) -> None:
         """Refuse callers who neither have the role nor are the user.
 
-        A user's token opens nothing else, and does not reveal who else is there.
+        A user's token gives access to this user only, and does not reveal other users.
         """
         if self.token is None:
             self.require(role)
@@ -95,7 +95,7 @@ Calling = Annotated[Caller, Depends(caller_of)]
 
 @dataclass
 class RankingQueries:
-    """One request's view of the service: the model does not change during it."""
+    """One request's view of the service, with the same model until its end."""
 
     state: State
     caller: Calling
@@ -105,7 +105,7 @@ class RankingQueries:
         self.current = self.state.current
 
     def refuse_large(self, size: int) -> None:
-        """Refuse a batch that is larger than the service takes."""
+        """Refuse a batch above the limit of the service."""
         most = self.state.settings.most_batch
         if size > most:
             raise HTTPException(
@@ -113,7 +113,7 @@ class RankingQueries:
             )
 
     def knows(self, user: str) -> bool:
-        """Say whether the model has a user who was not deleted."""
+        """Return whether the model has a user who was not deleted."""
         return user in self.current.users and not self._is_deleted(user)
 
     def names(self) -> Iterator[str]:
@@ -136,7 +136,7 @@ class RankingQueries:
     def labels(self, user: str) -> list[Label]:
         """Return a user's stored labels; refuse an unknown user.
 
-        Without the database, the model's users are ranked by what it learned of them.
+        Without the database, the model's users are ranked by their training labels.
         """
         store = self.state.store
         try:
@@ -151,7 +151,7 @@ class RankingQueries:
         return stored
 
     def profile(self, scorer: AttributeScorer, user: str | None) -> UserProfile:
-        """Return the weights of a user, or of the average one, whom the caller may ask about."""
+        """Return the weights of a user, or of the average one; refuse callers without access."""
         if user is None:
             return scorer.consensus()
         self.caller.require_user(self.state, user, Role.READ)
@@ -159,7 +159,7 @@ class RankingQueries:
             one.item: one.label
             for one in self.labels(user)
             if one.attribute == scorer.attribute
-            # The model may have other items, or another scale, since.
+            # A later model may have other items, or another scale.
             and one.item in scorer.catalogue.positions
             and (one.label is None or scorer.scale.holds(one.label))
         }
@@ -171,7 +171,7 @@ class RankingQueries:
     def rank(
         self, request: schemas.RankRequest, profile: UserProfile | None = None
     ) -> schemas.RankingResponse:
-        """Return the best items for a user, whose profile may be at hand."""
+        """Return the best items for a user; ``profile`` is used if given."""
         scorer = self.current.scorer(request.attribute)
         if profile is None:
             profile = self.profile(scorer, request.user)
@@ -273,7 +273,7 @@ def _scored(
 
 
 def _allowed(request: schemas.RankRequest, profile: UserProfile) -> Bool:
-    """Return which items are ranked."""
+    """Return a mask of the items to rank."""
     catalogue = profile.scorer.catalogue
     allowed = np.full(len(catalogue), request.only is None)
     allowed[[catalogue.position(name) for name in request.only or ()]] = True

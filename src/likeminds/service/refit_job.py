@@ -37,11 +37,11 @@ _NO_LABELS = (
 
 
 class RefreshError(Exception):
-    """Why stored labels cannot be folded into a model."""
+    """Stored labels cannot be added to a model."""
 
 
 def refresh_file(settings: Settings) -> str:
-    """Refit the model with everything stored, into a file of its own; return what was done.
+    """Refit the model with all stored labels, into a file of its own; return a summary.
 
     The model itself is never changed, so deleted labels and users are not in the next refit. If
     the model is replaced meanwhile, the refit starts again with the new one.
@@ -57,7 +57,7 @@ def refresh_file(settings: Settings) -> str:
         model = load(path, verify=True)
         if not read_card(path).get("takes_updates"):
             raise RefreshError(
-                "The model has not kept what it has learned from, so nothing can be added: "
+                "The model was saved without its training labels, so labels cannot be added: "
                 "fit it with its data kept."
             )
         labels, names = store.all_labels(), model.item_names
@@ -67,7 +67,7 @@ def refresh_file(settings: Settings) -> str:
         if target != settings.refreshed:
             return refresh_file(settings)
         grown.name_items(names)
-        for ranker in grown.rankers_.values():  # found here, not while a worker answers
+        for ranker in grown.rankers_.values():  # computed here rather than by a worker
             keep_schools(ranker)
         save(grown, target, with_data=True)
         for other in set(target.parent.glob("refreshed*.likeminds")) - {target}:
@@ -209,7 +209,7 @@ class Refresher:
             self.refresh()
 
     def refresh(self) -> None:
-        """Refit now; if another worker is at it, wait for it."""
+        """Refit now; if another worker is refitting, wait for it."""
         settings = self.state.settings
         lock = Path(settings.state) / "refresh.lock"
         lock.touch()

@@ -20,7 +20,7 @@ Intervals = Literal["none", "scores", "ranks"]
 
 
 def _example(**given: JsonValue) -> ConfigDict:
-    """Return the configuration of a request with an example, which runs on the demo."""
+    """Return the configuration of a request with an example that runs on the demo."""
     return ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [given]})
 
 
@@ -50,7 +50,7 @@ class SchoolQuery(AttributeQuery):
 
 
 class PageQuery(AttributeQuery):
-    """A page of something."""
+    """A page of a list."""
 
     offset: Offset = 0
     limit: Count = 10
@@ -373,7 +373,7 @@ class Facts(BaseModel):
 
 
 class Refresh(BaseModel):
-    """How the last refit went."""
+    """The result of the last refit."""
 
     running: bool
     last: str | None

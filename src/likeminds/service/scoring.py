@@ -37,12 +37,12 @@ LabelsByItem = Mapping[str, float | None]
 
 
 class UnableError(Exception):
-    """Something that this model cannot do."""
+    """An operation that this model does not support."""
 
 
 @dataclass(frozen=True, eq=False)
 class UserProfile:
-    """A user's weights of features and of learned factors, with their posterior where known.
+    """A user's weights of features and of learned factors, with their posterior if known.
 
     ``position`` is that of a user of the ranker. ``labelled_since`` has the items labelled by a
     user whose stored labels replace those of the model.
@@ -69,7 +69,7 @@ class UserProfile:
 
     @cached_property
     def labelled(self) -> frozenset[str]:
-        """The items that the user labelled, as far as that is known."""
+        """The items that the user labelled, if known."""
         if self.labelled_since is not None:
             return self.labelled_since
         annotations = self.scorer.annotations
@@ -89,7 +89,7 @@ class AttributeScorer:
 
     @cached_property
     def chosen(self) -> Ranker:
-        """The ranker itself, out of a search."""
+        """The ranker itself; of a search, the best one."""
         found: Ranker = self.ranker._best_model
         return found
 
@@ -100,12 +100,12 @@ class AttributeScorer:
 
     @property
     def annotations(self) -> Annotations | None:
-        """The labels that the ranker learned from, where the model has them."""
+        """The training labels of the ranker, if the model has them."""
         return self.chosen.annotations_
 
     @cached_property
     def scale(self) -> AnswerScale:
-        """The answers that the ranker takes."""
+        """The scale of the ranker's answers."""
         return AnswerScale.of_ranker(self.chosen)
 
     @cached_property
@@ -138,7 +138,7 @@ class AttributeScorer:
         return NewUserProjection(self.explanation.levels, self.explanation.schools)
 
     def warm(self) -> None:
-        """Compute what all requests share; refuse a ranker without levels."""
+        """Compute cached facts for all requests; refuse a ranker without levels."""
         _ = self.own, positions_by_user(self.chosen), self.projection.normals
 
     # Users
@@ -167,7 +167,7 @@ class AttributeScorer:
         return self.new_user(merged | dict(labels))
 
     def new_user(self, labels: LabelsByItem) -> UserProfile:
-        """Return the profile of a user the model does not know, given their labels."""
+        """Return the profile of a new user, given their labels."""
         if not Capability.NEWCOMERS.of(self.chosen):
             raise UnableError(f"{type(self.chosen).__name__} {Capability.NEWCOMERS.value[1]}.")
         given = {item: label for item, label in labels.items() if label is not None}
@@ -178,16 +178,15 @@ class AttributeScorer:
         )
 
     def labels_of_known(self, position: int) -> Annotations:
-        """Return the labels of a known user; refuse a model to which none can be added."""
+        """Return the labels of a known user; refuse a model to which labels cannot be added."""
         if self.annotations is None:
             raise UnableError(
-                "The model has kept no labels of its users, so nothing can be added to those "
-                "of a user it knows."
+                "The model was saved without labels, so labels of its users cannot be added."
             )
         own = self.annotations.of_user(self.chosen.users_[position])
         if own.choice_set_codes is not None and np.bincount(own.choice_set_codes).max() > 1:
             raise UnableError(
-                "The model has learned from choices of this user, to which labels of single "
+                "The model was fitted to choices of this user, to which labels of single "
                 "items cannot be added."
             )
         return own
@@ -233,7 +232,7 @@ class AttributeScorer:
         return scores if self.own is None else self.own.lower_bound(scores)
 
     def errors(self, profile: UserProfile, places: Index) -> Float | None:
-        """Return standard errors of scores; None where the ranker has no posterior."""
+        """Return standard errors of scores; None if the ranker has no posterior."""
         if profile.posterior is None:
             return None
         rows = self._rows(profile.posterior, places)

@@ -10,13 +10,13 @@ from likeminds.storage.models import main_file
 
 @dataclass(frozen=True)
 class Settings:
-    """All that a worker needs to know.
+    """The settings of a worker.
 
-    ``model`` is only read; ``state`` is the folder for what the service makes: its database, the
+    ``model`` is only read; ``state`` is the folder for files of the service: its database, the
     refitted model, its items. ``visitors`` need no key to see facts and to label items.
-    ``refresh_every`` is in seconds; 0 never refits. ``rate`` limits a caller's requests a second
-    to a worker and ``burst`` those at once; a rate of 0 for no limit. ``local`` says that the
-    service listens on loopback: only then it answers without keys.
+    ``refresh_every`` is in seconds; 0 never refits. ``rate`` limits a caller's requests per second
+    to a worker, ``burst`` those at once; 0 means no limit. ``local`` means that the service listens
+    on loopback: only then it answers without keys.
     """
 
     model: str
@@ -37,8 +37,8 @@ class Settings:
     @property
     def refreshed(self) -> Path:
         """The file of the current model, refitted with all stored labels."""
-        # Each version of the model has another: a refit of a model that was replaced meanwhile is
-        # never served.
+        # Each version of the model has another file, so a refit of a replaced model is never
+        # served.
         version = FileVersion.of(main_file(Path(self.model)).stat())
         name = "-".join(f"{part:x}" for part in (version.modified, version.inode, version.size))
         return Path(self.state) / f"refreshed-{name}.likeminds"
@@ -50,7 +50,7 @@ class Settings:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether a host is this machine alone.
+    """Return whether a host is this machine alone.
 
     Examples
     --------

@@ -21,10 +21,10 @@ from likeminds.service.store import open_store
 
 # Imported once, before workers are forked; multiprocessing ignores a module that is missing.
 PRELOADED = "likeminds.service.fork_preload"
-# Seconds between the end of a worker and the start of another: one that cannot start does not
-# keep the machine busy.
+# Seconds between the end of a worker and the start of another, which limits the load of workers
+# that cannot start.
 _PAUSE = 1.0
-# Seconds in which a worker may end what it does.
+# Seconds for a worker to complete its requests.
 _PATIENCE = 10.0
 
 Serve = Callable[[socket], None]
@@ -79,8 +79,8 @@ def serve_on(settings: Settings, listening: socket) -> None:
 class Workers:
     """Several processes that serve on one socket; one that ends is replaced.
 
-    They are forked from a process that has imported the service and done nothing else. So code, and
-    data that libraries make at import, are in memory once.
+    They are forked from a process that has only imported the service. So code, and data that
+    libraries make at import, are in memory once.
     """
 
     def __init__(self, serve: Serve, listening: socket, n_workers: int) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from likeminds.service.database import Database, Session, Value, open_database
 
 KEY_PREFIX, TOKEN_PREFIX = "lmk_", "lmp_"
-# Seconds for which an answer is repeated when its write is.
+# Seconds for which repeated writes get the stored answer.
 _REMEMBERED = 7 * 24 * 3600.0
 _LABELS = "SELECT user_id, attribute, item, label, at FROM labels"
 
@@ -24,7 +24,7 @@ STEPS = [[one for one in step.split(";") if one.strip()] for step in _STEPS]
 
 
 class StoredUser(NamedTuple):
-    """A user of the service: the id, the hash of their token, and when they came."""
+    """A user of the service: the id, the hash of their token, and the time of creation."""
 
     user: str
     token_hash: str
@@ -60,7 +60,7 @@ class KeyReusedError(ValueError):
 
 @dataclass(frozen=True)
 class LabelStore:
-    """All that the service remembers of users.
+    """All that the service stores about users.
 
     A deleted label stays as a row without a label, so a refit also deletes it from the model.
     """
@@ -72,7 +72,7 @@ class LabelStore:
         self.database.close()
 
     def migrate(self) -> int:
-        """Bring the tables up to date; return how many steps that took."""
+        """Migrate the tables; return the number of steps."""
         self.database.write("CREATE TABLE IF NOT EXISTS schema_steps (step INTEGER PRIMARY KEY)")
         with self.database.transaction(writing=True) as session:
             if self.database.mark != "?":  # two workers start at the same time
@@ -92,19 +92,19 @@ class LabelStore:
     # Users
 
     def add_user(self, user: str, token_hash: str) -> bool:
-        """Add a user; False if they are there already."""
+        """Add a user; False if the id exists already."""
         with self.database.transaction(writing=True) as session:
             return insert_user(session, user, token_hash)
 
     def user(self, user: str) -> StoredUser | None:
-        """Return a user, if they are there."""
+        """Return a user; None if unknown."""
         rows = self.database.query(
             "SELECT user_id, token_hash, created FROM users WHERE user_id = ?", [user]
         )
         return StoredUser(*rows[0]) if rows else None
 
     def has_token(self, token_hash: str) -> bool:
-        """Say whether a token is that of a user."""
+        """Return whether a token is that of a user."""
         return bool(self.database.query("SELECT 1 FROM users WHERE token_hash = ?", [token_hash]))
 
     def set_token(self, user: str, token_hash: str) -> None:
@@ -165,10 +165,11 @@ class LabelStore:
         *,
         user: str = "",
     ) -> tuple[dict[str, Any], bool]:
-        """Do a write once, however often it is requested, and say whether this is a repetition.
+        """Do a repeated write only once; return whether this is a repetition.
 
-        ``caller`` chooses the ``key``; without one, nothing is remembered. Another ``request`` with
-        the same key raises `KeyReusedError`. The answer is deleted with the ``user`` it is about.
+        ``caller`` chooses the ``key``; without one, the answer is not stored. Another ``request``
+        with the same key raises `KeyReusedError`. The answer is deleted with the ``user`` it is
+        about.
         """
         digest, now = hashed(json.dumps(request)), time.time()
         with self.database.transaction(writing=True) as session:
@@ -212,7 +213,7 @@ class LabelStore:
         return self.database.write("DELETE FROM api_keys WHERE key_id = ?", [key_id]) > 0
 
     def state(self, name: str) -> str | None:
-        """Return a note of the service's own."""
+        """Return a stored value of the service's own state."""
         rows = self.database.query("SELECT value FROM state WHERE name = ?", [name])
         return str(rows[0][0]) if rows else None
 
@@ -226,7 +227,7 @@ class LabelStore:
 
 
 def open_store(address: str) -> LabelStore:
-    """Connect to a database, and bring its tables up to date.
+    """Connect to a database, and migrate its tables.
 
     Examples
     --------
@@ -246,7 +247,7 @@ def open_store(address: str) -> LabelStore:
 
 
 def insert_user(session: Session, user: str, token_hash: str) -> bool:
-    """Add a user, inside a transaction; False if they are there already."""
+    """Add a user, inside a transaction; False if the id exists already."""
     statement = "INSERT INTO users VALUES (?, ?, ?) ON CONFLICT (user_id) DO NOTHING"
     return session.run(statement, [user, token_hash, time.time()]).rowcount > 0
 

@@ -1,4 +1,4 @@
-"""Exports of labelling tools, surveys and data sets with disagreement, read as they are.
+"""Readers of exports of labelling tools, surveys and data sets with disagreement.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -43,7 +43,7 @@ def read_export(kind: str, path: str | PathLike[str]) -> Export:
     ----------
     kind : {"label-studio", "argilla", "prodigy", "crowd-kit", "lewidi", "polis", \
 "preferences", "arena", "sawtooth", "qualtrics"}
-        Who wrote it.
+        The tool or data set that wrote it.
     path : str or path
         The file; for Polis, the folder of the export.
     """

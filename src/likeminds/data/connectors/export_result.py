@@ -1,4 +1,4 @@
-"""The result of reading an export: what is taken, and what is left out, counted and located."""
+"""The result of reading an export: records, and counts and places of those left out."""
 
 import json
 from collections.abc import Hashable, Iterator, Sequence
@@ -21,7 +21,7 @@ from likeminds.data.identifiers import as_id_array
 
 # Features of the winner and of the loser of a comparison.
 Sides: TypeAlias = tuple[tuple[float, ...], tuple[float, ...]]
-# A user, the items shown, the best, and the worst (None if it was not asked).
+# A user, the items shown, the best, and the worst (None if only the best was asked for).
 ExportedChoice: TypeAlias = tuple[Hashable, tuple[Hashable, ...], Hashable, Hashable]
 _N_PLACES = 3
 _NO_WORDS = "numbers, or yes and no"
@@ -34,14 +34,14 @@ def _is_plain(value: object) -> bool:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Records that were left out for one reason, and where the first of them are."""
+    """Records that were left out for one reason, and the places of the first of them."""
 
     reason: str
     count: int
     places: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Say how many, why, and where."""
+        """Describe number, reason and places."""
         more = ", ..." if self.count > len(self.places) else ""
         places = ", ".join(self.places)
         return f"{counted(self.count, 'record')} left out, {self.reason}: {places}{more}"
@@ -58,22 +58,22 @@ class Export:
     comparisons : list of (user, winner, loser)
         The preferred item of each pair, and the other one.
     texts : dict
-        What items say, by their ids.
+        The texts of items, by their ids.
     left_out : tuple of LeftOut
-        What was not taken, why and where.
+        Records that were left out, with reasons and places.
     seconds : dict
         The median response time of each user, where the export has response times.
     ties : list of bool
-        Which comparisons have no winner; empty where the export does not know ties.
+        Which comparisons have no winner; empty if the export has no ties.
     features, feature_names : list of pairs of tuples, tuple of str
         Features of winner and loser of each comparison, if it has any.
     categories : list
         The category of each comparison; empty without any.
     choices : list of (user, shown, best, worst)
-        Choices among several items; the worst is None if it was not asked.
+        Choices among several items; the worst is None if only the best was asked for.
     concepts : list of tuple of float
-        The features of the concepts of a conjoint, named by ``feature_names``. Items of
-        ``choices`` are positions in this list then.
+        The features of the concepts of a conjoint, named by ``feature_names``. Items of ``choices``
+        are then positions in this list.
     """
 
     labels: list[tuple[Hashable, Hashable, str, Any]]
@@ -89,7 +89,7 @@ class Export:
     concepts: list[tuple[float, ...]] = field(default_factory=list)
 
     def of_category(self, category: str) -> "Export":
-        """Return the comparisons of one category, alone."""
+        """Return the comparisons of one category."""
         rows = [row for row, one in enumerate(self.categories) if str(one) == category]
         if not rows:
             known = listing(sorted({str(one) for one in self.categories}))
@@ -163,14 +163,14 @@ class Export:
         return list(dict.fromkeys(row[2] for row in self.labels))
 
     def __str__(self) -> str:
-        """Say what is there, and what was left out."""
+        """Return counts of records, and of those left out."""
         sizes = (len(self.labels), len(self.comparisons), len(self.choices))
         kinds = zip(sizes, ("label", "comparison", "choice"), strict=True)
         found = [counted(size, kind) for size, kind in kinds if size]
         return "\n".join([" and ".join(found or ["0 labels"]), *map(str, self.left_out)])
 
     def refuse_mixed(self, attribute: str | None) -> None:
-        """Say which two questions share no answer, if none is chosen: they are not read alike."""
+        """Raise ValueError for questions without a common answer, unless an attribute is chosen."""
         if attribute is not None:
             return
         answers: dict[str, set[str]] = {}
@@ -180,7 +180,7 @@ class Export:
             if answers[one].isdisjoint(answers[other]):
                 two = (f"{name!r} by {listing(sorted(answers[name]))}" for name in (one, other))
                 raise ValueError(
-                    f"People were asked about several things, and answered {', but '.join(two)}: "
+                    f"The questions have different answers, {', but '.join(two)}: "
                     "learn from one at a time. Pass attribute= to choose it."
                 )
 
@@ -205,7 +205,7 @@ class Collector:
     def add(
         self, user: Hashable, item: Hashable, attribute: str, label: object, where: str
     ) -> None:
-        """Take a label; one that was there before is replaced, which is counted."""
+        """Take a label; it replaces an earlier one, which is counted as left out."""
         if not (_is_plain(user) and _is_plain(item)):
             self.leave_out(_NO_ID, where)
             return
@@ -269,8 +269,8 @@ class Collector:
     ) -> None:
         """Take the choices that a user ticked, of which there may be several.
 
-        Whether a question allows several is known only once all is read: then each choice
-        becomes a yes-or-no attribute of its own.
+        If any user ticked several, each choice becomes a yes-or-no attribute of its own. This is
+        known only after the last record.
         """
         if not isinstance(choices, list) or not all(isinstance(one, str) for one in choices):
             self.leave_out("since it is not a list of choices", where)
@@ -280,8 +280,8 @@ class Collector:
     def records(self, path: str | PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the records of a JSON list or of JSON Lines, each with the words for its place.
 
-        Broken lines, and records that are not objects, are left out and counted. A broken list is
-        an error, since its records are unknown.
+        Broken lines, and records that are not objects, are left out and counted. A broken list
+        raises an error, since its records are unknown.
         """
         text = read_text(path)
         if text.lstrip().startswith("["):
@@ -314,21 +314,21 @@ class Collector:
             yield from self._object(value, f"{where}, {what} {number}")
 
     def add_text(self, item: object, text: str | None) -> None:
-        """Note the text of an item, if it has one."""
+        """Store the text of an item, if it has one."""
         if text is not None and _is_plain(item):
             self.found.texts[item] = text
 
     def add_time(self, user: Hashable, seconds: object) -> None:
-        """Note how long an answer took, if that is known."""
+        """Store the response time of an answer, if it is known."""
         if isinstance(seconds, int | float) and seconds > 0:
             self.times.setdefault(user, []).append(float(seconds))
 
     def leave_out(self, reason: str, where: str) -> None:
-        """Count a record that is not taken."""
+        """Count a record that is left out."""
         self.reasons.setdefault(reason, []).append(where)
 
     def export(self) -> Export:
-        """Return all that was collected."""
+        """Return the collected export."""
         self._add_ticks()
         return replace(
             self.found,
@@ -356,7 +356,7 @@ class Collector:
 
 
 def read_json(path: str | PathLike[str]) -> Any:
-    """Read one JSON document; where it is broken, say on which line."""
+    """Read one JSON document; errors name the broken line."""
     try:
         return json.loads(read_text(path))
     except json.JSONDecodeError as error:
@@ -367,7 +367,7 @@ def read_json(path: str | PathLike[str]) -> Any:
 
 
 def text_of(fields: object) -> str | None:
-    """Return the text of a record's fields: that called text, or the only, or the first one."""
+    """Return the text of a record: its field called text, or the only, or the first one."""
     if not isinstance(fields, dict):
         return fields if isinstance(fields, str) else None
     texts = [value for value in (fields.get("text"), *fields.values()) if isinstance(value, str)]

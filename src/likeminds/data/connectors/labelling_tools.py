@@ -1,7 +1,7 @@
 """Readers of exports of Label Studio, Argilla and Prodigy; predicted labels for the same tools.
 
-For the way back, each item gets the label that more than half of the users would give, with their
-share as its score: predictions of Label Studio, suggestions of Argilla.
+Predictions of Label Studio and suggestions of Argilla give each item the label that more than half
+of the users would give. Their share is its score.
 """
 
 import json
@@ -25,9 +25,9 @@ _PRODIGY_ANSWERS = {"accept": True, "reject": False}
 def read_label_studio(path: str | PathLike[str], collector: Collector) -> None:
     """Read choices, ratings and pairwise comparisons from an export of Label Studio (JSON).
 
-    A task is an item and each control an attribute. A control with several ticked
-    choices becomes one yes-or-no attribute for each choice. Pairwise comparisons are of the two
-    texts of a task, the first of which is the left one.
+    A task is an item and each control an attribute. A control with several ticked choices becomes
+    one yes-or-no attribute for each choice. Pairwise comparisons compare the two texts of a task,
+    the first of which is the left one.
     """
     for place, task in collector.records(path):
         item = task.get("id", place)
@@ -85,8 +85,8 @@ def read_argilla(path: str | PathLike[str], collector: Collector) -> None:
     """Read labels and ratings from Argilla's records, as JSON or JSON Lines.
 
     Responses are by question (version 2) or by user (version 1). The flat records of
-    ``to_list(flatten=True)`` are read, too. Responses that are drafts or were discarded are left
-    out, where the export says which they are.
+    ``to_list(flatten=True)`` are read, too. Drafts and discarded responses are left out, if the
+    export marks them.
     """
     for place, flat in collector.records(path):
         record = unflattened(flat)
@@ -152,13 +152,13 @@ def _responses(
 def read_prodigy(path: str | PathLike[str], collector: Collector) -> None:
     """Read binary answers and choices from Prodigy's JSON Lines (``prodigy db-out``).
 
-    Who answered is ``_annotator_id`` or, without it, ``_session_id``; an example is known by its
-    ``_input_hash``. If a label was shown to accept or reject, it is the attribute.
+    The user is ``_annotator_id`` or, without it, ``_session_id``; the item is the ``_input_hash``.
+    If a label was shown to accept or reject, it is the attribute.
     """
     for where, example in collector.records(path):
         user = example.get("_annotator_id") or example.get("_session_id")
         answer = example.get("answer")
-        # Texts that were shown again have the same hash, whatever was asked about them.
+        # Texts that were shown again have the same hash, whatever the question.
         input_hash = example.get("_input_hash")
         item = where if input_hash is None else str(input_hash)
         collector.add_text(item, text_of(example))
@@ -201,7 +201,7 @@ class ExportQuestion:
 
 
 def return_to(kind: str, path: str | PathLike[str], questions: Iterable[ExportQuestion]) -> bytes:
-    """Return the records of an export with the predicted label of each, for the same tool."""
+    """Return the records of an export, each with its predicted label, for the same tool."""
     if kind not in RETURNS:
         raise ValueError(f"Nothing goes back to {kind!r}; there are {', '.join(RETURNS)}.")
     records = [record for _, record in Collector().records(path)]
@@ -209,7 +209,7 @@ def return_to(kind: str, path: str | PathLike[str], questions: Iterable[ExportQu
     found = [RETURNS[kind](record, listed) for record in records]
     if not any(found):
         raise ValueError(
-            "None of the records is an item of this model, or none was asked what the model is "
+            "None of the records is an item of this model, or none has the question the model is "
             f"about ({listing([str(one.name) for one in listed])}). Is it the export it was fitted "
             "to?"
         )

@@ -13,7 +13,7 @@ from likeminds.data.connectors.export_result import Collector, read_json, text_o
 from likeminds.data.sources import read_csv, read_table
 
 _VOTER, _COMMENT, _VOTE, _BODY = "voter-id", "comment-id", "vote", "comment-body"
-# The user of preferences that name none.
+# The user of preferences without a user.
 _ONLY_USER = "all users"
 
 
@@ -37,7 +37,7 @@ def read_crowdkit(path: str | PathLike[str], collector: Collector) -> None:
 def _rows(
     path: str | PathLike[str], table: "pa.Table", *shapes: Sequence[str]
 ) -> Iterator[tuple[Any, ...]]:
-    """Return the rows of a table in the columns of the first of some shapes that it has."""
+    """Return the rows of a table in the first of some sets of columns that it has."""
     columns = next((names for names in shapes if set(names) <= set(table.column_names)), None)
     if columns is None:
         needed = ", or ".join(", ".join(names) for names in shapes)
@@ -73,7 +73,7 @@ def read_lewidi(path: str | PathLike[str], collector: Collector) -> None:
         if not labels:
             collector.leave_out("since it has no annotations", where)
         elif len(users) != len(labels):
-            collector.leave_out("since it has not as many annotators as annotations", where)
+            collector.leave_out("since its numbers of annotators and annotations differ", where)
         else:
             for user, label in zip(users, labels, strict=True):
                 collector.add(user, str(item), "label", _as_number(label), where)
@@ -96,7 +96,7 @@ def read_polis(path: str | PathLike[str], collector: Collector) -> None:
     """Read agreement with statements from Polis's export: its folder, or its votes.csv.
 
     Passes are left out. If a user voted twice on a statement, the later vote counts. Texts of the
-    statements come from comments.csv, where it is there.
+    statements come from comments.csv, if it exists.
     """
     votes = Path(path) / "votes.csv" if Path(path).is_dir() else Path(path)
     table = read_csv(votes, lambda names: {_VOTER, _COMMENT} & set(names))
@@ -121,15 +121,15 @@ def read_polis(path: str | PathLike[str], collector: Collector) -> None:
 def read_preferences(path: str | PathLike[str], collector: Collector) -> None:
     """Read comparisons from records with ``chosen`` and ``rejected``.
 
-    Answers are texts or lists of messages with a role and a content, whose last one counts. An
-    item is an answer to its prompt. Records without a user are those of one, called "all users".
+    Answers are texts or lists of messages with a role and a content, whose last one counts. An item
+    is an answer to its prompt. Records without a user get the user "all users".
     """
     names: dict[tuple[str, str], str] = {}
     for where, record in collector.records(path):
         prompt = _content(record.get("prompt")) or ""
         answers = [_content(record.get(side)) for side in ("chosen", "rejected")]
         if None in answers:
-            collector.leave_out("since it has not both a chosen and a rejected answer", where)
+            collector.leave_out("since it lacks a chosen or a rejected answer", where)
             continue
         keys = [(prompt, str(answer)) for answer in answers]
         winner, loser = (names.setdefault(key, f"answer {len(names) + 1}") for key in keys)
@@ -148,7 +148,7 @@ def _content(answer: object) -> str | None:
     return answer if isinstance(answer, str) and answer else None
 
 
-# The user of votes that name none.
+# The user of votes without a user.
 _ONLY_JUDGE = "all judges"
 _TABLES = (".csv", ".parquet", ".arrow", ".tsv")
 # Winners by their letters: the first model, the second one, or neither.
@@ -224,7 +224,7 @@ def _records(
 
 
 def _outcome(winner: object, models: list[str | None]) -> str | None:
-    """Return a, b or tie; None where the winner is not known."""
+    """Return a, b or tie; None if the winner is not known."""
     if not isinstance(winner, str):
         return None
     if winner in models:
@@ -237,7 +237,7 @@ def _outcome(winner: object, models: list[str | None]) -> str | None:
 
 
 def _style(record: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    """Return logarithms of counts of both answers, by what is counted."""
+    """Return logarithms of counts of both answers, by the name of the count."""
     answers = [_answer(record, side) for side in "ab"]
     counts: dict[str, list[Any]] = {
         name: [record.get(f"{name}_{side}") for side in "ab"] for name in _COUNTED

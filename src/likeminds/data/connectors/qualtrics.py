@@ -37,7 +37,7 @@ class _Question(NamedTuple):
     order: dict[str, int]
 
     def answers(self, row: Sequence[str]) -> dict[str, str]:
-        """Return what a respondent said about items, by their numbers."""
+        """Return a respondent's answers about items, by the numbers of these."""
         return {number: row[place] for number, place in self.columns.items() if row[place]}
 
     def shown(self, row: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Conjoint and MaxDiff (best-worst) studies of Sawtooth, and what other surveys share with them."""
+"""Conjoint and MaxDiff (best-worst) studies of Sawtooth; code shared with other surveys."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ _RESPONSE = ("response", "choice", "chosen", "answer", "selected")
 _BEST, _WORST = ("best", "most", "bestresponse"), ("worst", "least", "worstresponse")
 _ITEM, _VERSION = ("item", "itemid", "itemnumber"), ("version", "sysversion")
 _SHOWN = re.compile(r"(?:item|alternative|alt|option|position|pos)\d+")
-# What stands for no level: the concept "None" has it in all attributes.
+# Cells without a level: the concept "None" has them in all attributes.
 _ABSENT = ("", "0", "none")
 NONE = "none"
 
@@ -57,7 +57,7 @@ def find_named(names: Sequence[str], usual: Collection[str]) -> int | None:
 
 
 def needed_columns(path: FilePath, names: Sequence[str], **roles: Collection[str]) -> list[int]:
-    """Return the columns of roles; say which are missing, and how they may be called."""
+    """Return the columns of roles; the error for a missing one lists its usual names."""
     found = {role: find_named(names, usual) for role, usual in roles.items()}
     for role, place in found.items():
         if place is None:
@@ -227,7 +227,9 @@ def _encode(
     if len(present) < len(concepts):
         columns[NONE] = [float(one is None) for one in concepts]
     if concepts and not columns:
-        raise ValueError(f"{fspath(path)}: all concepts have the same levels. Nothing was chosen.")
+        raise ValueError(
+            f"{fspath(path)}: all concepts have the same levels. Check the columns of attributes."
+        )
     return tuple(columns), list(zip(*columns.values(), strict=True))
 
 

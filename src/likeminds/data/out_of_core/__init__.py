@@ -1,1 +1,1 @@
-"""Labels that do not fit in memory: Parquet files, streamed or grouped by person on disk."""
+"""Labels that do not fit in memory: Parquet files, streamed or grouped by user on disk."""

@@ -1,4 +1,4 @@
-"""Labels in a folder of Parquet or CSV files, read as far as memory allows."""
+"""Labels in a folder of Parquet or CSV files, read within a limit of memory."""
 
 import hashlib
 import re
@@ -28,13 +28,13 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
 _LEAST = 64 << 20
-# A piece takes several times its size while it is read; so does a range that is put in order.
+# Pieces that are read, and ranges that are sorted, take several times their size in memory.
 _PIECES, _RANGES = 32, 8
 _FEWEST_ROWS, _MOST_ROWS = 1 << 12, 1 << 20
 
 
 class FolderRanker(Protocol):
-    """A ranker, as far as a folder of labels needs it."""
+    """The methods of rankers that take a folder of labels."""
 
     def _fit_folder(self, folder: "AnnotationFolder") -> None: ...
 
@@ -66,9 +66,9 @@ def as_bytes(size: str | float) -> int:
 class AnnotationFolder(LabelSource[FolderRanker, object]):
     """Labels in Parquet files that need not fit in memory, in any order.
 
-    Rankers take it in place of `Annotations`, and the fit is the same. Those that need statistics
-    only read the files twice (ids and labels, then everything) and write nothing. The others learn
-    from `annotations`, whose rows lie on disk, grouped by user.
+    Rankers take it in place of `Annotations`, and the fit is the same. Rankers that need statistics
+    only read the files twice (ids and labels, then all columns) and write nothing. The others use
+    `annotations`, whose rows lie on disk, grouped by user.
 
     The ids of users and items, the table of items and the parameters are always in memory.
 
@@ -78,7 +78,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         A folder of Parquet or CSV files with the same columns, or one file. Ids that are texts in
         one file and whole numbers in another are texts.
     memory_limit : str or number, default="2GB"
-        How much memory reading and grouping may take: "4GB", "512MiB", or a number of bytes.
+        The memory that reading and grouping may take: "4GB", "512MiB", or a number of bytes.
     scratch : str or path, optional
         A folder for the rows grouped by user, which are used again if neither files nor options
         have changed. Without it they are temporary.
@@ -139,17 +139,17 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
 
     @property
     def counts(self) -> Index:
-        """How many labels each of them gave."""
+        """The number of labels of each user."""
         return self.survey.counts
 
     @property
     def reading(self) -> LabelReading | None:
-        """How labels are read: see `Annotations`."""
+        """The reading of labels: see `Annotations`."""
         return self.survey.answers.reading
 
     @property
     def grades(self) -> Float | None:
-        """The different grades, ascending, where labels are grades."""
+        """The distinct grades, ascending, if labels are grades."""
         grades = self.survey.answers.grades
         return None if grades is None else np.unique(grades).astype(np.float64)
 
@@ -178,11 +178,11 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         return ranker.score(self.annotations())
 
     def newcomers(self, ranker: FolderRanker) -> object:
-        """Return the posteriors of these users, as of new ones: ``ranker.newcomer(folder)``."""
+        """Return the posteriors of these users as new users: ``ranker.newcomer(folder)``."""
         return ranker.newcomer(self.annotations())
 
     def batches(self) -> Iterator[Annotations]:
-        """Read the labels piece by piece, as annotations about the same people and items."""
+        """Read the labels piece by piece, as annotations with the same users and items."""
         advance = self._counter("reading labels")
         for piece in self.parts.pieces(self._columns, self._rows_at_once):
             with piece.blamed():
@@ -191,8 +191,8 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
             advance(len(piece.table))
 
     def annotations(self) -> Annotations:
-        """Return all labels, grouped by person in files that are mapped into memory."""
-        # People with as many labels are worked on together, and so they lie together.
+        """Return all labels, grouped by user in files that are mapped into memory."""
+        # Users with equally many labels are processed together, so their rows are adjacent.
         order = np.argsort(self.counts, kind="stable")
         if self.scratch is not None:
             target = self.scratch / f"grouped-{self._order['fingerprint']}"
@@ -233,7 +233,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         return columns.pop("user"), columns
 
     def _group(self, target: Path, order: Index) -> dict[str, Any]:
-        """Write the rows to a folder, people in some order, and those of each as they come."""
+        """Write the rows to a folder: users in some order, the rows of each in their own."""
         found, advance = self.survey, self._counter("grouping labels")
         _, first = self._read(next(self.parts.pieces(self._columns, 1)))
         kinds = {name: (column.dtype, column.shape[1:]) for name, column in first.items()}
@@ -255,7 +255,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         return columns
 
     def _annotations(self, columns: dict[str, Any], users: Index) -> Annotations:
-        """Return columns that `_read` has made as annotations."""
+        """Return columns from `_read` as annotations."""
         found, every_row = self.survey, np.arange(len(users))
         answers, label, item = found.answers, columns["label"], columns.get("item", every_row)
         labels = answers.binary[label]
@@ -273,7 +273,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
 
     @cached_property
     def _order(self) -> dict[str, object]:
-        """The labels that codes stand for, and a hash of all that the grouped rows depend on."""
+        """The distinct labels of the codes, and a hash of all inputs of the grouped rows."""
         found, files = self.survey, list(map(str, self.parts.files))
         about = (files, self.parts.lengths, self.parts.stamps, found.roles, found.features)
         digest = hashlib.blake2b(repr(about).encode(), digest_size=16)
@@ -297,7 +297,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
 
 
 def _next_places(users: Index, free: Index) -> Index:
-    """Return the next free place of each row's person, and take it (``free`` is changed)."""
+    """Return the next free place of each row's user, and take it (``free`` is changed)."""
     order, offsets = order_by(users, len(free))
     counts = np.diff(offsets)
     places = np.empty(len(users), dtype=np.intp)

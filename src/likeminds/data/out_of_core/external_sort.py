@@ -1,8 +1,8 @@
 """Rows grouped on disk: spilled to one file for each range of places, then put in their places.
 
-Rows come in any order, each with the place where it goes. They are appended to the spill file of
-their range of places; then one spill file after the other is read and written in order. Nothing
-larger than a range is ever in memory, and every file is written from its beginning to its end.
+Rows come in any order, each with its place. They are appended to the spill file of their range of
+places; then one spill file after the other is read and written in order. At most one range is in
+memory, and every file is written from its beginning to its end.
 """
 
 import errno
@@ -74,7 +74,7 @@ class ExternalSort:
     def write_sorted(self, folder: Path, order: dict[str, object]) -> Iterator[int]:
         """Write the columns in order; yield the number of rows after each range.
 
-        ``order`` is what the codes stand for: `find_grouped` returns columns of the same only.
+        ``order`` has the meaning of the codes: `find_grouped` returns only columns with the same.
         """
         layout = {}
         with ExitStack() as stack:
@@ -99,7 +99,7 @@ def _spill(folder: Path, number: int) -> Path:
 
 @contextmanager
 def working_folder(target: Path, n_bytes: int) -> Iterator[Path]:
-    """Give a folder that takes its name once everything is in it; else nothing is left of it."""
+    """Yield a folder that gets its name once it is complete; after an error it is deleted."""
     made = not target.parent.exists()
     parent = make_folder(target.parent, "the grouped labels")
     free = shutil.disk_usage(parent).free

@@ -19,9 +19,9 @@ from likeminds.data.label_parsing import passes_among
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
 from likeminds.data.tables import find_roles, ordered_categories, read_items
 
-# More different labels than this are measurements, not labels.
+# More distinct labels than this are measurements, not labels.
 _MOST_LABELS = 1 << 20
-# Values are counted anew when the list of them has grown by so many.
+# Values are counted again when the list of them has grown by so many.
 _WAITING = 1 << 22
 # Columns that are not read from disk.
 _NOT_READ = ("attribute", "alternative", "availability")
@@ -53,9 +53,9 @@ class FirstPass:
     """The result of a first pass."""
 
     roles: dict[str, str | None]  # the column of each role
-    features: list[str]  # columns of features; none where a table of items has them
+    features: list[str]  # columns of features; none if a table of items has them
     coded: dict[str, DistinctValues]  # by role; codes of labels are positions in ``answers``
-    answers: ParsedLabels  # how each of the labels is read
+    answers: ParsedLabels  # the reading of each label
     by_median: bool  # a user's median divides their labels
     choice_set_ids: IdArray | None
     shared: dict[str, Any]  # the columns of annotations that are the same in all pieces
@@ -90,11 +90,11 @@ def survey(
     labels = coded["label"]
     if len(labels.codes) > _MOST_LABELS:
         raise ValueError(
-            f"Column {columns['label']!r} has {len(labels.codes):,} different values, too many for "
+            f"Column {columns['label']!r} has {len(labels.codes):,} distinct values, too many for "
             "labels or grades. Round them first, or write which are above a threshold."
         )
     answers, by_median = _read_labels(ids["label"], labels.counts, columns["label"], options, head)
-    # Few different ones take a byte each on disk.
+    # Few distinct ones take a byte each on disk.
     kind = np.min_scalar_type(len(labels.codes))
     coded["label"] = replace(labels, codes=labels.codes.astype(kind))
     codes, user_ids = encode(ids["user"], "users")
@@ -133,7 +133,7 @@ def survey(
 def _read_labels(
     values: IdArray, counts: Index, name: str, options: Mapping[str, Any], head: Frame
 ) -> tuple[ParsedLabels, bool]:
-    """Return how each of the distinct labels is read, and whether a user's median divides them."""
+    """Return the reading of each distinct label, and whether a user's median divides them."""
     if options.get("nominal"):
         raise ValueError(
             "Labels on disk are read as yes or no, or as grades, not as classes (nominal=): read "
@@ -154,7 +154,7 @@ def _read_labels(
 
 
 def refuse_passes(values: Sequence[Hashable], name: str) -> None:
-    """Refuse votes among which some are passes: rows are not left out while they are streamed."""
+    """Refuse votes with passes: rows cannot be left out while they are streamed."""
     passes = passes_among(values, votes=default_verb(name) == "agree with")
     if passes:
         raise ValueError(
@@ -166,10 +166,10 @@ def refuse_passes(values: Sequence[Hashable], name: str) -> None:
 def read_counted_labels(
     values: Sequence[Hashable] | IdArray, counts: Index, **options: Unpack[ReadingOptions]
 ) -> ParsedLabels:
-    """Read distinct labels, given how often each occurs: see `read_answers`.
+    """Read distinct labels, given the frequency of each: see `read_answers`.
 
     Grades above the one that divides all labels most evenly are positive. With the median as
-    threshold, each label stands for itself: users' labels have to be together for that.
+    threshold, labels stay as they are: medians need all labels of a user.
     """
     within = [np.arange(len(values))] if options.get("threshold") == "median" else ()
     answers = read_answers(values, within=within, **options)
@@ -195,7 +195,7 @@ def _refuse_not_read(roles: Mapping[str, str | None], options: Mapping[str, Any]
 
 
 class _ValueCounter:
-    """The different values of a column, counted while pieces come in."""
+    """The distinct values of a column, counted piece by piece."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -220,7 +220,7 @@ class _ValueCounter:
         self.waiting, self.n_waiting = [total.combine_chunks()], len(total)
 
     def ids(self) -> tuple[IdArray, DistinctValues]:
-        """Return each value once, as ids are read from any table, and as the files have it."""
+        """Return each value once, as an id and as it is in the files."""
         self._merge()
         # Threads count the values, in an order that depends on their timing.
         table = self.waiting[0].sort_by("value")
@@ -230,7 +230,7 @@ class _ValueCounter:
 
 
 def _plain(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
-    """Return a column of categories as one of their values."""
+    """Return a column of categories as a column of values."""
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
     return column

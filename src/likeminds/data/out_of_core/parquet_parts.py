@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _CSV = (".csv", ".csv.gz")
 _ENDINGS = (".parquet", ".pq", *_CSV)
-# Rows that tell which columns there are.
+# Rows from which columns are found.
 _HEAD = 1024
 # A Parquet file ends with the length of its footer (4 bytes) and a magic number (4 bytes).
 _TAIL, _MAGIC = 8, b"PAR1"
-# So many bytes at the end stand for other files.
+# Other files are hashed by so many bytes at the end.
 _END = 1 << 12
 
 
@@ -50,7 +50,7 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True)
 class TablePart:
-    """Some rows of a file, which start at its row ``start``."""
+    """Some rows of a file, from its row ``start`` on."""
 
     file: Path
     start: int
@@ -80,8 +80,8 @@ class ParquetParts:
     def of(cls, path: str | PathLike[str], texts: Texts = lambda _: ()) -> "ParquetParts":
         """Find the files of a folder, and check that they have the same columns.
 
-        ``texts`` tells which columns hold ids. They are texts in CSV, and wherever they are texts
-        in one file and whole numbers in another.
+        ``texts`` returns the columns that hold ids. They are texts in CSV, and if they are texts in
+        one file and whole numbers in another.
         """
         folder = Path(path)
         files = files_in(folder)
@@ -116,7 +116,7 @@ class ParquetParts:
         return next(self.pieces(list(self.types), _HEAD)).table
 
     def pieces(self, columns: Sequence[str], n_rows: int) -> Iterator[TablePart]:
-        """Read some columns, so many rows at a time; those of lists are spread out."""
+        """Read some columns, so many rows at a time; columns of lists are spread out."""
         for file, length, stamp in zip(self.files, self.lengths, self.stamps, strict=True):
             start = 0
             _refuse_changed(file, stamp)
@@ -130,10 +130,10 @@ class ParquetParts:
                     start += len(batch)
             _refuse_changed(file, stamp)
             if start != length:
-                raise ValueError(f"{file} says that it has {length:,} rows, but has {start:,}.")
+                raise ValueError(f"{file} has {start:,} rows, but its footer says {length:,}.")
 
     def sources(self, names: Iterable[str]) -> list[str]:
-        """Return the columns of the files that some columns come from, those of lists included."""
+        """Return the columns of the files behind some columns, with columns of lists."""
         requested = set(names)
         from_lists = requested - self.types.keys()
         return [
@@ -186,7 +186,7 @@ def _batches(
 
 
 def is_csv(file: str | PathLike[str]) -> bool:
-    """Tell whether a file is one of CSV, by its name."""
+    """Return whether a file is a CSV file, by its name."""
     return str(file).lower().endswith(_CSV)
 
 
@@ -195,7 +195,7 @@ def _shape_of(file: Path, texts: Texts) -> "tuple[Types, int]":
         return csv_shape(file, texts)
     with parquet.ParquetFile(file) as opened:
         schema = opened.schema_arrow
-        # What pandas writes for its row index would otherwise become a feature.
+        # The row index that pandas writes would otherwise become a feature.
         columns = [f for f in schema if f.name and not f.name.startswith("__index_level_")]
         return {field.name: field.type for field in columns}, opened.metadata.num_rows
 

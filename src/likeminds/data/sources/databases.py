@@ -13,10 +13,10 @@ from likeminds._util.lazy_imports import pa, require
 from likeminds._util.text_format import mask
 
 _SCHEME = re.compile(r"(sqlite|duckdb|postgresql|postgres):", re.IGNORECASE)
-# Where the address ends and the query begins: file names may have spaces, too.
+# The end of the address, before the query: file names may have spaces, too.
 _QUERY = re.compile(r"\s+(?=(?:select|with|from|table|values)\b)", re.IGNORECASE)
 _HOST = r"(?:\[[^\]\s@]*\]|[^:@/?,\s\[\]]*)(?::\d*)?"
-# An address in which nothing can be taken for something else.
+# An address without ambiguous characters.
 _SERVER = re.compile(
     r"postgres(?:ql)?://(?:(?P<user>[^:@/?\s]*)(?::(?P<password>[^@/?\s]*))?@)?"
     rf"(?P<host>{_HOST}(?:,{_HOST})*)(?:/(?P<name>[^@?\s]*))?(?:\?(?P<options>[^@\s]*))?",
@@ -26,7 +26,7 @@ _SECRET_OPTION = re.compile(r"(?:^|&)[^=&]*pass[^=&]*=([^&]*)", re.IGNORECASE)
 
 
 class Address(NamedTuple):
-    """A database, and what to ask it."""
+    """A database and a query."""
 
     scheme: str
     url: str
@@ -34,7 +34,7 @@ class Address(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The file of SQLite or DuckDB: as usual, sqlite:///here.db and sqlite:////data/there.db."""
+        """The file of SQLite or DuckDB: sqlite:///here.db or sqlite:////data/there.db."""
         rest = self.url.partition(":")[2]
         return unquote(rest[3:] if rest.startswith("///") else rest.removeprefix("//"))
 
@@ -57,7 +57,7 @@ class Address(NamedTuple):
 
 
 def read_query(source: str) -> "pa.Table | None":
-    """Return the result of a query; None where the source is not an address."""
+    """Return the result of a query; None if the source is not an address."""
     if _SCHEME.match(source):
         address = split(source)
         return _READERS[address.scheme](address)
@@ -72,7 +72,7 @@ def read_query(source: str) -> "pa.Table | None":
 
 
 def split(source: str) -> Address:
-    """Tell the address from the query."""
+    """Divide a source into address and query."""
     parts = _QUERY.split(source, maxsplit=1)
     scheme = parts[0].partition(":")[0].lower().replace("postgresql", "postgres")
     address = Address(scheme, parts[0], parts[1] if len(parts) > 1 else "")
@@ -85,7 +85,7 @@ def split(source: str) -> Address:
         )
     if not address.query:
         raise ValueError(
-            f"{address} is a database: say what to read from it, in quotes, such as "
+            f"{address} is a database: add a query, in quotes, such as "
             f'"{address} SELECT * FROM labels".'
         )
     return address
@@ -135,14 +135,14 @@ def _read_postgres(address: Address) -> "pa.Table":
     try:
         with closing(psycopg.connect(address.url)) as connection:
             connection.read_only = True
-            # The query of a cursor is one statement that only asks, by the grammar of SQL: it
+            # The query of a cursor is one statement that only reads, by the grammar of SQL: it
             # cannot end the transaction, copy to a program, or be followed by another.
             with connection.cursor("likeminds") as cursor:
                 cursor.execute(address.query)
                 names = [column.name for column in cursor.description or ()]
                 return _as_table(names, cursor.fetchall() if names else [])
     except psycopg.Error as error:
-        # Not from the error: what is chained is shown, too, and may hold the password.
+        # Not "from error": chained errors are shown, too, and may hold the password.
         raise _refused(address, error) from None
 
 
@@ -170,7 +170,7 @@ def _refused(address: Address, error: Exception) -> ValueError:
 
 
 def _more_than_a_question() -> ValueError:
-    return ValueError("A database is only asked: write one statement that starts with SELECT.")
+    return ValueError("Databases are read only: write one statement that starts with SELECT.")
 
 
 def _as_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> "pa.Table":
@@ -191,7 +191,7 @@ def _as_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> "pa.Table"
 
 
 def _value(value: object) -> object:
-    """Return numbers as numbers; what Arrow does not know (an id of its own kind) as text."""
+    """Return numbers as numbers; types that Arrow does not have become texts."""
     if isinstance(value, Decimal):
         return float(value)
     known = value is None or isinstance(value, bool | int | float | str | bytes | list | tuple)

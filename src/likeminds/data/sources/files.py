@@ -24,32 +24,32 @@ SOURCES = (
     '"postgresql://HOST/NAME SELECT ..."'
 )
 
-# Says, by the names of all columns, which of them hold texts even where these look like numbers.
+# Returns, for the names of all columns, those that hold texts even if they look like numbers.
 Texts = Callable[[Sequence[str]], Collection[str]]
 
 CsvSource: TypeAlias = str | PathLike[str] | bytes  # a path, or the content of a pipe
 
-# What stands, without quotes, for no value at all.
+# Words that mean a missing value if they are not in quotes.
 MISSING = frozenset(
     {
         *("", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "NULL", "null"),
         *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
     }
 )
-# A line must fit into a block: by default, into the reader's own; at most, into the largest.
+# A line must fit into a block: of the reader's default size, or at most the largest.
 _BLOCK, _LARGEST_BLOCK = 1 << 20, (1 << 31) - 1
 # Files of so many bytes are read batch by batch.
 _LARGE = 1 << 26
-# From so many columns on, finding out their types takes longer than all else.
+# From so many columns on, inferring their types takes most of the time.
 _WIDE = 1000
 # A scheme, or the space before a query.
 _PERHAPS_ADDRESS = re.compile(r"^\w[\w+.-]+:|\s")
-# What can only be a number with decimals.
+# Texts that can only be numbers with decimals.
 _DECIMAL = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
 
 
 def read_csv(source: CsvSource | IO[bytes], texts: Texts = lambda _: ()) -> Any:
-    """Read CSV with a header, from a path or a file that is open for bytes.
+    """Read CSV with a header, from a path or a binary file.
 
     pandas' row index, a column without name, is left out, unless it holds texts: then it is called
     index. Empty cells are missing, as are NA, null and the like, unless they stand in quotes.
@@ -72,7 +72,7 @@ def _read_csv(source: CsvSource, texts: Texts) -> Any:
         except pa.ArrowInvalid as error:
             if "straddl" in str(error) and options.block_size < _LARGEST_BLOCK:
                 options.block_size = min(8 * options.block_size, _LARGEST_BLOCK)
-            elif len(guessed) > len(types):  # what looked like a number was none further down
+            elif len(guessed) > len(types):  # a column of numbers has texts further down
                 guessed = types
             else:
                 _refuse_other_encodings(source)
@@ -91,14 +91,14 @@ def _parse(source: CsvSource, options: "csv.ReadOptions", types: Mapping[str, An
     size = len(source) if isinstance(source, bytes) else Path(source).stat().st_size
     if size >= _LARGE:
         # Batch by batch, as the reader of whole files holds all of their bytes besides the table.
-        # Types are those of the first batch; if a later one differs, it has to be the whole.
+        # Types are those of the first batch; if a later one differs, the whole file is read.
         with suppress(pa.ArrowInvalid), csv.open_csv(file(), *how) as batches:
             return batches.read_all()
     return csv.read_csv(file(), *how)
 
 
 def _first_lines(source: CsvSource) -> tuple[list[str], list[str], int]:
-    """Return the names of the columns, the first row, and a size of blocks that holds these."""
+    """Return the names of the columns, the first row, and a size of blocks that fits these."""
     with _open(source) as file:
         raw = file.readline()
         while raw and not raw.strip():
@@ -131,7 +131,7 @@ def _open(source: CsvSource) -> IO[bytes]:
 
 
 def _refuse_other_encodings(source: CsvSource) -> None:
-    """Say where a file is no UTF-8, if it is not."""
+    """Raise ValueError with the place of the first byte that is not UTF-8."""
     name = _name_of(source)
     with _open(source) as file:
         before = 0
@@ -150,7 +150,7 @@ def _refuse_other_encodings(source: CsvSource) -> None:
 
 
 def _numbers_with_gaps(table: "pa.Table", texts: Collection[str]) -> Any:
-    """Return columns of numbers as such though empty cells, too, stand in quotes."""
+    """Return columns of numbers as numbers, also if empty cells are in quotes."""
     missing = pa.array(sorted(MISSING))
     for place, field in enumerate(table.schema):
         if field.name in texts or not pa.types.is_string(field.type):
@@ -231,14 +231,14 @@ def read_arrow(path: str | PathLike[str]) -> Any:
 
 
 def give_back() -> None:
-    """Let the system have the memory of what was read and is gone; the reader would keep it."""
+    """Return freed memory to the system; the reader would keep it."""
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None:
         pyarrow.default_memory_pool().release_unused()
 
 
 def read_with(reader: Callable[[Any], Any], source: CsvSource) -> Any:
-    """Let a reader read; say in one sentence what is wrong with the file."""
+    """Call a reader; turn its errors into one sentence."""
     name = _name_of(source)
     if not isinstance(source, bytes):
         readable(source)
@@ -251,7 +251,7 @@ def read_with(reader: Callable[[Any], Any], source: CsvSource) -> Any:
     index = [c for c in table.column_names if c == "" or c.startswith("__index_level_")]
     names = ["index" if c in index else c for c in table.column_names]
     if len(index) == 1 and names.count("index") == 1 and pa.types.is_string(table[index[0]].type):
-        return table.rename_columns(names)  # rows that are called something
+        return table.rename_columns(names)  # rows with names
     return table.drop_columns(index)
 
 
@@ -262,9 +262,9 @@ def _name_of(source: CsvSource) -> str:
 def read_numpy(path: str | Path) -> Any:
     """Read an array or an archive of arrays of one length.
 
-    An array is a matrix of features, row by row, or a structured array. Rows of a matrix are called
-    by their number, in a column ``item``; columns are x0, x1, ... In an archive, vectors are
-    columns, and matrices several columns.
+    An array is a matrix of features, row by row, or a structured array. The column ``item`` has the
+    numbers of the rows of a matrix; its columns are x0, x1, ... In an archive, vectors are columns,
+    and matrices several columns.
     """
     array = load_numpy(path)
     if not isinstance(array, np.ndarray):
@@ -343,8 +343,8 @@ def read_table(source: str | PathLike[str], texts: Texts = lambda _: ()) -> Any:
         reading only: ``"sqlite:///crowd.db SELECT person, item, label FROM labels"``. DuckDB and
         PostgreSQL are extras.
     texts : callable, optional
-        For CSV: returns, given the names of all columns, those that hold texts even where these
-        look like numbers.
+        For CSV: returns, given the names of all columns, those that hold texts even if they look
+        like numbers.
 
     Returns
     -------
@@ -366,7 +366,7 @@ def read_table(source: str | PathLike[str], texts: Texts = lambda _: ()) -> Any:
     if Path(name).exists() and readable(name).is_dir():
         raise ValueError(
             f"{name} is a folder: name one of its files, or, to learn from a folder of Parquet "
-            "or CSV files, say how: --memory 4GB (AnnotationFolder) or --dask local:2 (Shards)."
+            "or CSV files, add --memory 4GB (AnnotationFolder) or --dask local:2 (Shards)."
         )
     raise ValueError(
         f"{name if name.strip() else repr(name)} is not a table that can be read. Give {SOURCES}."

@@ -18,7 +18,7 @@ from likeminds._util.lazy_rows import LazyRows
 from likeminds._util.text_format import visible
 from likeminds.data.sources.files import MISSING
 
-# What ends a field or a line, and spaces at the ends, which some readers take away.
+# Ends of fields and lines, and spaces at the ends, which some readers remove.
 _TO_QUOTE = re.compile(r'[",\r\n]|^\s|\s$')
 
 
@@ -28,7 +28,7 @@ def write_table(table: "pa.Table", target: str | PathLike[str]) -> str:
     Parameters
     ----------
     table : pyarrow.Table
-        What to write.
+        The table to write.
     target : str or path
         A name that ends in .csv, .parquet (.pq), .arrow (.feather) or .json; ``-`` is CSV on
         standard output.
@@ -49,7 +49,7 @@ def write_table(table: "pa.Table", target: str | PathLike[str]) -> str:
 
 
 def as_written(target: str | PathLike[str]) -> Path:
-    """Return where a table goes, or say what is in the way before any work."""
+    """Return the target of a table; raise errors about it before any work."""
     path = Path(fspath(target))
     if path.suffix.lower() not in _WRITERS:
         raise ValueError(
@@ -60,7 +60,7 @@ def as_written(target: str | PathLike[str]) -> Path:
 
 
 def plain(value: object) -> object:
-    """Return what JSON can hold: no NaN, no infinity, nothing of NumPy's."""
+    """Return values for JSON: without NaN, infinity and NumPy's types."""
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, np.ndarray | np.generic | LazyRows):

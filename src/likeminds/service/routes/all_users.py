@@ -18,7 +18,7 @@ from likeminds.service.store import Role
 
 router = APIRouter(prefix="/v1", tags=["population"], responses=documented(404))
 
-# The most users on the map: more would be one blot.
+# The most users on the map: more would cover each other.
 _ON_MAP = 2_000
 
 
@@ -45,7 +45,7 @@ def model(queries: Queries) -> dict[str, Any]:
 
 
 def _wording(scorer: AttributeScorer) -> dict[str, Any]:
-    """Return how a page asks about items: the question, the answers, and words for both."""
+    """Return the question about items, the answers, and words for both."""
     verb, scale = scorer.chosen.verb, scorer.scale
     votes = verb.words == "agree with it"
     # Who is request has not been offered any choice.
@@ -201,7 +201,7 @@ def _about_items(which: str, query: schemas.PageQuery, queries: Queries) -> dict
     assert items is not None
     soft = found.soft_labels
     if which == "agreed" and soft is None:
-        raise HTTPException(404, "The model was saved without labels, which this is computed from.")
+        raise HTTPException(404, "The model was saved without labels, which this operation needs.")
     spread = explained.disagreement
     key = spread if which == "divisive" or soft is None else soft.at_least
     total = len(items) if which == "agreed" or found.axes else 0

@@ -15,15 +15,15 @@ router = APIRouter(tags=["operations"], responses=documented())
 
 @router.get("/health", response_model=Facts)
 def health() -> dict[str, Any]:
-    """Say that the process answers."""
+    """Return that the process answers."""
     return {"status": "ok"}
 
 
 @router.get("/ready", response_model=Facts)
 def ready(state: State) -> dict[str, Any]:
-    """Say whether everything works: the model is read, the database answers."""
+    """Return whether the model is read and the database answers."""
     if state.is_down:
-        raise HTTPException(503, "The database is away; reading goes on.")
+        raise HTTPException(503, "The database does not answer; the model can still be read.")
     return {"status": "ready", "generation": state.current.generation}
 
 
@@ -36,7 +36,7 @@ def metrics(state: State, caller: Calling) -> Response:
 
 @router.get("/v1/admin/refresh")
 def refreshed(state: State, caller: Calling, request: Request) -> Refresh:
-    """Say how the last refresh went."""
+    """Return the result of the last refit."""
     caller.require(Role.ADMIN)
     job = request.app.state.refresher
     return Refresh(running=job.is_running, last=job.last, generation=state.current.generation)
@@ -44,7 +44,7 @@ def refreshed(state: State, caller: Calling, request: Request) -> Refresh:
 
 @router.post("/v1/admin/refresh", status_code=202)
 def refresh(state: State, caller: Calling, request: Request) -> Refresh:
-    """Fold stored labels into the model now; it is swapped when it is done."""
+    """Refit the model with stored labels now; it is swapped at the end."""
     caller.require(Role.ADMIN)
     job = request.app.state.refresher
     job.ask()

@@ -41,7 +41,7 @@ def create(
     def write(session: Session) -> dict[str, Any]:
         if not insert_user(session, user, hashed(token)):
             raise exists
-        # The token is stored as a hash only, so it is not part of what is repeated.
+        # The token is stored as a hash only, so it is not part of a repeated answer.
         return {"user": user}
 
     what = ["new", request.user]
@@ -51,7 +51,7 @@ def create(
         user = str(body["user"])
         if caller.role < Role.WRITE:
             raise HTTPException(409, f"This was done before: {user!r} is there.")
-        # A caller who asks again has not received the token: they get another one instead.
+        # A caller who repeats the request has not received the token, and gets a new one.
         state.store.set_token(user, hashed(token))
     return schemas.Created(user=user, token=token)
 
