@@ -199,10 +199,10 @@ def test_labels_are_read_as_before(values, known, binary):
         (["a", "b"], LabelReading("good"), {}, "does not fit"),
         ([True, False], LabelReading(threshold=3.0), {}, "true and false, which are not ratings"),
         (["x"], LabelReading(threshold=3.0), {}, "labels must be numbers"),
-        ([1, 5], LabelReading(threshold=3.0), {"threshold": 4}, "threshold=4 contradicts the reading"),
-        ([1, 5], LabelReading(threshold=3.0), {"positive": 5}, "positive=5 contradicts the reading"),
-        ([1, 5], LabelReading(1, 0), {"threshold": 4}, "before: 1 is positive and 0 is not"),
-        (["a", "b"], LabelReading("a", "b"), {"positive": "b"}, "positive='b' is not how"),
+        ([1, 5], LabelReading(threshold=3.0), {"threshold": 4}, "threshold=4 contradicts"),
+        ([1, 5], LabelReading(threshold=3.0), {"positive": 5}, "positive=5 contradicts"),
+        ([1, 5], LabelReading(1, 0), {"threshold": 4}, "earlier labels: 1 is positive"),
+        (["a", "b"], LabelReading("a", "b"), {"positive": "b"}, "positive='b' contradicts"),
     ],
 )
 def test_labels_that_do_not_fit_are_refused(values, known, options, message):

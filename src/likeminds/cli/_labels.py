@@ -107,9 +107,7 @@ class _Reader:
         data = self.data
         options: dict[str, Any] = {**columns, "user_features": data.user_features}
         options |= data.label_reading(self.model) | {"constants": data.constants, "base": data.base}
-        if (
-            self.texts is not None or data.images is not None
-        ):  # bad labels raise an error before that
+        if self.texts is not None or data.images is not None:  # refuses bad labels first
             likeminds.Annotations.from_frame(table, **options, features=[])
         table, features, names, reduction = self._with_features(table, columns)
         annotations = likeminds.Annotations.from_frame(table, **options, features=features)

@@ -120,9 +120,7 @@ def serve(
         local=is_loopback(host),
     )
     require_keys(host, settings.database, visitors=visitors)
-    AppState(
-        settings
-    ).close()  # raises an error for a model that cannot be served, before any worker starts
+    AppState(settings).close()  # refuses unsuitable models before any worker starts
     if check:
         _greet(output, settings, host, port)
         return
