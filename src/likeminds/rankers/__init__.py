@@ -1,1 +1,1 @@
-"""The rankers: estimators that learn one ranking function per person."""
+"""The rankers: estimators that learn one ranking function per user."""

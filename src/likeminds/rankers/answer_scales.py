@@ -13,15 +13,15 @@ from likeminds.data.label_parsing import LabelReading, is_pass, label_text, same
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
 
-# Spellings of yes and no, besides those that the labels had.
+# Spellings of yes and no, besides those of the labels.
 _YES, _NO = ("yes", "true", "1"), ("no", "false", "0", "-1")
-# So many grades may be bins, of which each holds several: any number falls into one.
+# So many grades may be bins of several: any number in their range is valid.
 _FINE = 20
 
 
 @dataclass(frozen=True)
 class AnswerScale:
-    """Answers from worst to best: no and yes, or grades as the labels had them.
+    """Answers from worst to best: no and yes, or the grades of the labels.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class AnswerScale:
     def read(self, answer: Hashable) -> float | None:
         """Return the number of an answer, None for a pass.
 
-        A yes to grades is a grade in the middle of the upper.
+        For grades, yes is the grade in the middle of the upper ones.
         """
         if isinstance(answer, bool | np.bool_):
             return self._typical(bool(answer)) if self.is_graded else float(answer)
@@ -92,7 +92,7 @@ class AnswerScale:
         return self.is_graded and (fine or self.levels[0] <= number <= self.levels[-1])
 
     def _as_before(self, answer: Hashable, text: str) -> float | None:
-        """Read a yes or a no as the labels were read, or in its usual spellings."""
+        """Read a yes or a no in the spelling of the labels, or in a usual one."""
         reading = self.reading
         if reading is not None and isinstance(reading.threshold, float):
             number = _as_number(text)
@@ -104,13 +104,13 @@ class AnswerScale:
         return float(text in _YES) if text in _YES + _NO else None
 
     def value_of(self, level: float) -> bool | float | str:
-        """Return an answer by its number, as the labels had it."""
+        """Return an answer by its number, in the spelling of the labels."""
         if not self.is_graded:
             return bool(level)
         return self.words[int(level)] if self._has_words else level
 
     def labels_of(self, levels: Sequence[float]) -> tuple[IdArray, LabelReading | None]:
-        """Return answers as labels of `Annotations`, and how they are read."""
+        """Return answers as labels of `Annotations`, with their reading."""
         values = [self.value_of(level) for level in levels]
         if not self.is_graded:
             return np.array(values, dtype=bool), None

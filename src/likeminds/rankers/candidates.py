@@ -32,8 +32,8 @@ Candidate = dict[str, Any]
 R = TypeVar("R", bound="Ranker")
 S = TypeVar("S", bound="StatisticsRanker")
 
-# The tolerance (a relative residual) at which candidates of statistics are compared. The tol of a
-# ranker that learns from rows has another meaning.
+# The tolerance (a relative residual) at which candidates of statistics are compared. Rankers of
+# rows define tol in other ways.
 _TOL = 1e-3
 # Parameters of the fits of a search: quick, silent, and with scores for unknown users.
 _SEARCH_PARAMETERS = {"warm_start": True, "unknown": "consensus", "verbose": False}
@@ -62,7 +62,7 @@ class Split:
 
 @dataclass(frozen=True)
 class FromRows(Generic[R]):
-    """How to tune a ranker that learns from rows."""
+    """The search for a ranker that learns from rows."""
 
     ranker: R
 
@@ -92,7 +92,7 @@ class FromRows(Generic[R]):
         """Return the held-out AUC (for grades, the concordance) by candidate and user."""
         aucs = np.full((len(path), len(split.user_ids)), np.nan)
         if not split.rest.has_pairs.any():
-            return aucs  # nothing to learn from
+            return aucs  # no labels to learn from
         rows = split.held_out
         places = lookup(rows.user_ids, split.user_ids, "users")
         for row, scores in zip(aucs, self._held_out_scores(split, path), strict=True):
@@ -131,7 +131,7 @@ class FromRows(Generic[R]):
 
 @dataclass(frozen=True)
 class FromStatistics(FromRows[S]):
-    """How to tune a ranker that learns from statistics: a fold's complement is a merge."""
+    """The search for a ranker that learns from statistics: a fold's complement is a merge."""
 
     form: ClassVar[Form] = "auto"
 
@@ -175,7 +175,7 @@ def plain_values(candidate: Candidate) -> Candidate:
 
 
 def was_interrupted(ranker: object) -> bool:
-    """Tell whether Ctrl-C ended a fit early, which our rankers report as a warning."""
+    """Return whether Ctrl-C ended a fit early, which our rankers report as a warning."""
     solution = getattr(ranker, "solution_", None)
     return bool(getattr(ranker, "_interrupted", False) or getattr(solution, "interrupted", False))
 
@@ -189,7 +189,7 @@ def successive_halving(
     n_jobs: int | None,
     verbose: bool = False,
 ) -> Float:
-    """Return the AUC by candidate, fold and user; NaN where a candidate was dropped."""
+    """Return the AUC by candidate, fold and user; NaN after a candidate was dropped."""
     scores = np.full((len(candidates), len(splits), len(splits[0].user_ids)), np.nan)
     alive = np.arange(len(candidates))
     # One fold, one more, then all others: candidates are dropped in between.
@@ -225,7 +225,7 @@ def choose(results: dict[str, Any], simplicity: Sequence[tuple[float, ...]] | No
     if not np.isfinite(means).any():
         raise ValueError(
             "No fold has labels of both classes on both sides: with one class there is no "
-            "pair to rank. Ask for fewer with n_folds=, or gather more labels per person."
+            "pair to rank. Pass fewer folds with n_folds=, or gather more labels per user."
         )
     finalists = np.flatnonzero(n_folds == n_folds.max())
     best = finalists[np.nanargmax(means[finalists])]

@@ -33,7 +33,7 @@ Estimator = TypeVar("Estimator")
 
 # The name of the only attribute of a ranker.
 NAMELESS = ""
-# Methods of other estimators that rankers do not have, and what to call instead.
+# Methods of other estimators that rankers do not have, and their replacements.
 _INSTEAD = {
     "predict": ": call rank for the best items, or decision_function for scores",
 }
@@ -44,12 +44,12 @@ _OF_USERS = (
 )
 # The largest number of users that are read from files at once.
 MOST_AT_ONCE = 20_000
-# Fitted attributes about all users together, which do not hold for some of them.
+# Fitted attributes about all users together, which are not valid for some of them.
 _OF_ALL = ("annotations_", "statistics_", "cached_schools_", "fingerprint_", "solution_")
 
 
 class PendingReaders(NamedTuple):
-    """Readers of the attributes that nothing has used yet, and the lock around them."""
+    """Readers of the attributes that are not used yet, and the lock around them."""
 
     readers: dict[str, Callable[[], Any]]
     lock: RLock  # reentrant: reading one attribute may read another
@@ -109,10 +109,10 @@ class ReadableModel:
         "user_factors_": "people_factors_",
         "variance_scale_": "label_doubt_",
     }
-    # What a model can do besides ranking: see `Capability`.
+    # Capabilities of a model besides ranking: see `Capability`.
     takes_updates = takes_newcomers = has_part_worths = has_standard_errors = False
 
-    if not TYPE_CHECKING:  # to a type checker it would promise every attribute there is
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
 
         def __getattr__(self, name: str) -> Any:
             unread = self.__dict__.get("_unread")
@@ -136,12 +136,12 @@ class ReadableModel:
             )
 
     def _is_optional(self, name: str) -> bool:
-        """Tell whether the first class that declares an attribute declares it with None."""
+        """Return whether the first class that declares an attribute declares it with None."""
         kinds = (inspect.get_annotations(kind) for kind in type(self).__mro__)
         return str(next((kind[name] for kind in kinds if name in kind), "")).endswith("None")
 
     def _read_all(self) -> None:
-        """Read what is still in the file, and forget the file."""
+        """Read all attributes that are still in the file, and close it."""
         unread = self.__dict__.get("_unread")
         if unread is None:
             return
@@ -153,12 +153,12 @@ class ReadableModel:
     def _fitted_names(self) -> list[str]:
         """Return the names of the fitted attributes, read or not."""
         unread = self.__dict__.get("_unread")
-        # Those unread first: what another thread reads meanwhile is then in both.
+        # Unread ones first: an attribute that another thread reads meanwhile is then in both.
         names = {*([] if unread is None else list(unread.readers)), *list(self.__dict__)}
         return sorted(name for name in names if name.endswith("_") and not name.startswith("_"))
 
     def __sklearn_is_fitted__(self) -> bool:
-        # scikit-learn's own way walks through the attributes, which threads add to meanwhile.
+        # scikit-learn iterates over the attributes, to which other threads add meanwhile.
         return bool(self._fitted_names())
 
     def __getstate__(self) -> Any:
@@ -167,7 +167,7 @@ class ReadableModel:
 
     @property
     def _best_model(self) -> Any:
-        """The model, out of the search that found it."""
+        """The model itself; of a search, the best one."""
         return (self.best_estimator_ if self._fitted_names() else None) or self
 
     @property
@@ -223,7 +223,7 @@ class ReadableModel:
     def training_items(self) -> tuple[IdArray, FloatArray] | None:
         """Return the training items that have a score, and their features, if it has them.
 
-        A part of some annotations has the items of the whole, labelled or not.
+        Subsets of annotations have all items, labelled or not.
         """
         if self.training_annotations_ is None:
             return None
@@ -233,7 +233,7 @@ class ReadableModel:
         return ids[known], features[known]
 
     def scorable_ids(self) -> IdArray | None:
-        """Return the ids of all items that have a score; None where features score any item."""
+        """Return the ids of all items that have a score; None if features score any item."""
         return None
 
     def fingerprint_of(self, attribute: str = NAMELESS) -> str | None:
@@ -257,12 +257,12 @@ class Capability(Enum):
 
     UPDATES = ("takes_updates", "takes no more labels: fit it to all of them")
     NEWCOMERS = ("takes_newcomers", "cannot take newcomers without a refit: use update")
-    LEVELS = ("has_levels", "has no group level: nothing says who thinks alike")
+    LEVELS = ("has_levels", "has no group level, so users have no groups")
     PART_WORTHS = ("has_part_worths", "has no table of part-worths: fit a HierarchicalRanker")
     UNCERTAINTY = ("has_standard_errors", "has no standard errors of its scores")
 
     def of(self, model: object) -> bool:
-        """Tell whether a model has it."""
+        """Return whether a model has it."""
         return isinstance(model, ReadableModel) and bool(getattr(model, self.value[0]))
 
     def require(self, model: object) -> None:
@@ -294,7 +294,7 @@ def subset_users(ranker: "Ranker", places: slice | Index, *, labels: bool = Fals
     some = object.__new__(type(ranker))
     some.__dict__ = {name: value for name, value in vars(ranker).items() if name != "_positions"}
     unread = vars(ranker).get("_unread")
-    if unread is not None:  # what one of the two reads, the other has still to read
+    if unread is not None:  # attributes that one of the two reads are still unread in the other
         readers = {k: v for k, v in unread.readers.items() if k not in _OF_ALL}
         some._unread = PendingReaders(readers, RLock())
     for name in _OF_ALL:

@@ -78,14 +78,14 @@ class ComponentsRanker(IterativeRanker):
 class DecomposedRanker(ComponentsRanker):
     """One ranking function per user, the sum of components of your choice.
 
-    Minimises, over one part for each component, the users' losses at the sum of the parts plus
-    the penalties of the components.
+    With one part of the weights for each component, it minimises the users' losses at the sum of
+    the parts, plus the penalties of the components.
 
     Parameters
     ----------
     components : list of Component
-        Those of `likeminds.components`, or your own: an object with the methods of
-        `likeminds.components.Component` (`PerUser` brings most of them).
+        Components of `likeminds.components`, or your own: an object with the methods of
+        `likeminds.components.Component` (`PerUser` defines most of them).
     loss : {"least_squares", "least_squares_raw", "auc"} or Loss, default="least_squares"
         1/2 the mean over a user's rows of (y - intercept - score)^2 with
         labels y of +-1; 1/2 the sum over rows of (y - score)^2, without an intercept; or the
@@ -96,7 +96,7 @@ class DecomposedRanker(ComponentsRanker):
         Stop when the optimality residual is below: the length of a subgradient of the
         objective, over the length of the loss's gradient at zero.
     max_iter : int, default=1000
-        Stop after this many iterations in any case (with a warning).
+        The largest number of iterations; reaching it gives a warning.
     unknown, user_column, warm_start, callback, verbose
         As in `ThreeLevelRanker`.
 
@@ -145,7 +145,7 @@ def _check_components(components: Sequence[Component]) -> None:
         if missing:
             raise TypeError(
                 f"{component!r} is not a component: it has no {listing(missing)}. "
-                "See likeminds.components.Component for what is asked of one."
+                "See likeminds.components.Component for the methods of one."
             )
     names = [component.name for component in components]
     if len(set(names)) < len(names):

@@ -80,7 +80,7 @@ class HierarchicalRanker(PriorRanker):
     draws : int or "auto", default="auto"
         Choice modelling: draws per user for maximum simulated likelihood, without any penalty, of
         theta, Omega and the weights in ``fixed``. It starts from the Laplace estimate. "auto" is
-        200 with ``fixed`` or ``signs``, else 0: nothing is simulated.
+        200 with ``fixed`` or ``signs``, else 0, which means no simulation.
     consensus : array of shape (n_features,), optional
         Choice modelling and reward models: weights towards which the consensus is shrunk instead of
         zero, such as those of an earlier model. Their unit is log-odds per unit of a feature.
@@ -104,7 +104,7 @@ class HierarchicalRanker(PriorRanker):
     tol : float, default=1e-5
         Advanced: stop when a step lowers the objective by less than this share.
     max_iter : int, default=500
-        Advanced: stop after this many steps in any case (with a warning).
+        Advanced: the largest number of steps; reaching it gives a warning.
     callback : callable, optional
         Advanced: called as ``callback(step, objective, residual)`` after each step of the last
         descent; return True to stop.
@@ -162,9 +162,10 @@ class HierarchicalRanker(PriorRanker):
         Steps of the last descent, and whether it ended by ``tol``.
     sampling_ : SubsampleRecord or None
         The record of learning from a subsample (8,000 users or more, without item effects and
-        covariates; else None): how many users learned (``n_learned``) and corrected (``n_asked``).
-        By how much each correction promised to lower the objective and lowered it (``promised``,
-        ``gained``). The expected distance from its minimum (``excess``), in nats per label.
+        covariates; else None): the numbers of users in the subsample (``n_learned``) and in
+        corrections (``n_asked``). The predicted and actual decrease of the objective by each
+        correction (``promised``, ``gained``). The expected distance from its minimum (``excess``),
+        in nats per label.
 
     Examples
     --------
@@ -201,8 +202,8 @@ class HierarchicalRanker(PriorRanker):
     _needs_no_features = True
     _nothing_to_add_to = (
         "This ranker was read from a file, or fitted on a cluster, and does not hold its training "
-        "data: more labels cannot be added to it. They can where it was saved with "
-        "save(..., with_data=True); `newcomer` needs none of it."
+        "data: more labels cannot be added to it. Save the model with "
+        "save(..., with_data=True); `newcomer` does not need these data."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_groups": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
@@ -224,11 +225,11 @@ class HierarchicalRanker(PriorRanker):
     def _fit_more(self, more: Annotations) -> None:
         assert self.annotations_ is not None
         everything = self.annotations_.concat(more)
-        # A few rows must not turn all that was learned into something else.
+        # A few rows must not change the loss.
         if self.loss == "auto" and self.loss_ == "choice":
             if more.choice_set_codes is None:
                 raise ValueError(
-                    "The model has learned from choices, but these are labels of single items: "
+                    "The model was fitted to choices, but these are labels of single items: "
                     "fit both at once (first.concat(second)), or use newcomer, which takes either."
                 )
             refuse_no_choices(everything)

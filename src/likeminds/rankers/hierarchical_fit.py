@@ -1,4 +1,4 @@
-"""The fit of `HierarchicalRanker`: the same steps wherever the labels are."""
+"""The fit of `HierarchicalRanker`: the same steps for labels in memory, on disk or on a cluster."""
 
 import logging
 import warnings
@@ -107,7 +107,7 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
         ranker.prior_ = simulated.constrain(ranker.prior_)
     # Posteriors of users, in this process or where their labels are.
     points = _posteriors(ranker, data, responses, learned)
-    del responses, learned  # their memory is needed for the levels of many users
+    del responses, learned  # the memory is needed for the levels of many users
     if points is not None:
         ranker._set_levels(points)
     _calibrate(ranker, loss, data)
@@ -118,7 +118,7 @@ def finalise(
 ) -> tuple[PriorFit, Responses, Float]:
     """Regress item effects and factors on features; return the matrix of new coordinates, too.
 
-    Further optimisation would undo this: users' weights can take over what features explain.
+    Further optimisation would undo this, as users' weights can absorb the effects of features.
     """
     ranker.final_steps_ = []
     if learned.items is None or not isinstance(responses, ItemEffects):
@@ -160,7 +160,7 @@ def _calibrate(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None
 def _posteriors(
     ranker: PriorRanker, data: TrainingData, responses: Responses, learned: PriorFit
 ) -> Float | None:
-    """Compute posteriors of users; return their modes, unless they stay where the labels are."""
+    """Compute posteriors of users; return their modes, unless they stay in the blocks."""
     ranker.users_ = data.counts.user_ids
     if data.posteriors_in_place is not None:
         data.scored = data.posteriors_in_place(ranker, responses, learned)
@@ -211,9 +211,10 @@ def _likelihood(
 def _describe_items_only(
     ranker: PriorRanker, data: TrainingData, design: Design, *, has_items: bool
 ) -> bool:
-    """Tell whether item effects are regressed on features that users do not weigh.
+    """Return whether item effects are regressed on features that users do not weigh.
 
-    "auto": with at most a quarter of the labels that all of Omega takes, by held-out labels.
+    "auto" decides by held-out labels, if there are at most a quarter of the labels that a full
+    Omega needs.
     """
     n_weights = design.n_weights
     is_possible = (
@@ -225,7 +226,7 @@ def _describe_items_only(
     )
     if ranker.covariance == NO_WEIGHTS.kind and not is_possible:
         raise ValueError(
-            'covariance="none" regresses item effects on features: that takes items that several '
+            'covariance="none" regresses item effects on features: that needs items that several '
             f"users judge, and 1 to {MOST_FEATURES} features of them, without consensus=. Leave "
             'covariance at "auto".'
         )
@@ -258,7 +259,7 @@ def _have_effects(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> b
     if not (has_items or data.table.n_features):
         raise ValueError(
             "These annotations have no features, so items are known by their effects alone: "
-            "that takes items that several users judge, item_effects not False, and another "
+            "that needs items that several users judge, item_effects not False, and another "
             'loss than "auc".'
         )
     if may_have and not has_items and not ranker._is_trial:

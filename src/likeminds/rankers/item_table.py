@@ -23,7 +23,7 @@ from likeminds.rankers.validation import find_users
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
 
-# Ids among which similar ones are suggested.
+# The largest number of ids in which similar ones are searched.
 _COMPARED = 100_000
 
 
@@ -45,7 +45,7 @@ class ItemTableView:
             kept = ranker.training_items()
             if kept is None:
                 raise ValueError(
-                    "Which items? This model has kept none of those it was fitted to: pass items=."
+                    "Which items? This model was saved without its training items: pass items=."
                 )
             return cls(ranker, *kept)
         if isinstance(items, Annotations):
@@ -99,7 +99,7 @@ Ids = Iterable[Hashable] | None
 
 
 def gives_grades(ranker: "Ranker") -> bool:
-    """Tell whether a ranker predicts grades."""
+    """Return whether a ranker predicts grades."""
     return ranker._best_model.grading_ is not None
 
 

@@ -49,8 +49,8 @@ class LatentClassRanker(Ranker):
     Parameters
     ----------
     n_classes : int or "auto", default="auto"
-        The number of classes. "auto" adds classes until Schwarz's criterion (BIC) rises, as long
-        as there are five users per class.
+        The number of classes. "auto" adds classes until Schwarz's criterion (BIC) rises, with at
+        least five users per class.
     loss : {"auto", "choice", "logistic", "mixed"}, default="auto"
         The likelihood, as in `HierarchicalRanker`. Grades count as labels above the threshold.
     max_classes : int, default=10
@@ -235,8 +235,8 @@ class LatentClassRanker(Ranker):
         sets = X.choice_set_codes if isinstance(X, Annotations) else None
         if sets is None and not self.prior_.design.intercept:
             raise ValueError(
-                "This ranker has learned from choices, which depend on all items shown: pass "
-                "Annotations whose choice_sets say what is shown together."
+                "This ranker was fitted to choices, which depend on all items shown: "
+                "pass Annotations with choice_sets."
             )
         chances = expit(eta)
         if sets is not None and self.loss_ != "logistic":

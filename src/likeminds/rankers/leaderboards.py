@@ -40,7 +40,7 @@ class Leaderboard(ResultTable):
     ask_next : list of pairs of items
         Comparisons whose results would be most informative about the scores of these users.
     n_users : int
-        How many users the scores are the mean of.
+        The number of users whose scores are averaged.
     """
 
     items: IdArray

@@ -1,4 +1,4 @@
-"""Selection by held-out labels: the loss of grades, and whether users weigh features."""
+"""Selection by held-out labels: the loss of grades, and whether users have weights of features."""
 
 import warnings
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Candidate likelihoods of grades; the first one unless another is clearly ahead.
 CANDIDATES = ("cumulative", "gaussian", "logistic", "median")
-# Limits of the subsample: users, their grades together, users that are enough whatever their
+# Limits of the subsample: users, the sum of their grades, users that suffice with any number of
 # grades, and the fewest users. One half is for training, the other for testing.
 _MOST_USERS, _MOST_GRADES, _ENOUGH_USERS, _FEWEST_USERS = 800, 12_000, 60, 20
 _TOL = 1e-3
@@ -34,11 +34,12 @@ _COMPONENTS = 30
 def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, dict[str, float]]:
     """Choose the likelihood of grades by held-out users; return the scores of all, too.
 
-    It is two-fold cross-validation over (a sample of) users, with rough fits without item factors.
-    If users have fewer grades than features, there are no leading directions either. The score is
-    the concordance of held-out grades of test users, who are new users. Candidates that are clearly
-    behind in the first fold are left out of the second, and stay as far behind the best. The first
-    candidate is chosen unless the 95 % interval of the best one's lead over it excludes zero.
+    This is two-fold cross-validation over (a sample of) users, with rough fits without item
+    factors. If users have fewer grades than features, there are no leading directions either. The
+    score is the concordance of held-out grades of test users, who are new users. Candidates that
+    are clearly worse in the first fold are left out of the second, and keep their distance from the
+    best. The first candidate is chosen unless the 95 % interval of the best one's lead over it
+    excludes zero.
     """
     n_users = len(data.counts.user_ids)
     if n_users < _FEWEST_USERS:
@@ -61,7 +62,7 @@ def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, d
 
 
 def users_weigh_features(ranker: "PriorRanker", data: TrainingData) -> bool:
-    """Tell whether users' weights of features predict held-out labels better.
+    """Return whether users' weights of features predict held-out labels better.
 
     The weights are those of leading principal components, of raw or (if ``ranker.standardize``)
     standardised features. The other candidate regresses item effects and factors on all features.
@@ -98,7 +99,7 @@ def _trial_scores(
         random_state=0,
     )
     form = "low_rank" if weighed else "none"
-    with warnings.catch_warnings(action="ignore"):  # the final fit repeats them
+    with warnings.catch_warnings(action="ignore"):  # the final fit repeats these warnings
         quick = _fit_trial(ranker, train, covariance=form, loss=ranker.loss_)
         if quick.loss_ == "logistic" and test.grades is None:
             given = quick.predict_proba(test)[np.arange(len(test)), test.labels.astype(np.intp)]
@@ -136,7 +137,7 @@ def _judge(
     held_out: Annotations,
 ) -> Float:
     """Return the concordance of each test user's held-out grades."""
-    with warnings.catch_warnings(action="ignore"):  # the final fit repeats them
+    with warnings.catch_warnings(action="ignore"):  # the final fit repeats these warnings
         quick = _fit_trial(ranker, train, loss=loss, n_item_factors=0)
         scores = quick.newcomer(labelled).decision_function(held_out, held_out.users)
     return concordance_by_user(held_out.outcomes, scores, held_out.users).values
@@ -154,7 +155,7 @@ def _mean(values: Float) -> float:
 
 
 def _for_trials(annotations: Annotations) -> Annotations:
-    """Return labels for trials, in the order of users and items whatever that of the rows."""
-    # Without covariates, with whose effects fits would alternate; all candidates would gain alike.
+    """Return labels for trials, in the order of users and items."""
+    # Without covariates, whose effects take time and help all candidates alike.
     order = np.lexsort((annotations.outcomes, annotations.item_codes, annotations.user_codes))
     return annotations[order]._with(user_features=None)

@@ -25,7 +25,7 @@ from likeminds.rankers.item_table import Ids, ItemRows
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.validation import item_ids_of, refuse_unknown_users
 
-# Called after each attribute with its name, how many are done, and of how many.
+# Called after each attribute with its name, the number done, and the total.
 Callback = Callable[[str, int, int], None]
 ByAttribute = Annotations | Mapping[str, Annotations]
 
@@ -353,7 +353,7 @@ def _by_attribute(given: ByAttribute) -> dict[str, Annotations]:
         if not isinstance(part, Annotations):
             raise TypeError(f"{name} must be Annotations, but is a {type(part).__name__}.")
     return {
-        # By default, users find the items so.
+        # By default, the verb is "find" with the name of the attribute.
         name: part if part.verb else part.with_verb(default_verb(name) or f"find {name}")
         for name, part in ((str(name), part) for name, part in given.items())
     }

@@ -268,7 +268,7 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
 def new_items(self: "Prior", annotations: Annotations) -> "Prior":
     """Return a ranker with the posteriors of new items, given their labels, without a refit.
 
-    Weights of users and the prior of items stay as they are: the cold start of items.
+    Weights of users and the prior of items stay as they are (cold start of items).
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def new_items(self: "Prior", annotations: Annotations) -> "Prior":
     check_width(self, annotations)
     items = self._items()
     if not annotations.has_items:
-        raise ValueError("new_items needs to know what the labels are about: pass items=.")
+        raise ValueError("new_items needs the item of each label: pass items=.")
     named = annotations.item_ids[np.unique(annotations.item_codes)]
     known = lookup(named, items.ids, "items") >= 0
     if known.any() if annotations.choice_set_codes is None else known.all():
@@ -348,7 +348,7 @@ def _covariates(user_features: Any, fitted_prior: FittedPrior) -> Covariates | N
         return None
     if fitted_prior.covariate_effects is None:
         raise ValueError(
-            "This ranker has not learned from covariates of users: leave out user_features=, or "
+            "This ranker was not fitted with covariates of users: leave out user_features=, or "
             "fit a HierarchicalRanker to annotations that have them."
         )
     return Covariates.read(user_features)

@@ -70,14 +70,14 @@ class ClassShares(ResultTable):
 class NominalRanker(AttributeModel):
     """Labels of several classes without an order: toxic, spam, fine; emotions; topics.
 
-    Each class has a ranker, learned from whether a label is this class (one against the rest). It
-    has the bias of each annotator to the class, item effects and weights of features. The
-    probability of a class is that of its ranker, divided by the sum over all classes. Annotators
-    who confuse two classes and schools with other standards are predicted as they are.
+    Each class has a ranker, fitted to whether a label is this class (one against the rest). It has
+    the bias of each annotator to the class, item effects and weights of features. The probability
+    of a class is that of its ranker, divided by the sum over all classes. Predictions include
+    annotators' confusions of classes, and schools with other standards.
 
-    A model of several attributes, which are the classes: `rank`, `match`, `newcomer`, `update`,
-    reports and the service treat it as such. ``rankers_`` has the ranker of each class for
-    `find_schools`, `diagnose` and `explain`.
+    The classes are the attributes of this model: `rank`, `match`, `newcomer`, `update`, reports and
+    the service use it as a model of several attributes. ``rankers_`` has the ranker of each class
+    for `find_schools`, `diagnose` and `explain`.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class NominalRanker(AttributeModel):
         Parameters
         ----------
         X : Annotations
-            Labels that were read with ``nominal=``. A mapping from class to yes or no does, too.
+            Labels that were read with ``nominal=``; or a mapping from class to labels of yes or no.
         y, callback
             As in `AttributeModel.fit`.
         """
@@ -240,7 +240,7 @@ class NominalRanker(AttributeModel):
         return number > 0, votes
 
     def _training_labels(self) -> Annotations:
-        """Return the training data, of which each ranker has the rows of its class."""
+        """Return the training data, joined from the rows of each ranker's class."""
         kept = [ranker.annotations_ for ranker in self.rankers_.values()]
         parts = [part for part in kept if part is not None]
         same = [np.array_equal(part.item_codes, parts[0].item_codes) for part in parts]
@@ -265,7 +265,7 @@ class NominalRanker(AttributeModel):
 
     @property
     def label_reading_(self) -> LabelReading:  # type: ignore[override]
-        """How labels are read: as one of the classes."""
+        """The reading of labels: as one of the classes."""
         return LabelReading(classes=tuple(as_plain(one) for one in self.classes_.tolist()))
 
 

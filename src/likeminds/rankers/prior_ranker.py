@@ -234,7 +234,7 @@ class PriorRanker(Ranker):
         n_weights = coordinates.n_weights
         directions = prior.directions(self.n_groups_, n_weights)
         self.consensus_ = coordinates.weights(prior.mean)
-        for name in ("points_", *_WEIGHTS):  # those of an earlier fit
+        for name in ("points_", *_WEIGHTS):  # values of an earlier fit
             self.__dict__.pop(name, None)
         if coordinates.beyond:
             self.points_ = points
@@ -324,7 +324,7 @@ class PriorRanker(Ranker):
 
     @property
     def has_levels(self) -> bool:
-        """Whether the ranker is fitted: it always has levels."""
+        """Whether the ranker is fitted; all have levels."""
         return bool(self._fitted_names())
 
     def _specification(self) -> Specification:

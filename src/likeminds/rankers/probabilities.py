@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
 
 
-# For methods of rankers whose scores can be log-odds; those of the squared AUC loss never are.
+# For methods of rankers whose scores can be log-odds; with the squared AUC loss they are not.
 _with_log_odds = available_if(lambda ranker: ranker.loss != "auc")
 # Losses of choice sets.
 _OF_CHOICES = ("choice", "mixed")
@@ -38,9 +38,9 @@ def predict_proba(self: "PriorRanker", X: ItemRows, users: Ids = None, items: Id
     Scores m of the logistic loss are log-odds with posterior variance s^2 of user and item. The
     probability is sigma(m / sqrt(1 + pi c s^2 / 8)). The scale c (``variance_scale_``) maximises
     the leave-one-out likelihood of training labels (for choices, that of five held-out folds), and
-    is 1 for new users and items. See the page on probabilities on calibration. For grades, it is
-    the probability of a grade above the threshold (`predict_grades` has that of each grade). For
-    choices, it is the probability of being chosen among the rows of the same choice set.
+    is 1 for new users and items. The page on probabilities describes the calibration. For grades,
+    it is the probability of a grade above the threshold (`predict_grades` has that of each grade).
+    For choices, it is the probability of being chosen among the rows of the same choice set.
 
     Parameters
     ----------
@@ -75,18 +75,17 @@ def predict_proba(self: "PriorRanker", X: ItemRows, users: Ids = None, items: Id
         positive = _of_labels(self, X, users, items)
     else:
         raise ValueError(
-            "This ranker has learned from choices: what is chosen depends on what it is shown "
-            "with. Pass Annotations whose choice_sets say what is shown together, or compare two "
-            "items by probability_preferred."
+            "This ranker was fitted to choices, which depend on the items shown together: "
+            "pass Annotations with choice_sets, or compare two items by probability_preferred."
         )
     return np.column_stack([1.0 - positive, positive])
 
 
 @_with_log_odds  # type: ignore[untyped-decorator]
 def predict(self: "PriorRanker", X: ItemRows, users: Ids = None, items: Ids = None) -> NDArray[Any]:
-    """Predict each label: the positive class where its probability is above one half.
+    """Predict each label: the positive class if its probability is above one half.
 
-    It is for labels of two classes. For grades, call `predict_grades`; for choices, `rank`.
+    The labels must be of two classes. For grades, call `predict_grades`; for choices, `rank`.
 
     Parameters
     ----------
@@ -162,8 +161,8 @@ def predict_grades(
 ) -> GradePredictions:
     """Predict grades: their probabilities, and the expected grade.
 
-    Response styles are part of the prediction: with the same score, one user gives a 5 and another
-    a 7. New users have the mean response style.
+    Predictions include response styles: with the same score, one user gives a 5 and another a 7.
+    New users have the mean response style.
 
     Parameters
     ----------

@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 try:
     from sklearn import callback as _sklearn
-except ImportError:  # before scikit-learn 1.9 there are none: the plain function still works
+except ImportError:  # before scikit-learn 1.9 only the plain function works
     _sklearn = None
 
 CallbackSupport: Any = object if _sklearn is None else _sklearn.CallbackSupportMixin
 Method = TypeVar("Method", bound=Callable[..., Any])
-# Callbacks of scikit-learn end with the decorated method, however it ends.
+# Callbacks of scikit-learn end with the decorated method, also after an error.
 with_callbacks: Callable[[Method], Method] = getattr(
     _sklearn, "with_callbacks", lambda method: method
 )
@@ -95,7 +95,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     _tuning: ClassVar[type[FromRows[Any]]] = FromRows
     _has_steps: ClassVar[bool] = False  # else `fit` is reported as one step
     _needs_no_features: ClassVar[bool] = False
-    _is_trial: bool = False  # only its scores are used: it reports nothing
+    _is_trial: bool = False  # only its scores are used, so it does not report progress
 
     # The default candidates of a search, the strongest penalties first; () tunes nothing.
     _grid: ClassVar[Sequence[Candidate] | None] = None

@@ -1,7 +1,7 @@
 """The best items for one user, or for each of many.
 
 For many users, scores of single precision select candidates, and scores of double precision rank
-these: the result is exact, at half the cost.
+these. The result is exact, at half the cost.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -185,7 +185,7 @@ def lower_bounds(ranker: "Ranker", features: FloatArray, ids: IdArray) -> Float:
 
 
 def are_labelled_by(ranker: "Ranker", user: Hashable | None, ids: IdArray) -> Bool:
-    """Tell which items a user labelled in training."""
+    """Return which items a user labelled in training."""
     annotations = ranker.training_annotations_
     if user is None or annotations is None:
         raise ValueError(
@@ -195,7 +195,7 @@ def are_labelled_by(ranker: "Ranker", user: Hashable | None, ids: IdArray) -> Bo
 
 
 def among_labels_of(annotations: Annotations, user: Hashable, ids: IdArray) -> Bool:
-    """Tell which items a user labelled; none if the user has no labels."""
+    """Return which items a user labelled; none if the user has no labels."""
     if user not in annotations.user_ids.tolist():
         return np.zeros(len(ids), dtype=np.bool_)
     labelled = encode(annotations.of_user(user).items, "items")[1]
@@ -323,7 +323,7 @@ class _ItemTable:
 def best_candidates(scores: NDArray[np.float32], error: float, k: int) -> Index | None:
     """Return the positions, in order, of candidates for the k best of each row; None if too many.
 
-    Candidates are all scores not below the k-th best by more than ``error``, and a few others. The
+    Candidates are all scores that are at most ``error`` below the k-th best, and a few others. The
     k-th best score is at least the k-th best maximum of chunks, so most chunks are read only once.
     """
     n_rows, n_items = scores.shape
@@ -348,7 +348,7 @@ def best_candidates(scores: NDArray[np.float32], error: float, k: int) -> Index 
 
 
 def _above(values: NDArray[np.float32], bar: NDArray[np.float32], most: int) -> Index | None:
-    """Return the positions of scores above a bar, as many in each row; None if too many."""
+    """Return the positions of scores above a threshold, as many in each row; None if too many."""
     counts = (values >= bar[:, None]).sum(axis=1)
     n = int(counts.max(initial=0))
     if n > most:

@@ -45,13 +45,13 @@ _READY: tuple[type[Any], ...] = (
     baselines.PopularityWithFeatures,
     baselines.Factorisation,
 )
-# Every ranker there is, by name.
+# All rankers, by name.
 RANKERS: dict[str, Any] = {kind.__name__: kind for kind in (*_READY, RankerCV, DecomposedRanker)}
 
-# Those with a sensible choice of every parameter: compared as they are.
+# Rankers with sensible values of all parameters: compared as they are.
 AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, LatentClassRanker, baselines.Popularity)
 
-# Those whose searches take minutes where labels are many.
+# Rankers whose searches take minutes if labels are many.
 _LONG_SEARCHES = {
     *("ThreeLevelRankerCV", "LatentClassRanker", "LogisticPerUser"),
     *(kind.__name__ for kind in PAPER_BASELINES.values() if kind is not baselines.RMTL),
@@ -81,7 +81,7 @@ def default_rankers(n_folds: int = 5, random_state: int = 0) -> NamedRankers:
     n_folds : int, default=5
         Folds of the search for the parameters.
     random_state : int, default=0
-        Which rows fall into which fold.
+        The seed of the assignment of rows to folds.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def _make(kind: type[Any], n_folds: int, random_state: int) -> Any:
 
 
 def that_apply(rankers: NamedRankers, annotations: Annotations) -> NamedRankers:
-    """Leave out the rankers that need items which several people labelled, where there are none."""
+    """Leave out the rankers of shared items if no item is labelled by several users."""
     shared = has_shared_items(annotations)
     by_id = shared and annotations.has_items
     needs = {"Popularity": shared, "PopularityWithFeatures": by_id, "Factorisation": by_id}
@@ -111,10 +111,10 @@ def without_long_searches(rankers: NamedRankers) -> NamedRankers:
 
 
 def ranker_called(name: str, n_folds: int = 5, random_state: int = 0) -> tuple[str, Any]:
-    """Return a ranker, ready to fit, by what people may call it: in any case, with any dashes.
+    """Return a ranker, ready to fit, by its name in any case, with any dashes.
 
-    "hierarchical" is the one with nothing to tune, "three-level" the paper's with its penalties
-    tuned; every other is called as in `default_rankers`.
+    "hierarchical" is `HierarchicalRanker`, "three-level" the paper's ranker with its penalties
+    tuned. The others have the names of `default_rankers`.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def _bare(name: str) -> str:
 
 
 def as_rankers(rankers: Given, n_folds: int, random_state: int) -> NamedRankers:
-    """Return named rankers, ready to fit, from what the caller of `compare` gave."""
+    """Return named rankers, ready to fit, from the argument of `compare`."""
     if isinstance(rankers, str) or not isinstance(rankers, Iterable):
         raise TypeError(f"rankers must be a mapping or a list, not {rankers!r}.")
     search: dict[str, Any] = {"n_folds": n_folds, "random_state": random_state}
@@ -164,7 +164,7 @@ def _name_of(given: object) -> str:
 
 
 def _ready(given: object, search: dict[str, Any]) -> Any:
-    """Return an estimator that tunes itself, if it has anything to tune."""
+    """Return an estimator that tunes itself, if it has parameters to tune."""
     estimator, grid = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
     missing = [name for name in _METHODS if not HasMethods(name).is_satisfied_by(estimator)]
     if missing or isinstance(estimator, type):

@@ -97,7 +97,7 @@ class ScoreDecomposition(ResultTable):
             f"{signed(one['total'], 2)}"
             for one in self.features[:_MOST_PRINTED]
         ]
-        by_feature = ["by feature, what moves it most first:", *moved] if moved else []
+        by_feature = ["by feature, the largest part first:", *moved] if moved else []
         return "\n".join([self._headline(), *parts, *by_feature])
 
     def __repr__(self) -> str:

@@ -79,7 +79,7 @@ class RankerCV(Ranker):
     n_jobs : int, optional
         How many fits run at the same time (joblib).
     random_state : int, default=0
-        Which rows fall into which fold.
+        The seed of the assignment of rows to folds.
     verbose : bool, default=False
         Whether to report progress on stderr: the fits of the search, then those of the ranker.
 
@@ -92,7 +92,7 @@ class RankerCV(Ranker):
     best_index_ : int
         The index of the best candidate.
     best_score_ : float
-        Their mean AUC over folds; NaN without candidates.
+        The mean AUC of the best candidate over folds; NaN without candidates.
     cv_results_ : dict of arrays
         ``params``, ``mean_test_score``, ``standard_error`` (over users), ``n_folds`` (of the
         candidate), ``split0_test_score`` and so on (NaN after it was dropped),
@@ -122,7 +122,7 @@ class RankerCV(Ranker):
     random_state: int = 0
     verbose: bool = False
 
-    # The tuned ranker raises for labels that it cannot add.
+    # The tuned ranker raises an error for labels that it cannot add.
     _learned_from: ClassVar[str] = "users_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ranker": [Ranker],

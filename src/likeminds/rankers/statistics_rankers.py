@@ -54,8 +54,8 @@ class StatisticsRanker(Ranker):
     _learned_from: ClassVar[str] = "statistics_"
     _nothing_to_add_to = (
         "This ranker does not have the statistics of its training data, since it was read from a "
-        "file, or fitted to many people on a cluster: more labels cannot be added to it. They can "
-        "where it was fitted in one process, and saved with save(..., with_data=True)."
+        "file, or fitted to many people on a cluster: more labels cannot be added to it. Fit it "
+        "in one process, and save it with save(..., with_data=True)."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES)), Loss],
@@ -72,7 +72,7 @@ class StatisticsRanker(Ranker):
         self._fit_statistics(Statistics.from_annotations(annotations, graded=graded))
 
     def _fit_folder(self, folder: AnnotationFolder) -> None:
-        """Fit to labels on disk: batch by batch, where their statistics add up."""
+        """Fit to labels on disk: batch by batch, if their statistics can be added."""
         if not folder.can_stream:
             super()._fit_folder(folder)
             return
@@ -88,7 +88,7 @@ class StatisticsRanker(Ranker):
         )
 
     def _learn_from(self, data: "TrainingData") -> None:
-        """Fit to blocks of users: merge their statistics, or leave large ones where they are."""
+        """Fit to blocks of users: merge their statistics, or leave large ones in the blocks."""
         self.__dict__.pop("statistics_", None)
         grades, table = data.counts.grades, data.table
         values = None if grades is None else grades.values
@@ -134,7 +134,7 @@ class StatisticsRanker(Ranker):
         raise NotImplementedError
 
     def _finalise(self, loss: QuadraticLoss, summary: AbstractStatistics, parts: Parts) -> None:
-        """Learn what depends on the parts; nothing by default."""
+        """Set further attributes that depend on the parts; a subclass may override this."""
 
     def _set_parts(self, parts: Parts, has_pairs: Bool) -> None:
         """Set the fitted attributes, given parts in units of ``scale_``."""
@@ -173,7 +173,7 @@ class IterativeRanker(StatisticsRanker):
         components: Sequence[Component],
         user_ids: IdArray,
     ) -> Parts:
-        """Run a solver, from the last solution after a warm start or an update."""
+        """Run a solver; with a warm start or in an update, from the last solution."""
         with both_callbacks(self, self.callback) as callback:
             solution = solver.solve(
                 loss,
@@ -220,7 +220,7 @@ class IterativeRanker(StatisticsRanker):
 
 @dataclass(frozen=True)
 class StatisticsSummary(AbstractStatistics):
-    """Summaries, for a fit, of statistics in several blocks of users, which stay there."""
+    """Summaries of statistics in several blocks of users, which stay in the blocks."""
 
     user_ids: IdArray
     origin: Float
@@ -266,7 +266,7 @@ def _reduce_block(
 
 
 def _n_bytes(block: UserBlock[Statistics], with_table: bool, _own: None) -> int:
-    """Return the bytes that statistics take, about."""
+    """Return the approximate size of statistics in bytes."""
     rows = block.data.rows
     table = rows.table.nbytes if with_table else 0
     return int(block.data.dense.scatter.nbytes + 17 * len(rows.index) + table)

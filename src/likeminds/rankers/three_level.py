@@ -42,7 +42,7 @@ from likeminds.solvers import SOLVERS, FastSolver, Solver
 from likeminds.solvers.solver import Parts
 from likeminds.solvers.variable_projection import FitPoint, Penalty, fit_coordinates
 
-# Users whose residuals estimate the precision: more would hardly improve it.
+# The number of users whose residuals estimate the precision: more hardly improve it.
 _SAMPLE = 2000
 # The rank of a new user's posterior covariance, as in `HierarchicalRanker`.
 _COVARIANCE_RANK = 16
@@ -68,7 +68,7 @@ def usual_alpha_group(features_per_label: float) -> float:
 class ThreeLevelRanker(IterativeRanker):
     """One ranking function per user: consensus + group + personal.
 
-    Minimises, over theta, G and P (Yang, Xu, Cao and Huang, AAAI 2019),
+    It minimises, over theta, G and P (Yang, Xu, Cao and Huang, AAAI 2019),
 
         sum_i l_i(theta + G_i + P_i) + lambda1 |theta|^2 + lambda2 sum_{j > n_groups} sigma_j(G)^2
             + lambda4 sum_{j <= n_groups} sigma_j(G)^2 + lambda3 sum_i |P_i|
@@ -87,8 +87,8 @@ class ThreeLevelRanker(IterativeRanker):
     alpha_personal : float, default=1.0
         Penalty on the personal level, which is zero for most users: the paper's lambda3.
     n_groups : int, optional
-        How many directions of the group level are strong: the paper's kappa, from 0 to the
-        smaller of the numbers of users and features. By default 2, or fewer on small data.
+        The number of strong directions of the group level: the paper's kappa, from 0 to the smaller
+        of the numbers of users and features. By default 2, or fewer on small data.
     group_shrinkage : float, default=0.0
         Penalty on the strong directions (lambda4, at most ``alpha_group``). 0 is the paper's
         model; small values help if users have few labels.
@@ -107,7 +107,7 @@ class ThreeLevelRanker(IterativeRanker):
         objective, over the length of the loss's gradient at zero. With "authors", stop when the
         relative change of the objective is below.
     max_iter : int, default=1000
-        Stop after this many iterations in any case (with a warning).
+        The largest number of iterations; reaching it gives a warning.
     unknown : {"error", "consensus"}, default="error"
         Users not seen in training raise an error, or get the scores of the consensus. Without
         features, new items raise an error, or get the score of an average item.
@@ -140,7 +140,7 @@ class ThreeLevelRanker(IterativeRanker):
     alpha_group_, n_groups_ : float, int
         The values that were used.
     scale_ : array of shape (n_features,)
-        The unit each feature was measured in; the objective is that of ``raw_* * scale_``.
+        The unit of each feature; the objective is that of ``raw_* * scale_``.
     objective_ : float
         The minimum found, of the formula above in units of ``scale_``.
     objective_trace_ : array

@@ -48,7 +48,7 @@ def default_grid(alpha_group: float) -> list[Candidate]:
 
 @dataclass(frozen=True)
 class ThreeLevels(FromStatistics["ThreeLevelRanker"]):
-    """How to tune the three-level ranker: paths of neighbours, from few groups to many."""
+    """The search for the three-level ranker: paths of neighbours, from few groups to many."""
 
     def arrange(self, candidates: list[Candidate], statistics: Statistics) -> list[Candidate]:
         """Return the admissible candidates, sorted into a path of neighbours."""

@@ -48,11 +48,11 @@ class ThreeLevelRankerCV(RankerCV):
     loss, standardize, unknown, user_column
         As in `ThreeLevelRanker`.
     tol, max_iter
-        Of the final fit, as in `ThreeLevelRanker`.
+        Parameters of the final fit, as in `ThreeLevelRanker`.
     n_jobs : int, optional
-        How many paths are followed at the same time (joblib).
+        The number of paths that are fitted in parallel (joblib).
     random_state : int, default=0
-        Which rows fall into which fold.
+        The seed of the assignment of rows to folds.
     verbose : bool, default=False
         As in `RankerCV`.
 
@@ -85,7 +85,7 @@ class ThreeLevelRankerCV(RankerCV):
     tol: float = 1e-4
     max_iter: int = 1000
     unknown: str = "error"
-    # A parameter of its own, not that of a ranker inside.
+    # A parameter of this class, not of the ranker inside.
     user_column: int | str | None = None
 
     _needs_no_features = False
@@ -114,9 +114,9 @@ class ThreeLevelRankerCV(RankerCV):
 
 # By default the path has so many penalties, down to this share of the first.
 _NUMBER, _ROUNDING = 20, 0.1
-# The solver's tolerance must not leave a user a personal part at the first penalty.
+# At the first penalty, the solver's tolerance must not leave personal parts.
 _MARGIN = 1.01
-# A penalty that leaves no user a personal level: the gradient at zero is far shorter.
+# A penalty without personal parts: the gradient at zero is far shorter.
 _PROHIBITIVE = 1e6
 
 
@@ -147,9 +147,9 @@ class PersonalPath:
         return np.asarray(self.lengths > 0)
 
     def agreement(self, true: ArrayLike) -> Float:
-        """Return the adjusted Rand index of who has a personal part, by penalty.
+        """Return the adjusted Rand index of users with a personal part, by penalty.
 
-        ``true`` says which users have one in truth.
+        ``true`` marks the users with a personal part in the simulation.
         """
         known = np.asarray(true, dtype=bool)
         same_length(true=known, users=self.users)
@@ -164,9 +164,9 @@ def personal_path(
 ) -> PersonalPath:
     """Fit the three levels along a path of penalties on the personal level.
 
-    Each fit starts from the one before. Without ``alphas``, the path begins at the smallest
-    penalty that leaves no user a personal part: the longest gradient of a user's loss at the
-    solution without the level.
+    Each fit starts from the one before. Without ``alphas``, the path begins at the smallest penalty
+    without personal parts. This is the longest gradient of a user's loss at the solution without
+    the level.
 
     Parameters
     ----------

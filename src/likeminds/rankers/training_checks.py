@@ -1,11 +1,11 @@
-"""Training data of rankers: checked, recorded, and warned of.
+"""Checks, records and warnings of rankers' training data.
 
-Checked are features computed from the labels, labels of one class, and too many features.
+The checks are for features computed from the labels, labels of one class, and too many features.
 
-The share s_j of positive labels of an item is its true share plus chance. Features known
-beforehand can follow the true share alone: their squared correlation with s_j is at most the
-reliability r of s_j, estimated from two halves of the labels. A column that follows chance, too,
-was computed from these labels, and every label takes part in its own prediction.
+The share s_j of positive labels of an item is its true share plus chance. Features known beforehand
+can follow the true share alone: their squared correlation with s_j is at most the reliability r of
+s_j, estimated from two halves of the labels. A column that also follows chance was computed from
+these labels, so every label is part of its own prediction.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from likeminds.rankers.validation import check_width, find_users, joint_reading,
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
 
-# Items with two labels or more that it takes to judge a column, and at most so many of them.
+# The fewest items with two labels or more that suffice for a test, and the most that are used.
 _FEWEST, _MOST = 50, 20_000
-# If chance has a smaller part in the shares than this, the column does no harm.
+# If chance has a smaller part in the shares than this, the column is harmless.
 _LEAST_CHANCE = 0.1
-# How much of chance a column must follow.
+# The share of chance that a column must follow.
 _FOLLOWED = 0.5
 
 
@@ -46,7 +46,7 @@ def as_annotations(
     choice_sets: Iterable[Hashable] | None = None,
     reset: bool = True,
 ) -> Annotations:
-    """Check the caller's input; ``reset`` what is known about it, or compare it with that."""
+    """Check the caller's input; ``reset`` its records, or compare it with these."""
     if isinstance(X, Annotations):
         refuse_extras(y=y, users=users, sample_weight=sample_weight, choice_sets=choice_sets)
         return _take_annotations(ranker, X, reset=reset)
@@ -61,7 +61,7 @@ def as_annotations(
 
 
 def _forget_training(ranker: Ranker) -> None:
-    """Delete what a ranker has from an earlier fit, or from a file, and a new fit does not set."""
+    """Delete attributes of an earlier fit, or of a file, that a new fit does not set."""
     if "_unread" in ranker.__dict__:
         ranker._read_all()
     for stale in ("fingerprint_", "cached_schools_"):
@@ -82,8 +82,8 @@ def record_training(
     if not ranker._needs_no_features and not feature_names:
         raise ValueError(
             f"{type(ranker).__name__} ranks items by their features, but these annotations have "
-            "none: pass features= with them, or fit a HierarchicalRanker, which learns what items "
-            "are like from the people who judge them."
+            "none: pass features= with them, or fit a HierarchicalRanker, which learns item "
+            "effects and factors from labels."
         )
     ranker.fitted_on_annotations_ = True
     ranker.verb_ = verb or ("choose" if n_choices else None)
@@ -119,7 +119,7 @@ def _take_annotations(ranker: Ranker, annotations: Annotations, *, reset: bool) 
 
 
 def record_update(ranker: Ranker, more: Annotations) -> None:
-    """Bring up to date what is known about the training data (old files lack some of it)."""
+    """Update the records of the training data (old files lack some of them)."""
     if ranker.n_labels_ is not None:
         ranker.n_labels_ += len(more)
     if ranker.n_choices_ is not None:
@@ -130,20 +130,20 @@ def record_update(ranker: Ranker, more: Annotations) -> None:
 
 
 def refuse_second_medians(ranker: Ranker, more: Annotations) -> None:
-    """Refuse ratings above a median by users whose other ratings are not known any more."""
+    """Refuse ratings above a median by users whose other ratings are not known."""
     reading = ranker.label_reading_
     if reading is None or reading.threshold != "median":
         return
     known = more.user_ids[find_users(ranker, more.user_ids) >= 0]
     if known.size:
         raise ValueError(
-            "Labels were read as ratings above a person's own median, which is another one with "
+            "Labels were read as ratings above a user's own median, which changes with "
             f"more ratings: those of {listing(known)} cannot be added. Fit all ratings at once."
         )
 
 
 def refuse_extras(**arguments: object) -> None:
-    """Refuse labels, users or weights beside annotations, which carry their own."""
+    """Refuse labels, users or weights together with annotations, which have their own."""
     given = [name for name, value in arguments.items() if value is not None]
     if given:
         raise ValueError(
@@ -152,13 +152,13 @@ def refuse_extras(**arguments: object) -> None:
 
 
 def warn_of_popularity(annotations: Annotations, stacklevel: int = 4) -> None:
-    """Warn of features that are the share of positive labels of each item, or much like it."""
+    """Warn of features that are the share of positive labels of each item, or close to it."""
     found = popularity_columns(annotations)
     if found:
         warnings.warn(
-            f"{listing(found)}: computed from these labels? It follows how many people said yes to "
-            "each item more closely than anything known beforehand could, so every label "
-            "predicts itself and held-out scores flatter. Leave it out: HierarchicalRanker learns "
+            f"{listing(found)}: computed from these labels? It follows the share of yes of each "
+            "item more closely than any feature known beforehand could, so every label predicts "
+            "itself and held-out scores are too high. Leave it out: HierarchicalRanker learns "
             "item effects by itself.",
             UserWarning,
             stacklevel=stacklevel,

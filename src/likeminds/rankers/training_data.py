@@ -66,7 +66,7 @@ class LabelCounts:
     n_positive: int
     class_weight: Float  # of negative and positive labels, (2,)
     row_weight: Float  # of the labels of each row of the table of features
-    labelled_by: Index  # how many users labelled each item, two standing for more
+    labelled_by: Index  # the number of users who labelled each item, at most 2
     kinds: frozenset[str]  # of choice sets, or that of the loss of single labels
     ties: Float  # (3,): see `losses.tie_weights`
     grades: GradeCounts | None
@@ -134,7 +134,7 @@ def _kind(annotations: Annotations) -> str:
 
 @dataclass(frozen=True)
 class SharedTable:
-    """The items, features and covariates of all parts, which are not sent with their rows."""
+    """The items, features and covariates of all parts, which are sent once."""
 
     features: FloatArray
     item_ids: IdArray
@@ -224,13 +224,13 @@ class ResponseSettings:
 
 @dataclass(eq=False)
 class TrainingData:
-    """All labels in blocks of users, and scores of some whose posteriors stay where they are."""
+    """All labels in blocks of users, and scores of some, whose posteriors stay in the blocks."""
 
     rows: Executor[UserBlock[Annotations]]
     table: SharedTable
     counts: LabelCounts
     _: KW_ONLY
-    # Computes posteriors that stay where the labels of users are.
+    # Computes posteriors that stay in the blocks of labels.
     posteriors_in_place: Callable[[Ranker, Responses, PriorFit], ScoredLabels | None] | None = None
     can_collect: bool = True  # whether all rows may be brought into this process
     scored: ScoredLabels | None = None
@@ -267,7 +267,7 @@ class TrainingData:
             found, needed = "All labels are of one class", "positive and negative labels"
             if counts.grades is not None and len(counts.grades.values) == 1:
                 found, needed = "All grades are the same", "at least two different ones"
-            raise ValueError(f"{found}, so there is nothing to rank by: a ranker needs {needed}.")
+            raise ValueError(f"{found}, so a ranking cannot be learned: a ranker needs {needed}.")
         if not informs:
             warn_of_one_class(counts.user_ids, counts.has_pairs)
 

@@ -128,7 +128,7 @@ def positions_by_user(ranker: Ranker) -> Mapping[Hashable, int]:
 
 
 def joint_reading(ranker: Ranker, more: Annotations) -> LabelReading | None:
-    """Return how the labels of both were read; refuse readings that differ."""
+    """Return the reading of the labels of both; refuse readings that differ."""
     refuse_mixture(is_graded(ranker), more.grades is not None)
     return join_readings(ranker.label_reading_, more.reading)
 
@@ -152,7 +152,7 @@ def is_graded(ranker: Ranker) -> bool:
 def split_user_column(
     ranker: Ranker, X: ArrayLike, *, reset: bool = False
 ) -> tuple[FloatArray, IdArray | None]:
-    """Check X; return its features and, where ``user_column`` names one, the users."""
+    """Check X; return its features and, if ``user_column`` names one, the users."""
     has_column = ranker.user_column is not None and not ranker.fitted_on_annotations_
     rows = _check_rows(ranker, X, reset, None if has_column else [np.float64, np.float32])
     unnamed = np.array([f"x{i}" for i in range(rows.shape[1])], dtype=object)
@@ -163,11 +163,11 @@ def split_user_column(
         column, names = rows[:, where], np.delete(names, where)
         rows = np.delete(rows, where, axis=1)
         if not rows.shape[1]:
-            raise ValueError("X has no feature beside the user_column.")
+            raise ValueError("X has no feature besides the user_column.")
         try:
             rows = np.asarray(rows, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"X must be numbers beside the user_column: {error}.") from error
+            raise ValueError(f"X must be numbers besides the user_column: {error}.") from error
     refuse_not_finite(rows, "X")
     if reset:
         ranker.feature_names_ = np.asarray(names, dtype=object)
@@ -182,7 +182,7 @@ def _check_rows(
             return np.asarray(
                 validate_data(ranker, X, reset=reset, dtype=dtype, ensure_all_finite=False)
             )
-        # Annotations name their features; an array that goes with them need not.
+        # Annotations have names of features; an array together with them may have none.
         least = min(1, ranker.n_features_in_)
         rows = check_array(
             X, dtype=dtype, ensure_all_finite=False, ensure_min_features=least, estimator=ranker
@@ -211,7 +211,7 @@ def _column_position(user_column: int | str, names: NDArray[Any]) -> int:
 def outcomes(
     y: ArrayLike | None, length: int, classes: NDArray[Any], grading: LabelReading | None = None
 ) -> Bool | FloatArray:
-    """Return which labels are positive; or the grades, where labels were read as such."""
+    """Return which labels are positive; or the grades, if labels were read as grades."""
     if y is None:
         raise ValueError("score needs the labels y.")
     labels = check_labels(y)
@@ -229,11 +229,11 @@ def outcomes(
 
 
 def _refuse_unread(X: object) -> None:
-    """Refuse what has to be read first: the name of a file, or a frame on a cluster."""
+    """Refuse the name of a file, or a frame on a cluster, which has to be read first."""
     if isinstance(X, str | PathLike):
         raise TypeError(
-            f"{fspath(X)} is the name of something that has to be read first: "
-            "Annotations.from_source(file), AnnotationFolder(folder) where labels do not fit in "
+            f"{fspath(X)} is a name: read the file first, with "
+            "Annotations.from_source(file), AnnotationFolder(folder) if labels do not fit in "
             "memory, or likeminds.cluster.Shards.from_folder(folder, client, features)."
         )
     if getattr(X, "__dask_graph__", None) is not None:
@@ -244,7 +244,7 @@ def _refuse_unread(X: object) -> None:
 
 
 def _how_to_fit(X: object) -> str:
-    """Return how to pass a table of labels, or a matrix of users by items, which X is not."""
+    """Return advice for a table of labels, or a matrix of users by items, passed as X."""
     columns = [str(name) for name in getattr(X, "columns", ())]
     if usual_columns("user", columns) or usual_columns("label", columns):
         return (
@@ -305,7 +305,7 @@ def two_classes(labels: NDArray[Any]) -> NDArray[Any]:
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported: a ranker needs labels of two classes, "
-            f"but y has {len(classes)}: {listing(classes)}. If they are grades, say with users= "
-            "who gave them, or pass Annotations."
+            f"but y has {len(classes)}: {listing(classes)}. If they are grades, pass "
+            "users= or Annotations."
         )
     return np.asarray(classes)

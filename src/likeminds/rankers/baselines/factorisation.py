@@ -45,7 +45,7 @@ class Factorisation(Ranker):
     Parameters
     ----------
     n_factors : int, default=2
-        Dimensions of the space; 0 leaves the biases alone.
+        The number of factors; with 0, the model has biases only.
     alpha : float, default=4.0
         Ridge on the factors of users and items.
     alpha_bias : float, default=0.3
@@ -56,7 +56,7 @@ class Factorisation(Ranker):
     tol : float, default=3e-4
         Stop when a round of steps improves the objective by less than this share of it.
     max_iter : int, default=100
-        Stop after this many rounds in any case.
+        The largest number of rounds.
     unknown : {"error", "consensus"}, default="error"
         Users not seen in training raise an error, or get a_i = 0 and p_i = 0. New items without
         features raise an error, or get b_j = 0 and q_j = 0.
@@ -111,7 +111,7 @@ class Factorisation(Ranker):
     }
 
     def scorable_ids(self) -> IdArray | None:
-        """Return the ids of labelled items; None where features place any item."""
+        """Return the ids of labelled items; None if features give factors to any item."""
         return None if self.item_features and len(self.feature_names_) else self.item_ids_
 
     def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
@@ -233,7 +233,7 @@ class FactorState:
         residuals = _matrix(self.by_user, slopes)
         _, strength, right = randomized_svd(residuals, size, n_iter=8, random_state=0)
         items = self.items.copy()
-        # About as long as the penalty permits; only the directions matter at the start.
+        # The length is about that of the optimum; the directions matter more at the start.
         items[:, :size] = right.T * np.sqrt(len(items)) * 0.5
         items[:, :size] *= (strength / max(strength[0], 1e-300))[None]
         return replace(self, items=items)

@@ -1,7 +1,8 @@
 """The multi-task baselines of the paper: each is a list of components with its penalties.
 
-The default of a penalty is a multiple of a unit: the smallest penalty at which its part is zero
-(norms), or the loss's mean curvature (squares). ``components_`` has the values used.
+The default of a penalty is a multiple of a unit. For norms, the unit is the smallest penalty at
+which the part is zero; for squares, it is the loss's mean curvature. ``components_`` has the values
+used.
 """
 
 from collections.abc import Callable
@@ -136,8 +137,8 @@ class PaperBaseline(ComponentsRanker):
 class RMTL(PaperBaseline):
     """Robust multi-task learning: a low-rank part, and outlying users.
 
-    Minimises the loss at W = L + S plus alpha_low_rank times the trace norm of L plus
-    alpha_personal times the sum over users of |S_i| (Chen, Zhou and Ye, KDD 2011).
+    With W = L + S, it minimises loss(W) + alpha_low_rank |L|_* + alpha_personal sum_i |S_i|, where
+    |L|_* is the trace norm (Chen, Zhou and Ye, KDD 2011).
 
     Parameters
     ----------
@@ -154,11 +155,10 @@ class RMTL(PaperBaseline):
 
 @dataclass(eq=False, repr=False)
 class RMTFL(PaperBaseline):
-    """Robust multi-task feature learning: features for all or none, and outlying users.
+    """Robust multi-task feature learning: features shared by all users, and outlying users.
 
-    Minimises the loss at W = P + Q plus alpha_shared times the sum over features of the length
-    of their column of P plus alpha_personal times the sum over users of |Q_i| (Gong, Ye and
-    Zhang, KDD 2012).
+    With W = P + Q, it minimises loss(W) + alpha_shared sum_j |P_j| + alpha_personal sum_i |Q_i|.
+    P_j is the column of feature j, Q_i the row of user i (Gong, Ye and Zhang, KDD 2012).
 
     Parameters
     ----------
@@ -190,10 +190,10 @@ class LassoMTL(PaperBaseline):
 
 @dataclass(eq=False, repr=False)
 class JFL(PaperBaseline):
-    """Joint feature learning: features that matter to all or to none.
+    """Joint feature learning: each feature has a weight for all users or for none.
 
-    Minimises the loss plus alpha times the sum over features of the length of their column
-    (Argyriou, Evgeniou and Pontil, 2008; Nie et al., 2010).
+    It minimises loss(W) + alpha sum_j |W_j|, where W_j is the column of feature j (Argyriou,
+    Evgeniou and Pontil, 2008; Nie et al., 2010).
 
     Parameters
     ----------
@@ -210,17 +210,17 @@ class JFL(PaperBaseline):
 class RAMU(PaperBaseline):
     """The trace norm with capped singular values: strong directions are not shrunk.
 
-    Minimises the loss plus alpha * sum_j min(sigma_j(W), threshold) in stages (Han and Zhang, AAAI
-    2016). In each stage, the singular values above the threshold are free. The last stage is the
-    one that leaves these as they are. An infinite threshold gives the plain trace norm.
+    It minimises loss(W) + alpha sum_j min(sigma_j(W), threshold) in stages (Han and Zhang, AAAI
+    2016). In each stage, the singular values above the threshold have no penalty. Stages end when
+    these values stay the same. An infinite threshold gives the plain trace norm.
 
     Parameters
     ----------
     alpha : float, optional
         The penalty; by default 0.03 of the smallest that leaves nothing.
     threshold : float, optional
-        The cap, in the units of standardised weights where ``standardize`` is true. By default
-        0.3 of the largest singular value of the users' slopes over the mean curvature.
+        The cap, in the units of standardised weights if ``standardize`` is true. By default 0.3 of
+        the largest singular value of the users' slopes over the mean curvature.
     """
 
     alpha: float | None = _penalty(silencing(LowRank))
@@ -234,9 +234,9 @@ class RAMU(PaperBaseline):
 class CMTL(PaperBaseline):
     """Clustered multi-task learning: users near a few centres.
 
-    Minimises the loss plus rho1 eta (1 + eta) tr(W' (eta + M)^-1 W) over W and the matrix M of
-    users x users with eigenvalues between 0 and 1 that sum up to ``n_clusters``; eta is
-    rho2 / rho1 (Zhou, Chen and Ye, NIPS 2011: the convex relaxation of k-means).
+    It minimises loss(W) + rho1 eta (1 + eta) tr(W' (eta + M)^-1 W) over W and M, with eta = rho2 /
+    rho1. M is a matrix of users x users whose eigenvalues are between 0 and 1 and sum up to
+    ``n_clusters``. This is the convex relaxation of k-means (Zhou, Chen and Ye, NIPS 2011).
     ``components_[0].matrix(clustered_part_ * scale_)`` is M.
 
     Parameters
@@ -245,7 +245,7 @@ class CMTL(PaperBaseline):
         Penalties on distances from the centres, and on all weights; by default 1 and 0.1 times
         the loss's mean curvature.
     n_clusters : int, optional
-        How many centres; by default 5, or the number of users.
+        The number of centres; by default 5, or the number of users.
     """
 
     rho1: float | None = _penalty(mean_curvature, 1.0, (10.0, 1.0), closed="neither")
@@ -262,8 +262,8 @@ class CMTL(PaperBaseline):
 class COMT(PaperBaseline):
     """Co-clustered multi-task learning: users near their mean, and a group level.
 
-    Minimises the loss at W = P + Q plus alpha_mean * sum_i |P_i - mean of P|^2 plus alpha_group
-    * sum_{j > n_groups} sigma_j(Q)^2 (L. Xu, A. Huang, J. Chen and E. Chen, AAAI 2015).
+    With W = P + Q, it minimises loss(W) + alpha_mean sum_i |P_i - mean of P|^2 + alpha_group sum_{j
+    > n_groups} sigma_j(Q)^2 (L. Xu, A. Huang, J. Chen and E. Chen, AAAI 2015).
 
     Outside the mean and the strong directions, the two penalties act as one, with the factor
     alpha_mean alpha_group / (alpha_mean + alpha_group). With that factor as ``alpha_group``, no
@@ -274,7 +274,7 @@ class COMT(PaperBaseline):
     alpha_mean, alpha_group : float, optional
         The two penalties; by default the loss's mean curvature.
     n_groups : int, optional
-        How many directions of Q are free; by default 2, or fewer on small data.
+        The number of directions of Q without a penalty; by default 2, or fewer on small data.
     """
 
     alpha_mean: float | None = _penalty(mean_curvature, 1.0, (10.0, 3.0, 1.0, 0.3, 0.1))

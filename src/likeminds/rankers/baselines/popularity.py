@@ -1,11 +1,11 @@
-"""Popularity: labels that others gave to the same item, alone or with features.
+"""Popularity: the labels of an item by other users, alone or with features.
 
 Beyond features, the popularity of item j among users other than i is
 
     c_ij = log((k + m q) / (n - k + m (1 - q))) - log(q / (1 - q)),
 
-where others gave n labels, k of them positive. q is their usual share of positive labels, and m
-shrinks items with few labels to zero. The column of the design is its residual,
+where other users gave n labels, k of them positive. q is their usual share of positive labels, and
+m shrinks items with few labels to zero. The column of the design is its residual,
 
     o_ij = c_ij - n / (n + m) z_j'g_i,
 
@@ -59,7 +59,7 @@ class Popularity(Ranker):
     items_ : array of shape (n_items, n_features)
         The features of distinct items, if rows had no ids.
     item_counts_ : array of shape (n_items, 2)
-        How many labels (or how much weight) an item got, and how many positive ones.
+        The number (or the weight) of labels of each item, and of its positive labels.
     own_pairs_ : array of shape (n_pairs,)
         The labelled pairs: position of the user times number of items, plus that of the item.
     own_counts_ : array of shape (n_pairs, 2)
@@ -86,7 +86,7 @@ class Popularity(Ranker):
     user_column: int | str | None = None
     verbose: bool = False
 
-    _grid = ()  # nothing to tune
+    _grid = ()  # without parameters to tune
     _needs_no_features = True
 
     @property
@@ -200,7 +200,7 @@ def sums_by(codes: Index, values: Float, n_codes: int) -> Float:
 
 
 def has_shared_items(annotations: Annotations) -> bool:
-    """Tell whether two users labelled the same item (by its id, or else its features)."""
+    """Return whether two users labelled the same item (by its id, or else its features)."""
     items, of_row = _items(annotations)
     return len(np.unique(annotations.user_codes * len(items) + of_row)) > len(items)
 
@@ -233,22 +233,22 @@ _RIDGE = 1e-3
 class PopularityWithFeatures(Ranker):
     """One ranking for all users, by features and by others' labels of the same item.
 
-    Labelled items are ranked by features and by the labels of others, beyond the prediction from
-    features. New items are ranked by features alone.
+    Labelled items are ranked by features, and by the part of other users' labels that features do
+    not predict. New items are ranked by features alone.
 
     Parameters
     ----------
     alpha : float, default=0.01
         Ridge on the weights of features, per user.
     alpha_item : float, default=0.001
-        Ridge on the weight of others' labels, per user.
+        Ridge on the weight of other users' labels, per user.
     loss, standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
 
     Attributes
     ----------
     item_weight_ : float
-        The weight of others' labels.
+        The weight of other users' labels.
     known_items_ : Items
         The effect on the score of each item, by id.
     coef_, consensus_, users_, scale_, classes_
@@ -303,8 +303,8 @@ class PopularityWithFeatures(Ranker):
         scale = statistics.feature_scale() if self.standardize else np.ones(width)
         loss = kind.of(statistics, scale)
         matrix, slope = loss.total_matrix(), loss.linear.sum(axis=0)
-        # The weight of the column is estimated alone: given features that identify items, others'
-        # labels would predict one's own label with the wrong sign.
+        # The weight of the column is estimated alone: with features that identify items, other
+        # users' labels would predict a user's own label with the wrong sign.
         curvature = float(matrix[-1, -1]) + 2.0 * self.alpha_item * n_users
         weight = float(slope[-1]) / curvature if curvature > 0 else 0.0
         ridge = 2.0 * self.alpha * n_users * np.eye(width - 1)
@@ -329,7 +329,7 @@ def popularities(annotations: Annotations, item: Index, n_items: int) -> tuple[F
     user, labelled = np.divmod(pairs, n_items)
     others = totals[labelled] - sums_by(of_row, counts, len(pairs))
     without, theirs = _log_odds(others, totals[labelled, 0])
-    # Without a user, the popularities of the items they labelled differ, and so does the fit.
+    # Without a user, the popularities of this user's items differ, and so does the fit.
     change = fit.T[labelled] * (without - whole[labelled])[:, None]
     weights = fit @ whole + sums_by(user, change, annotations.n_users)
     residual = without - theirs * np.einsum("nd,nd->n", rows[labelled], weights[user])
