@@ -299,7 +299,7 @@ GRADES = [
     (lambda: graded([1, 2, 3], grades=[1]), "two or more different grades, but there are 1"),
     (
         lambda: HierarchicalRanker().fit(graded([4, 4, 4], grades=True)),
-        "All grades are the same, so there is nothing to rank by",
+        "All grades are the same, so a ranking cannot be learned",
     ),
     (
         lambda: HierarchicalRanker(loss="cumulative").fit(graded([0, 1, 1])),
@@ -804,7 +804,7 @@ PLOTS = [
         lambda: plots.cv_surface(tuned(), "tol"),
         "'tol' was not searched; there are alpha_group",
     ),
-    (lambda: plots.cv_surface(ThreeLevelRanker()), "searched nothing"),
+    (lambda: plots.cv_surface(ThreeLevelRanker()), "no search results"),
     (lambda: plots.reliability(np.array([0, 1]), np.array([0.5, 1.5])), "between 0 and 1"),
     (
         lambda: plots.learning_curves([5, 10], {"a": [0.6]}, title=""),

@@ -1,8 +1,8 @@
 """likeminds: rankings for people who disagree.
 
 Many people label the same kind of items with an attribute, and disagree. likeminds learns one
-ranking function per person. It is the sum of a consensus, the deviation of a school of thought
-(group), and the person's own deviation (personal).
+ranking function per user. It is the sum of a consensus, the deviation of a school of thought
+(group), and the user's own deviation (personal).
 """
 
 from importlib import import_module
@@ -126,8 +126,8 @@ __all__ = [
     "write_report",
 ]
 
-# Where each public name lives. They are imported when first used: scikit-learn alone takes
-# longer to import than most scripts of a newcomer take to run.
+# The module of each public name, imported at first use: the import of scikit-learn takes longer
+# than many short scripts.
 _HOMES = {
     "_util.result_tables": ("Table",),
     "choice_models.summary": ("LogLikelihood", "Summary"),
@@ -173,7 +173,7 @@ _HOMES = {
     "schools": ("School", "Schools", "SoftLabels", "find_schools"),
     "storage.models": ("FileChangedError", "ModelFileError", "load", "read_card", "save"),
 }
-# Folders that people import from: `likeminds.baselines.RMTL` works without an import of its own.
+# Public folders: `likeminds.baselines.RMTL` works without an import of its own.
 _PUBLIC = frozenset(
     {
         "baselines",

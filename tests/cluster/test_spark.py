@@ -129,7 +129,7 @@ def test_what_is_wrong_is_said(said):
         with pytest.raises(ValueError, match=told):
             call()
     other = rows.set_column(1, "item", pa.array([99] * len(rows)))
-    with pytest.raises(ValueError, match="items that have no features: 99"):
+    with pytest.raises(ValueError, match="items without features: 99"):
         ThreeLevelRanker().fit(crowd_of(Partitions([other]), said))
     nulls = rows.set_column(2, "label", pa.array([None, *rows["label"].to_pylist()[1:]]))
     for told, call in (

@@ -237,7 +237,7 @@ def test_what_needs_rows_is_refused(client, giant, here):
         Popularity().fit(shards)
     for told, call in (
         (
-            "Statistics are of features, and there are none",
+            "Statistics need features",
             lambda: Shards.from_parts([table_of(giant)], client, statistics=True),
         ),
         (

@@ -255,7 +255,7 @@ def test_truncated_missing_changed_and_mixed_files(ranker, said, folder, tmp_pat
     asked("there is no file people-.*5 of them")
     other = save(ranker, tmp_path / "other", users_per_file=4)
     shutil.copy(users_in(other)[1], victim)
-    asked("people of another model")
+    asked("users of another model")
     victim.write_bytes(content)
     load(folder, verify=True)
 

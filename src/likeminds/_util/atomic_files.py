@@ -15,14 +15,14 @@ try:
 except ImportError:  # Windows, which cannot lock a folder
     fcntl = None  # type: ignore[assignment]
 
-# Bytes that the name of a file may have on all common file systems.
+# The largest length of a file's name, in bytes, on all common file systems.
 _LONGEST_NAME = 255
-# Where Linux has a symbolic link for each file descriptor of this process.
+# The folder in which Linux has a symbolic link for each file descriptor of this process.
 _OPEN_FILES = Path("/proc/self/fd")
 
 
 class FileChangedError(OSError):
-    """A file that is no longer the one that was read."""
+    """A file that was replaced since it was read."""
 
 
 class FileVersion(NamedTuple):
@@ -47,11 +47,11 @@ def write_whole(
 ) -> FileVersion:
     """Write a file atomically: to a scratch file, flushed to disk and renamed over the target.
 
-    An existing file's mode is kept, and its owner where that is allowed; a symbolic link stays,
-    and its target is written. If the file system can, the scratch file has no name until it
-    is complete (O_TMPFILE): then nothing is left of it however the process ends. Large content
-    comes in pieces. If the version there is not the one that is ``replacing``, FileChangedError is
-    raised. The version written is returned.
+    An existing file keeps its mode, and its owner if that is allowed; a symbolic link stays, and
+    its target is written. If the file system supports it, the scratch file has no name until it is
+    complete (O_TMPFILE), so a killed process leaves no file. Large content comes in pieces. If the
+    current version is not ``replacing``, FileChangedError is raised. The version written is
+    returned.
     """
     place = _follow_links(target)
     pieces = [content] if isinstance(content, bytes) else content
@@ -82,8 +82,8 @@ def write_whole(
 def file_lock(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold an exclusive lock on a file or a folder, from reading it to replacing it.
 
-    ``waiting`` is called when another process holds the lock. Where the system has no locks,
-    `write_whole` still notices what others have replaced.
+    ``waiting`` is called when another process holds the lock. On systems without locks,
+    `write_whole` still detects replaced files.
     """
     descriptor = None if fcntl is None else _lock_file(path, waiting)
     try:
@@ -114,7 +114,7 @@ def readable(path: str | os.PathLike[str]) -> Path:
 
 
 def place_for(path: str | os.PathLike[str], what: str) -> Path:
-    """Return the path if a file can go there; else say what is in the way, before any work."""
+    """Return the path if a file can be written there; else raise an error before any work."""
     target = Path(path)
     place = _follow_links(target)
     if place.is_dir():
@@ -131,7 +131,7 @@ def place_for(path: str | os.PathLike[str], what: str) -> Path:
 
 
 def folder_for(path: str | os.PathLike[str], what: str) -> Path:
-    """Return the path if it is, or can be made, a folder to write to; else say why it cannot."""
+    """Return the path of a folder to write to, existing or not; raise an error if impossible."""
     folder = Path(path)
     place = Path(os.path.realpath(folder))
     existing = next(part for part in (place, *place.parents) if part.exists())
@@ -143,7 +143,7 @@ def folder_for(path: str | os.PathLike[str], what: str) -> Path:
 
 
 def make_folder(path: str | os.PathLike[str], what: str) -> Path:
-    """Return a folder to write to, which is made if it is not there."""
+    """Return a folder to write to, created if missing."""
     folder = folder_for(path, what)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -184,7 +184,7 @@ def _lock_file(path: Path, waiting: Callable[[], None]) -> int | None:
         try:
             descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
         except PermissionError:
-            if path.is_dir():  # a folder that can be written to and not be read
+            if path.is_dir():  # a folder that can be written to but not read
                 return None
             raise
         try:
@@ -217,7 +217,7 @@ def _scratch_name(name: str) -> str:
 def _open_scratch(scratch: Path, mode: int) -> int:
     """Return the descriptor of a new file: an unnamed one (O_TMPFILE), else one of this name."""
     if sys.platform == "linux" and _OPEN_FILES.is_dir():
-        with suppress(OSError):  # not every file system has them
+        with suppress(OSError):  # some file systems do not have them
             return os.open(scratch.parent, os.O_TMPFILE | os.O_WRONLY, mode)
     new = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     return os.open(scratch, new, mode)
@@ -236,7 +236,7 @@ def _give_name(descriptor: int, scratch: Path) -> None:
 
 
 def _make_alike(scratch: Path, before: os.stat_result) -> None:
-    """Set the mode of the file before, and its owner and group as far as allowed."""
+    """Copy the mode of the earlier file, and its owner and group if allowed."""
     if sys.platform != "win32":
         for owner in (before.st_uid, -1):
             with suppress(PermissionError):

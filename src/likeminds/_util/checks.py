@@ -1,4 +1,4 @@
-"""Checks of input, with errors that say what is wrong, where, and what to do."""
+"""Checks of input, whose errors name the problem, its place, and the fix."""
 
 from collections import Counter
 from collections.abc import Sequence, Sized
@@ -17,15 +17,15 @@ V = TypeVar("V")
 
 # Products of squares of larger numbers may overflow.
 LARGEST = 1e100
-# Next to a row of more weight than the first, all others are lost to rounding; below the second,
-# products of weights underflow.
+# Rows of more weight than the first make all others rounding errors; below the second, products of
+# weights underflow.
 _HEAVIEST, _LIGHTEST = 1e12, 1e-100
-# Numbers of a large array that are looked at together.
+# The numbers of a large array that are checked together.
 _BLOCK = 1 << 19
 
 
 def as_matrix(values: ArrayLike, name: str) -> FloatArray:
-    """Return a finite two-dimensional array, single precision as it is and all else as double."""
+    """Return a finite two-dimensional array, in single precision if it was, else in double."""
     array = _numeric(values, name)
     if array.ndim != 2:
         raise ValueError(
@@ -63,7 +63,7 @@ def as_weights(
     outside = np.flatnonzero((array > _HEAVIEST) | ((array > 0) & (array < _LIGHTEST)))
     if outside.size:
         raise ValueError(
-            f"{name} must be zero or from {_LIGHTEST:g} to {_HEAVIEST:g}, which they are not in "
+            f"{name} must be zero or from {_LIGHTEST:g} to {_HEAVIEST:g}, which is not so in "
             f"row(s) {listing(outside)}. Multiply all of them by the same number."
         )
     if not (all_zero or array.any()):
@@ -72,7 +72,7 @@ def as_weights(
 
 
 def same_length(**columns: Sized) -> None:
-    """Refuse columns of different lengths, and say how long each one is."""
+    """Refuse columns of different lengths; the error lists the lengths."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         described = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -80,7 +80,7 @@ def same_length(**columns: Sized) -> None:
 
 
 def both_or_neither(first: object, second: object, name: str) -> bool:
-    """Return whether both are there, and refuse it when only one is."""
+    """Return whether both are given; raise ValueError if only one is."""
     if (first is None) != (second is None):
         raise ValueError(f"Only one of the two has {name}: give {name} to both or to neither.")
     return first is not None
@@ -141,7 +141,7 @@ def _numeric(values: ArrayLike, name: str) -> FloatArray:
 
 
 def refuse_not_finite(array: FloatArray, name: str) -> None:
-    """Say which rows have NaN, infinity, or numbers too large to compute with, if any."""
+    """Raise ValueError for rows with NaN, infinity, or numbers too large to compute with."""
     if not array.size or _has_small_squares(array):
         return
     # Two cheap passes and no temporary array in the usual case; NaN compares as false.
@@ -159,12 +159,12 @@ def refuse_not_finite(array: FloatArray, name: str) -> None:
         )
     raise ValueError(
         f"{name} contains numbers beyond {LARGEST:g} in row(s) {rows}: their squares "
-        "cannot be computed with. Measure in a larger unit, or leave out other values."
+        "would overflow. Measure in a larger unit, or leave out such values."
     )
 
 
 def _has_small_squares(array: FloatArray) -> bool:
-    """Check sums of squares in one pass over a large array, by threads; False says nothing."""
+    """Check sums of squares in one pass over a large array, by threads; False is inconclusive."""
     if array.size <= _BLOCK or not array.flags.c_contiguous:
         return False
     flat = array.reshape(-1)

@@ -25,9 +25,9 @@ from rich.text import Text
 
 from likeminds._util.text_format import visible
 
-# Called with what is done, a description, and the share of the work, if that is not done / total.
+# Called with the number done, a description, and the share of work, by default done / total.
 Tell = Callable[..., None]
-# Lines about progress in a pipe are so far apart.
+# Seconds between lines of progress in a pipe.
 _SECONDS_BETWEEN_LINES = 10
 
 
@@ -51,7 +51,7 @@ class SafeConsole(Console):
 
 
 def program() -> str:
-    """Return how a shell in this folder would call this program again: by its name, or its path."""
+    """Return the command that starts this program from this folder: its name, or its path."""
     name = "likeminds"
     called = Path(sys.argv[0])
     if called.stem != name or not called.is_file():
@@ -64,10 +64,10 @@ def program() -> str:
 
 
 class _Bar(Progress):
-    """A bar that expects all work to take as long per share as the work done, since the start.
+    """A bar whose time left is extrapolated from all work since the start.
 
-    rich extrapolates the last 30 seconds, which misleads where some fits take seconds and some
-    minutes. In a pipe, a line on stderr every ten seconds takes the place of the bar.
+    rich extrapolates the last 30 seconds, which is wrong if some fits take seconds and some
+    minutes. In a pipe, a line on stderr every ten seconds replaces the bar.
     """
 
     def __init__(self, *columns: ProgressColumn, piped: bool, **options: Any) -> None:
@@ -78,7 +78,7 @@ class _Bar(Progress):
         task = self._tasks[task_id]
         if change.get("completed", task.completed) < task.completed:  # the next phase of the job
             self.reset(task_id)
-        if change.get("total", 0) is None:  # which rich takes for "as before"
+        if change.get("total", 0) is None:  # rich takes None for "unchanged"
             task.total = None
         super().update(task_id, **change)
         if share is None:
@@ -94,7 +94,7 @@ class _Bar(Progress):
 
 
 class _Clock(ProgressColumn):
-    """The time left; the time taken where the end is unknown."""
+    """The time left; the time taken if the end is unknown."""
 
     def render(self, task: Task) -> Text:
         return Text(_clock(task))

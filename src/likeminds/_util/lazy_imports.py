@@ -9,7 +9,7 @@ __all__ = ["LazyModule", "compute", "csv", "load_later", "np", "nw", "pa", "parq
 
 
 class LazyModule:
-    """A module that is loaded when something of it is first asked for."""
+    """A module that is loaded when one of its attributes is first used."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -20,7 +20,7 @@ class LazyModule:
         return found
 
 
-# Data frames are read by most programs, but not by all.
+# Libraries of data frames, which some programs do not use.
 if TYPE_CHECKING:
     import narwhals as nw
     import numpy as np
@@ -43,7 +43,7 @@ def load_later(*names: str) -> None:
 
 
 def require(module: str, purpose: str, extra: str) -> Any:
-    """Return a module, or say which extra of likeminds brings it."""
+    """Return a module; the error for a missing one names the extra of likeminds."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -15,7 +15,7 @@ _ROWS_AT_ONCE = 1 << 14
 
 
 class LazyRows(NDArrayOperatorsMixin, ABC):
-    """An array whose rows are in files: an index reads some of them, NumPy's functions all."""
+    """An array whose rows are in files: an index reads some rows, NumPy's functions read all."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -30,7 +30,7 @@ class LazyRows(NDArrayOperatorsMixin, ABC):
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """The number of axes."""
         return len(self.shape)
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class LazyRows(NDArrayOperatorsMixin, ABC):
         elif not places.size:
             places = places.astype(np.intp)
         if places.dtype.kind not in "iu":
-            raise IndexError(f"Rows are asked for by their places, not by {index!r}.")
+            raise IndexError(f"Rows are selected by their positions, not by {index!r}.")
         if places.size and not (-len(self) <= places.min() and places.max() < len(self)):
             raise IndexError(f"There are {len(self)} rows, and none at {index!r}.")
         flat = np.where(places < 0, places + len(self), places).astype(np.intp).ravel()
@@ -79,7 +79,7 @@ class LazyRows(NDArrayOperatorsMixin, ABC):
         return getattr(ufunc, method)(*plain, **named)
 
     def __reduce__(self) -> Any:
-        # Another process may not have the files.
+        # Other processes may not have the files.
         return np.asarray, (np.asarray(self),)
 
     def tolist(self) -> list[Any]:
@@ -89,7 +89,7 @@ class LazyRows(NDArrayOperatorsMixin, ABC):
 
 
 class LazyIds(LazyRows):
-    """Distinct ids that are in files, and where each of them is."""
+    """Distinct ids in files, and their positions."""
 
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self), _ROWS_AT_ONCE):
@@ -98,11 +98,11 @@ class LazyIds(LazyRows):
     @property
     @abstractmethod
     def places(self) -> Mapping[Hashable, int]:
-        """The place of each id, which is looked up without reading the others."""
+        """The position of each id, which is looked up without reading the others."""
 
     @abstractmethod
     def sample(self, n: int) -> Index:
-        """Return the places of n of them, drawn at random, the same each time."""
+        """Return the positions of n of them, drawn at random, the same each time."""
 
     @abstractmethod
     def types(self) -> set[type]:

@@ -1,11 +1,11 @@
-"""The executor: send a small state to every block of users, and sum what comes back.
+"""The executor: send a small state to every block of users, and sum the answers.
 
-All that learns from many users is written as a *work*: a function at the top of a module that takes
-a block, the state and the block's result of the last pass. It changes none of them. It returns the
-block's share of a sum, and what the block carries to the next pass. State and sum can be pickled,
-and their size does not depend on the number of users. So blocks may be in this process
-(`ThreadExecutor`: in memory, or made of memory-mapped rows at each pass) or on the workers of a
-cluster (`likeminds.cluster.executor.DaskExecutor`), and lost ones can be computed again.
+A *work* is a function at the top of a module that takes a block, the state and the block's result
+of the last pass. It does not change its arguments. It returns the block's share of a sum, and the
+block's own state for the next pass. State and sum can be pickled, and their size does not depend on
+the number of users. So blocks may be in this process (`ThreadExecutor`: in memory, or made of
+memory-mapped rows at each pass) or on the workers of a cluster
+(`likeminds.cluster.executor.DaskExecutor`), and lost ones can be computed again.
 
 Blocks are summed in their order, so the result is the same with any number of threads.
 """
@@ -43,7 +43,7 @@ _add: Callable[[Any, Any], Any] = operator.iadd
 # do not pile up.
 _AHEAD = 8
 
-# What all blocks carry from one pass to the next: opaque to all but their executor.
+# The states of all blocks between passes, which only their executor reads.
 Own = Any
 
 
@@ -90,16 +90,16 @@ class Executor(ABC, Generic[B_co]):
         *,
         start: R | None = None,
     ) -> tuple[R, Own]:
-        """Return the sum of what blocks answer, and what they carry from now on.
+        """Return the sum of the blocks' answers, and their new states.
 
-        ``work(block, state, own)`` returns the block's share of the sum (anything that can be
-        added up by ``+=``) and what it carries. ``own`` is what an earlier pass returned; without
-        it, blocks get None. The sum starts from ``start``, which may be changed.
+        ``work(block, state, own)`` returns the block's share of the sum (any object with ``+=``)
+        and its new state. ``own`` has the blocks' states of an earlier pass; without it, blocks get
+        None. The sum starts from ``start``, which may be changed.
         """
 
     @abstractmethod
     def map(self, work: Callable[[B_co, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
-        """Yield what each block answers, in their order."""
+        """Yield the answer of each block, in their order."""
 
     def derive(
         self,
@@ -109,10 +109,10 @@ class Executor(ABC, Generic[B_co]):
         consume: bool = False,
         here: "Callable[[Index], Executor[C]] | None" = None,
     ) -> "Executor[C]":
-        """Return the blocks that ``work(block, state)`` makes, which stay where the block is.
+        """Return the blocks that ``work(block, state)`` makes, in the process of each block.
 
-        ``consume`` releases the blocks that they are made of; ``here`` makes those of some users,
-        by their positions, in this process.
+        ``consume`` releases the original blocks; ``here`` makes blocks of some users, by their
+        positions, in this process.
         """
         raise NotImplementedError
 
@@ -146,7 +146,7 @@ class ThreadExecutor(Executor[B]):
         *,
         start: R | None = None,
     ) -> tuple[R, Own]:
-        """Return the sum (``start`` without blocks), and what blocks carry: see `Executor`."""
+        """Return the sum (``start`` without blocks), and the states of blocks: see `Executor`."""
         total, carried = start, []
         for part, carry in self.map(work, state, own):
             total = part if total is None else _add(total, part)
@@ -154,7 +154,7 @@ class ThreadExecutor(Executor[B]):
         return cast(R, total), carried
 
     def map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
-        """Yield what each block answers: see `Executor`."""
+        """Yield the answer of each block: see `Executor`."""
         carried = [None] * len(self.blocks) if own is None else own
 
         def answer(number: int) -> R:
@@ -171,12 +171,12 @@ class ThreadExecutor(Executor[B]):
         consume: bool = False,  # noqa: ARG002 - the caller holds the blocks
         here: Callable[[Index], Executor[C]] | None = None,  # noqa: ARG002 - they are
     ) -> Executor[C]:
-        """Return what ``work`` makes of the only block: see `Executor`."""
+        """Return the result of ``work`` on the only block: see `Executor`."""
         (block,) = self.blocks
         return work(block, state)
 
     def each(self, work: Callable[[B], None]) -> None:
-        """Do some work on every block that returns nothing."""
+        """Run a work without a result on every block."""
         for _ in self.map(lambda block, state, own: work(block), None):  # noqa: ARG005
             pass
 
@@ -210,7 +210,7 @@ class SumTuple:
 
 
 class _ThreadState(threading.local):
-    """Whether a thread is one of the pool, and its scratch array."""
+    """Whether a thread is in the pool, and its scratch array."""
 
     is_of_pool = False
     array: Float = np.empty(0)
@@ -226,7 +226,7 @@ class _Limit:
         self.forget()
 
     def forget(self) -> None:
-        """Start anew, in a process that has none of the threads that were inside."""
+        """Reset the limit, in a process without the threads that used it."""
         self._lock = threading.Lock()
         self._inside = 0
         self._limits: Any = None
@@ -250,7 +250,7 @@ _limit = _Limit()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread: several wait for each other on the small matrices of users."""
+    """Limit BLAS to one thread: on small matrices of users, several wait for each other."""
     _limit.enter()
     try:
         yield
@@ -289,7 +289,7 @@ def _in_pool(pool: ThreadPoolExecutor, work: Callable[[T], R], blocks: Iterable[
 
 @contextmanager
 def in_this_thread() -> Iterator[None]:
-    """Do all work in this thread: the others have blocks of their own."""
+    """Run all work in this thread, as the others have blocks of their own."""
     before = _own.is_of_pool
     _own.is_of_pool = True
     try:
@@ -327,7 +327,7 @@ def _controller() -> ThreadpoolController:
 
 
 def _start_anew() -> None:
-    """Forget what a fork has not copied: threads, and who holds locks."""
+    """Reset state that a fork does not copy: threads, and holders of locks."""
     _limit.forget()
     _pool.cache_clear()
 

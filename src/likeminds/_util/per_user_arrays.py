@@ -18,7 +18,7 @@ _TINY = 1e-300
 # The gain at which Newton's method stops, in units of log-likelihood; steps are limited.
 EXACT = 1e-9
 NEWTON_STEPS = 100
-# For matrices no larger than this, a call of LAPACK for each costs more than what it computes.
+# For matrices up to this size, the overhead of LAPACK's calls is larger than its work.
 _FEW_ROWS = 10
 
 
@@ -132,9 +132,9 @@ def damped_newton(
 ) -> T:
     """Solve a batch of problems, (n, k), each with steps of its own length; return the last ``at``.
 
-    ``at`` evaluates a state: what ``step_of`` makes steps of, and objectives, which do not rise.
-    If only slopes are known, there are none: steps are then cut to ``longest``, and ``enough``
-    is about their length.
+    ``at`` evaluates a state: the input of ``step_of``, and objectives, which do not rise. Without
+    objectives (only slopes are known), steps are cut to ``longest``, and ``enough`` limits their
+    length.
     """
     found, value = at(state)
     moves = np.ones(len(state), dtype=np.bool_)
@@ -193,7 +193,7 @@ class SubsetRows:
 
 @dataclass(frozen=True)
 class SeparateArray:
-    """Placeholder of an array that is sent apart from the state it belongs to."""
+    """Placeholder of an array that is sent separately from its state."""
 
     number: int
 
@@ -216,7 +216,7 @@ def split_user_arrays(state: S, arrays: list[Any]) -> S:
 
 
 def restore_user_arrays(state: S, arrays: list[Any]) -> S:
-    """Return a state that was taken apart, with other arrays in place of its own."""
+    """Return a state with arrays in place of its placeholders."""
     whole: S = _changed(
         state, lambda one, _: arrays[one.number] if isinstance(one, SeparateArray) else one
     )
@@ -226,7 +226,7 @@ def restore_user_arrays(state: S, arrays: list[Any]) -> S:
 def _changed(
     value: object, change: Callable[[object, bool], object], of_users: bool = False
 ) -> Any:
-    """Change the parts of a state; ``change`` gets each part and whether it is one of users."""
+    """Change the parts of a state; ``change`` gets each part and whether it has a row per user."""
     new = change(value, of_users)
     if new is not value:
         return new
@@ -262,7 +262,7 @@ def of_users(state: S, users: Index | slice) -> S:
 
 
 def nan_mean(values: Float) -> Float:
-    """Return the mean over the last axis of the finite values; NaN where there are none."""
+    """Return the mean over the last axis of the finite values; NaN without any."""
     finite = np.isfinite(values)
     count = finite.sum(axis=-1)
     total = np.where(finite, values, 0.0).sum(axis=-1)
@@ -270,7 +270,7 @@ def nan_mean(values: Float) -> Float:
 
 
 def order_by(codes: Index, n_codes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows in the order of their codes, and where each code begins; a stable sort.
+    """Sort rows stably by their codes; return their order, and the first place of each code.
 
     Many codes and row numbers share one 64-bit key, because sorting plain numbers is several
     times faster than sorting positions by a key.
@@ -297,7 +297,7 @@ def order_by(codes: Index, n_codes: int) -> tuple[NDArray[np.intp], NDArray[np.i
 
 
 def drawn(share: float, users: Index, numbers: Index) -> Bool:
-    """Draw about this share of labels by hashes of their users and items, whatever their order."""
+    """Draw about this share of labels by hashes of their users and items, in any order."""
     if share >= 1.0:
         return np.ones(len(users), dtype=np.bool_)
     return np.asarray(lots_of(users, numbers) < np.uint64(int(share * 2.0**64)))

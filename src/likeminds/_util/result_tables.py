@@ -48,12 +48,12 @@ class ResultTable(ABC):
         return as_kind(self.to_arrow(), "polars")
 
     def table(self) -> Any:
-        """Return the result as the kind of data frame that the labels came in."""
+        """Return the result as a data frame of the same library as the labels'."""
         return as_kind(self.to_arrow(), self.frames)
 
     @abstractmethod
     def _headline(self) -> str:
-        """Say in one sentence what was found."""
+        """Return the result in one sentence."""
 
     def _html_tables(self) -> Sequence[Rows]:
         """Return the tables that a notebook shows."""
@@ -75,7 +75,7 @@ class Table(ResultTable):
     Attributes
     ----------
     title : str
-        What the table shows.
+        The title of the table.
     rows : list of dict
         The rows; missing numbers are None.
     notes : tuple of str
@@ -153,12 +153,12 @@ def _environment() -> "Environment":
 
 
 def render(template: str, **context: object) -> str:
-    """Return a template, filled in; everything it is given is escaped."""
+    """Return a filled-in template, with all values escaped."""
     return _environment().get_template(template).render(context)
 
 
 def html_page(headline: str, *parts: str) -> str:
-    """Return a headline, and parts that are HTML already, as a notebook shows them."""
+    """Return a headline and parts of HTML for a notebook."""
     return render("notebook.html", headline=visible(headline), parts=parts)
 
 
@@ -180,7 +180,7 @@ def _cell(value: object, keep: str = "\n\t") -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> list[str]:
-    """Return rows of cells as lines of text; columns of numbers end at the same place."""
+    """Return rows of cells as lines of text, with numbers aligned to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -214,7 +214,7 @@ def rich_table(
 
 
 class TableColumn(NamedTuple):
-    """A column of a table: its name, whether it is of numbers, and its cells."""
+    """A column of a table: its name, whether it has numbers, and its cells."""
 
     name: str
     numbers: bool
@@ -222,7 +222,7 @@ class TableColumn(NamedTuple):
 
     @property
     def least(self) -> int:
-        """The least width in which numbers, short texts and words of the header are whole."""
+        """The least width that does not break numbers, short texts and words of the header."""
         cells = max(map(len, self.cells), default=0)
         words = max(map(len, self.name.split()), default=0)
         return max(words, cells if self.numbers else min(cells, _WHOLE))
@@ -231,8 +231,8 @@ class TableColumn(NamedTuple):
 class TableColumns(NamedTuple):
     """Columns side by side.
 
-    If the terminal is too narrow for that, columns continue below, each time after the first
-    one; where it is too narrow for two, one cell a line.
+    If the terminal is too narrow for all, columns continue below, each time after the first one. If
+    it is too narrow for two, each line has one cell.
     """
 
     columns: list[TableColumn]

@@ -27,12 +27,12 @@ _OPPOSITES = {
     "rate it high": "rate it low",
 }
 _DEGREES = {"most high": "highest", "more high": "higher", "less high": "lower"}
-# How many bad values a message names before it says "and N more".
+# The number of bad values that a message names before "and N more".
 _NAMED = 5
-# How alike two names must be, from 0 to 1, and how much less than the most alike one.
+# The least similarity of two names, from 0 to 1, and its largest distance from the best one.
 _LEAST_ALIKE, _LESS_ALIKE = 0.6, 0.12
 _MOST_MATCHES = 3
-# With more names than these, only those that begin alike or share a word are looked at closely.
+# With more names than this, only names with the same beginning or a common word are compared.
 _LOOKED_AT = 5_000
 _LETTERS_IN_A_WORD = 3
 
@@ -49,7 +49,7 @@ def signed(value: float, digits: int = 3) -> str:
 
 
 def decimal(value: float) -> str:
-    """Return a number with three decimals, or three digits where it is small or large."""
+    """Return a number with three decimals, or three digits if it is small or large."""
     if value == 0.0 or 5e-3 <= abs(value) < 1e4:
         return f"{value + 0.0:.3f}"
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.3g}"
@@ -101,7 +101,7 @@ def listing(values: "Sequence[object] | NDArray[Any]", most: int = _NAMED) -> st
 
 
 def close_matches(wrong: object, known: Iterable[object]) -> list[str]:
-    """Return the names most like one that is wrong, the most alike first."""
+    """Return the names most similar to an unknown one, the most similar first."""
     text = str(wrong).lower()
     names = [str(name) for name in known]
     if len(names) > _LOOKED_AT:
@@ -117,7 +117,7 @@ def close_matches(wrong: object, known: Iterable[object]) -> list[str]:
     found = []
     for place, name in enumerate(names):
         matcher.set_seq1(name.lower())
-        # The cheap bounds come first: most names are nothing like it.
+        # The cheap bounds come first: most names are not similar.
         bounds = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
         if all(bound() >= _LEAST_ALIKE for bound in bounds):
             found.append((-matcher.ratio(), place, name))
@@ -126,7 +126,7 @@ def close_matches(wrong: object, known: Iterable[object]) -> list[str]:
 
 
 def did_you_mean(wrong: object, known: Iterable[object]) -> str:
-    """Return a question that names what may have been meant; empty if nothing is like it."""
+    """Return a question with similar names; empty without any."""
     found = [visible(name, keep="") for name in close_matches(wrong, known)]
     return f" Did you mean {' or '.join(found)}?" if found else ""
 
@@ -218,7 +218,7 @@ class Verb:
 
 
 LIKE = Verb("like it")
-# The verb of labels whose meaning is not known: they may be about disliked items.
+# The verb of labels with an unknown meaning, as items may be disliked.
 RATE = Verb("rate it high")
 
 

@@ -1,9 +1,9 @@
-"""Checkpoints: the sums of passes over users on disk, from which an interrupted fit goes on.
+"""Checkpoints: the sums of passes over users on disk, from which an interrupted fit resumes.
 
-A fit is a function of these sums. So each is written as a small file, whole or not at all, without
-pickle; a fit that is started again reads them in the same order, as long as its passes are the
-same. After the last one, it visits users. Workers write what blocks carry to the next pass, one
-file for each part, which is deleted when it cannot be asked for any more.
+A fit is a function of these sums. So each is written atomically to a small file, without pickle. A
+resumed fit reads them in the same order, as long as its passes are the same. After the last one, it
+visits users. Workers write the blocks' states for the next pass, one file for each part, which is
+deleted when it is not needed any more.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from likeminds.solvers.variable_projection import CachedFit, Deviations
 from likeminds.storage.safetensors import tag, untag
 
 _HEADER, _ABOUT = "fit.json", "about"
-# What may be in a file, besides numbers, arrays, ids and lists of such.
+# Classes of values in files, besides numbers, arrays, ids and lists of these.
 _KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
@@ -46,7 +46,7 @@ _KINDS: dict[str, type] = {
 class Journal:
     """The sums of passes, in their order, written to ``folder``.
 
-    ``replayed`` counts the sums that were read from there, ``n_noted`` all that are there.
+    ``replayed`` is the number of sums read from there, ``n_noted`` that of all sums there.
     """
 
     folder: Path | None = None
@@ -57,7 +57,7 @@ class Journal:
     _obsolete: list[Path] = field(default_factory=list)
 
     def open(self, about: Mapping[str, object]) -> None:
-        """Begin a fit, or go on with one: it has to be about the same."""
+        """Begin a fit, or resume one with the same data and parameters."""
         self.replayed = self.n_noted = 0
         self._to_replay, self._obsolete = [], []
         if self.folder is None:
@@ -82,7 +82,7 @@ class Journal:
         if not self._to_replay:
             return None
         answer, texts = from_bytes(self._to_replay[0].read_bytes())
-        if texts["mark"] != mark_of(request):  # the fit differs from here on
+        if texts["mark"] != mark_of(request):  # the passes differ from here on
             for file in self._to_replay:
                 file.unlink()
             self._to_replay = []
@@ -93,7 +93,7 @@ class Journal:
         return answer
 
     def note(self, request: object, answer: object) -> None:
-        """Write a sum, and delete what blocks carried and nothing can ask for any more."""
+        """Write a sum, and delete blocks' states that are not needed any more."""
         if self.folder is None:
             return
         obsolete, self._obsolete = self._obsolete, []
@@ -104,12 +104,12 @@ class Journal:
             file.unlink(missing_ok=True)
 
     def own_files(self, visit: int, n_parts: int) -> list[Path]:
-        """Return the files of what the blocks of each part carry after a pass, if any."""
+        """Return the files of the states of each part's blocks after a pass, if any."""
         folder, parts = self.folder, range(n_parts)
         return [] if folder is None else [folder / f"own-{visit:06d}-{n:05d}.npz" for n in parts]
 
     def forget(self, visit: int, n_parts: int) -> None:
-        """Delete what blocks carried after a pass, with the next note."""
+        """Delete the states of blocks after a pass when the next sum is written."""
         self._obsolete += self.own_files(visit, n_parts)
 
 
@@ -131,7 +131,7 @@ def to_bytes(value: object, **more: str) -> bytes:
 
 
 def from_bytes(content: bytes) -> tuple[Any, dict[str, str]]:
-    """Return what `to_bytes` was given."""
+    """Return the value that `to_bytes` wrote."""
     with np.load(io.BytesIO(content), allow_pickle=False) as found:
         about = json.loads(str(found[_ABOUT]))
         return _rebuilt(about["value"], found), about["texts"]

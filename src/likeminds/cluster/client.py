@@ -1,4 +1,4 @@
-"""A client of a Dask cluster: what it can do, connecting to it, and memory that workers release."""
+"""A client of a Dask cluster: its methods, connecting to it, and memory that workers release."""
 
 import ctypes
 import logging
@@ -14,13 +14,13 @@ import pyarrow as pa
 from likeminds._util.lazy_imports import require
 
 R = TypeVar("R")
-# Called as tell(what, done, total) while something goes on.
+# Called as tell(what, done, total) to report progress.
 Tell = Callable[[str, int, int], None]
 
-# Workers on this machine leave it to the fit what an interrupt means.
+# Workers on this machine ignore interrupts, which the fit handles.
 _PRELOAD = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
 _LOCAL = "local:"
-# Dask lets workers return freed memory at once (64 KiB), which costs a fit much of its time.
+# Dask's default returns freed memory at once (64 KiB), which takes much of a fit's time.
 _SPAWN = "distributed.nanny.pre-spawn-environ"
 _ENVIRONMENT = {
     f"{_SPAWN}.MALLOC_TRIM_THRESHOLD_": 128 << 20,
@@ -31,14 +31,14 @@ _PATIENCE, _RELEASE_PATIENCE = "5s", 5
 
 
 class Future(Protocol):
-    """A result on the cluster, as far as it is used."""
+    """The used methods of a result on the cluster."""
 
     result: Callable[[], Any]
     release: Callable[[], None]
 
 
 class Client(Protocol):
-    """A connection of distributed to a cluster, as far as it is used."""
+    """The used methods of a client of distributed."""
 
     submit: Callable[..., Future]
     gather: Callable[..., Any]
@@ -49,7 +49,7 @@ class Client(Protocol):
 
 
 def release(futures: Iterable[Future | None]) -> None:
-    """Release futures: the cluster does not start what is not done yet."""
+    """Release futures: the cluster drops tasks that have not started."""
     for one in futures:
         if one is not None:
             one.release()
@@ -62,7 +62,7 @@ def silent(what: str, done: int, total: int) -> None:
 
 @dataclass
 class Session:
-    """What is submitted to a cluster, and released in the end.
+    """The futures of a fit on a cluster, which are released at its end.
 
     ``tell`` is called as ``tell(what, done, total)`` while results arrive.
     """
@@ -72,20 +72,21 @@ class Session:
     _made: list[Future] = field(default_factory=list, init=False)
 
     def submit(self, work: Callable[..., object], *given: object) -> Future:
-        """Run something on the cluster, anew each time."""
+        """Run a function on the cluster, without caching of its results."""
         return self.client.submit(work, *given, pure=False)
 
     def make(self, work: Callable[..., object], *given: object) -> Future:
-        """Make something that stays on the cluster until the session releases it."""
+        """Compute a result that stays on the cluster until the session releases it."""
         self._made.append(self.submit(work, *given))
         return self._made[-1]
 
     def results(
         self, futures: Iterable[Future], what: str | None = None, *, direct: bool = False
     ) -> Iterator[Any]:
-        """Yield results in order, and release each after its use; at an error, all of them.
+        """Yield results in order, and release each after its use; after an error, all of them.
 
-        ``what`` is told of; ``direct`` takes large results straight from the workers.
+        ``what`` is the name in reports of progress; ``direct`` takes large results straight from
+        workers.
         """
         waiting = list(futures)
         try:
@@ -98,13 +99,13 @@ class Session:
             release(waiting)
 
     def release(self) -> None:
-        """Release all that was made."""
+        """Release all futures."""
         release(self._made)
         self._made.clear()
 
 
 def identity(given: R) -> R:
-    """Return what is given: so it gets to the cluster once, and all tasks share it."""
+    """Return the argument; it is sent to the cluster once, and all tasks share it."""
     return given
 
 
@@ -121,7 +122,7 @@ def cluster_at(address: str) -> Iterator[Client]:
     except (OSError, ValueError) as error:
         raise ConnectionError(
             f"There is no scheduler at {address}: start one (dask scheduler) and workers "
-            "(dask worker ADDRESS), or say local:4 for four processes on this machine."
+            "(dask worker ADDRESS), or pass local:4 for four processes on this machine."
         ) from error
     try:
         if not client.nthreads():
@@ -152,7 +153,7 @@ def _local(distributed: ModuleType, address: str) -> Iterator[Client]:
 
 
 def release_memory() -> None:
-    """Return free memory to the system: Arrow and the C library keep it, which may be a lot.
+    """Return free memory to the system, of which Arrow and the C library may keep much.
 
     Examples
     --------
@@ -165,7 +166,7 @@ def release_memory() -> None:
 
 
 def release_memory_of_workers(client: Client) -> None:
-    """Let all workers return free memory, after what they were told before; wait a little."""
+    """Let all workers return free memory after their tasks; wait a little."""
     distributed = require("distributed", "Labels on a cluster", "dask")
     workers = client.nthreads()
     waiting = [client.submit(release_memory, workers=[one], pure=False) for one in workers]

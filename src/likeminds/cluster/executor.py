@@ -1,4 +1,4 @@
-"""The executor of users on a Dask cluster: futures of parts, and what is sent to and kept there."""
+"""The executor of users on a Dask cluster: futures of parts, and their traffic."""
 
 import copy
 import operator
@@ -35,7 +35,7 @@ _add: Callable[[Any, Any], Any] = operator.iadd
 _MAP_REDUCE, _MAP, _DERIVE = "map_reduce", "map", "derive"
 # States larger than this go to the cluster once, and from worker to worker.
 _LARGE = 1 << 16
-# With more answers than this, workers add up those of so many parts first.
+# With more parts than this, workers first add up the answers of so many.
 _ADDED_AT_ONCE = 8
 # Responses of no more users than this may be brought to this process.
 _FEW = 2000
@@ -63,7 +63,7 @@ class Carry:
         session._carries.add(self)
 
     def of_parts(self) -> list[Future | None]:
-        """Return what each part carries; that of an earlier process, from the checkpoint."""
+        """Return the state of each part; that of an earlier process, from the checkpoint."""
         if self.futures is None:
             self.futures = [
                 self.session.submit(_read_own, one) if one.exists() else None for one in self._files
@@ -97,9 +97,9 @@ class ClusterSession(Session):
         except CancelledError as error:
             folder = self.journal.folder
             how = (
-                "with a checkpoint, the same fit could go on from there"
+                "with a checkpoint, the same fit could resume from there"
                 if folder is None
-                else f"start the same fit again with resume, and it goes on from {folder}"
+                else f"start the same fit again with resume, to continue from {folder}"
             )
             raise ConnectionError(
                 f"The cluster's scheduler was lost at visit {self.visits}: {how}."
@@ -128,7 +128,7 @@ class ClusterSession(Session):
             release(made)
 
     def release(self) -> None:
-        """Release all that the fit has on the cluster."""
+        """Release all futures of the fit."""
         for carry in list(self._carries):
             release(carry.futures or [])
         for _, futures in self._sent.values():
@@ -144,9 +144,9 @@ class DaskExecutor(Executor[B]):
     Attributes
     ----------
     session : ClusterSession
-        The fit that they belong to.
+        The fit on the cluster.
     parts : list of futures
-        The parts; the cluster makes one again when its worker is lost.
+        The parts; the cluster computes one again when its worker is lost.
     users : list of arrays
         The positions of each part's users among all users.
     here : callable, optional
@@ -160,7 +160,7 @@ class DaskExecutor(Executor[B]):
 
     @property
     def n_users(self) -> int:
-        """How many users there are."""
+        """The number of users."""
         return sum(map(len, self.users))
 
     @cached_property
@@ -175,7 +175,7 @@ class DaskExecutor(Executor[B]):
         *,
         start: R | None = None,
     ) -> tuple[R, Own]:
-        """Return the sum of what parts answer, in their order, and what they carry."""
+        """Return the sum of the parts' answers, in their order, and their new states."""
         session, given = self.session, (work, state)
         session.visits += 1
         request = (work, self.n_users, state)
@@ -195,11 +195,11 @@ class DaskExecutor(Executor[B]):
         return (found if start is None else _add(start, found)), carry
 
     def submit_map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> list[Future]:
-        """Return what the blocks of each part answer, as futures: it stays where it is."""
+        """Return the answers of each part's blocks as futures, which stay on the workers."""
         return self._submitted(_MAP, own, (work, state))
 
     def map(self, work: Callable[[B, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
-        """Yield what each block answers, part by part."""
+        """Yield the answer of each block, part by part."""
         for answers in self.session.results(self.submit_map(work, state, own), direct=True):
             self.session.traffic.asked += size_of(answers)
             yield from answers
@@ -212,11 +212,11 @@ class DaskExecutor(Executor[B]):
         consume: bool = False,
         here: Callable[[Index], Executor[C]] | None = None,
     ) -> "DaskExecutor[C]":
-        """Return what ``work`` makes of the block of each part, on its worker."""
+        """Return the results of ``work`` on the block of each part, which stay on its worker."""
         session = self.session
         parts = self._submitted(_DERIVE, None, (work, state))
         session._made += parts
-        if consume:  # what is lost with a worker can still be made again
+        if consume:  # results that are lost with a worker can be computed again
             release(self.parts)
         users = session.results(session.submit(_positions_of, one) for one in parts)
         both = zip(users, self.users, strict=True)
@@ -238,7 +238,7 @@ class DaskExecutor(Executor[B]):
     def submit_map_of_users(
         self, work: Callable[[B, S, Any], R], state: S, wanted: Index
     ) -> list[Future | None]:
-        """Return what some users' blocks answer, as futures; None of parts without any."""
+        """Return the answers of some users' blocks as futures; None for parts without any."""
         some, there = self._subset(wanted)
         found: list[Future | None] = [None] * len(self.parts)
         for number, future in zip(there, some.submit_map(work, state), strict=True):
@@ -246,7 +246,7 @@ class DaskExecutor(Executor[B]):
         return found
 
     def _subset(self, wanted: Index) -> "tuple[DaskExecutor[B], list[int]]":
-        """Return some of the users where they are, and the parts these are in."""
+        """Return some of the users on their workers, and their parts."""
         masks = [np.isin(theirs, wanted) for theirs in self.users]
         there = [number for number, mask in enumerate(masks) if mask.any()]
         parts = [
@@ -261,7 +261,7 @@ class DaskExecutor(Executor[B]):
         arrays: list[Any] = []
         given = given[0], split_user_arrays(given[1], arrays)
         self.session.traffic.sent += len(self.parts) * size_of(given)
-        if arrays:  # which parts look up by positions
+        if arrays:  # parts index it by positions
             arrays.insert(0, self._positions)
         pieces = [self._pieces(array) for array in arrays]
         before = [None] * len(self.parts) if own is None else own.of_parts()
@@ -292,7 +292,7 @@ def _run(  # noqa: PLR0917 - what a worker needs for a part
 ) -> Any:
     """Run a work on a part, which gets its users' rows of the arrays in the state.
 
-    What its blocks carry is written to a file, if one is given.
+    The states of its blocks are written to a file, if one is given.
     """
     work, state = given
     if positions is not None:
@@ -310,7 +310,7 @@ def _run(  # noqa: PLR0917 - what a worker needs for a part
 
 
 def _read_own(file: Path) -> tuple[None, Any]:
-    """Return what blocks carried, as `_run` would return it."""
+    """Return the states of blocks from a file, in the form of `_run`."""
     return None, from_bytes(file.read_bytes())[0]
 
 
@@ -319,13 +319,13 @@ def _positions_of(part: Executor[Any]) -> Index | None:
 
 
 def size_of(given: object) -> int:
-    """Return how many bytes something takes that is sent."""
+    """Return the size of a sent object in bytes."""
     arrays: list[Any] = []
     rest = pickle.dumps(given, protocol=5, buffer_callback=arrays.append)
     return len(rest) + sum(int(one.raw().nbytes) for one in arrays)
 
 
 def add_up(answers: list[Any]) -> Any:
-    """Return the sum of several answers, none of which is changed; None stands for no answer."""
+    """Return the sum of several answers without changing them; None is a missing answer."""
     some = [one for one in answers if one is not None]
     return reduce(operator.iadd, some[1:], copy.deepcopy(some[0])) if some else None

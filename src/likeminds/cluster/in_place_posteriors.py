@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from likeminds.cluster.shards import Shards
 
 R = TypeVar("R", bound=Ranker)
-# Users' ids and arrays, where the client writes them.
+# Users' ids and arrays, if the client writes them.
 Unwritten = tuple[IdArray, dict[str, NDArray[Any]]]
 # Rows without their table, scores, variances and positions.
 Scored = tuple[Annotations, Float, Float, Index]
 
-# Seconds for which those who fail wait for the others.
+# Seconds for which failing tasks wait for the others.
 _PATIENCE = 60
 
 
 def is_visible(folder: Path, client: Client) -> bool:
-    """Return whether all workers see a folder, and what is in it."""
+    """Return whether all workers see a folder and its content."""
     token = secrets.token_hex(8)
     probe = folder / f".{token}"
     probe.write_text(token)
@@ -56,7 +56,7 @@ def is_visible(folder: Path, client: Client) -> bool:
 
 
 def folder_on_workers(ranker: Ranker, client: Client) -> Path | None:
-    """Return the folder of a ranker's users, if they are in one that all workers see."""
+    """Return the folder of a ranker's users, if all workers see it."""
     there = user_files_of(ranker)
     return there.folder if there is not None and is_visible(there.folder, client) else None
 
@@ -75,15 +75,15 @@ class InPlaceTask:
     places: Index  # their positions among all users
     z: Float | None  # their covariates
     share: float  # the share of their labels whose scores are returned
-    file: Path | None  # without it, users come to the client
+    file: Path | None  # without it, users are sent to the client
 
 
 def find_posteriors_in_place(
     shards: "Shards", folder: UserFolder, ranker: Ranker, responses: Responses, learned: PriorFit
 ) -> ScoredLabels | None:
-    """Find posteriors where users are; the ranker reads them from the folder from now on.
+    """Find posteriors on the workers; the ranker then reads them from the folder.
 
-    Returns some labels with their scores, where these calibrate probabilities.
+    It returns some labels with their scores, if these calibrate probabilities.
     """
     assert isinstance(ranker, HierarchicalRanker)
     client, through_client = shards.client, shards.through_client
@@ -120,19 +120,19 @@ def find_posteriors_in_place(
 def _collected(
     waiting: Sequence[Future], folder: UserFolder
 ) -> tuple[list[WrittenFile], list[Scored]]:
-    """Return the files of shards, and their scored labels; write users that come here."""
+    """Return the files of shards, and their scored labels; write users that are sent here."""
     written: list[WrittenFile] = []
     scored: list[Scored] = []
     try:
         for number, future in enumerate(waiting):
             found, some = future.result()
-            if not isinstance(found, WrittenFile):  # one shard at a time is here
+            if not isinstance(found, WrittenFile):  # one shard at a time is in memory
                 found = write_users(folder.file(number), *found)
             written.append(found)
             scored += [] if some is None else [some]
             release(waiting[number : number + 1])
     except BaseException:
-        # Tasks that have begun come to their end, so their files can be deleted.
+        # Tasks that have begun run to their end, so their files can be deleted.
         wait = require("distributed", "Labels on a cluster", "dask").wait
         with suppress(TimeoutError):
             wait(waiting[len(written) :], timeout=_PATIENCE)
@@ -143,7 +143,7 @@ def _collected(
 
 
 def order_as_files(ranker: Ranker, places: Sequence[Index]) -> None:
-    """Put what the prior has of each user in the order of files: that of shards."""
+    """Sort the prior's arrays of users by file: in the order of shards."""
     assert isinstance(ranker, HierarchicalRanker)
     order = np.concatenate(places)
     ranker.prior_ = of_users(ranker.prior_, order)
@@ -192,14 +192,14 @@ def _executor_of(responses: Responses) -> DaskExecutor[ResponseBlock]:
 
 
 def write_users_of(ranker: Ranker, folder: UserFolder, n_files: int) -> None:
-    """Write the users of a ranker that was solved here; it reads them from there from now on."""
+    """Write the users of a ranker that was solved here; the ranker then reads them from files."""
     stored = write_user_files(ranker, folder, -(-len(ranker.users_) // n_files))
     finish(stored, folder)
     _copy_users(ranker, stored)
 
 
 def finish(ranker: Ranker, folder: UserFolder) -> None:
-    """Write the model's own file, last; without the function that watched the fit."""
+    """Write the model's own file, last; without the callback of the fit."""
     bare = _bare(ranker)
     write_model(bare, folder.main, users=user_files_of(bare))
     ranker._read_from = bare._read_from
@@ -208,7 +208,7 @@ def finish(ranker: Ranker, folder: UserFolder) -> None:
 def _copy_users(ranker: Ranker, stored: Ranker) -> None:
     for name in ("users_", *arrays_of_users(stored)):
         setattr(ranker, name, getattr(stored, name))
-    ranker.__dict__.pop("statistics_", None)  # which have as much of each user as their weights
+    ranker.__dict__.pop("statistics_", None)  # arrays as large as the weights of users
 
 
 def _bare(ranker: R) -> R:
@@ -221,7 +221,7 @@ def _bare(ranker: R) -> R:
 
 
 def _without_users(ranker: HierarchicalRanker) -> HierarchicalRanker:
-    """Return a copy that has nothing of any user."""
+    """Return a copy without arrays of users."""
     bare = _bare(ranker)
     bare.__dict__.pop("_positions", None)
     bare.users_, bare.prior_ = ranker.users_[:0], of_users(ranker.prior_, slice(0, 0))
@@ -235,7 +235,7 @@ def _posteriors_of_shard(
     rows: Annotations,
     ranker: HierarchicalRanker,
 ) -> tuple[WrittenFile | Unwritten, Scored | None]:
-    """Write the users of a shard, given what its blocks answered; score some of their labels."""
+    """Write the users of a shard from its blocks' answers; score some of their labels."""
     mine, fitted_prior = copy(ranker), ranker.prior_
     mine.users_ = rows.user_ids
     shifts = None

@@ -1,4 +1,4 @@
-"""The catalogue of items, which every worker has."""
+"""The catalogue of items, which is sent to every worker."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,9 +24,9 @@ FeatureSource = ArrayLike | Mapping[Hashable, ArrayLike] | PathLike[str] | Seque
 
 @dataclass(frozen=True)
 class ItemBroadcast:
-    """The items and their features, which every worker has.
+    """The items and their features, which are sent to every worker.
 
-    With ``in_rows``, features stay in the rows of labels; one item near all stands for them.
+    With ``in_rows``, features stay in the rows of labels, and one item near all represents them.
     """
 
     ids: IdArray
@@ -47,7 +47,7 @@ class ItemBroadcast:
 
 
 def is_in_rows(features: FeatureSource | None) -> TypeGuard[Sequence[str] | None]:
-    """Say whether items are to be found in the rows of labels: by their ids, or some columns."""
+    """Return whether items come from the rows of labels: by their ids, or some columns."""
     if features is None:
         return True
     if not isinstance(features, list | tuple) or not features:
@@ -82,7 +82,7 @@ def read_catalogue(
 
 @contextmanager
 def in_partition(name: str) -> Iterator[None]:
-    """Say in which partition something is wrong."""
+    """Name the partition in errors."""
     try:
         yield
     except ValueError as error:
@@ -90,7 +90,7 @@ def in_partition(name: str) -> Iterator[None]:
 
 
 def features_in(table: pa.Table, columns: Sequence[str]) -> tuple[Index, FloatArray]:
-    """Return what the columns of a partition say of its items, and the item of each row.
+    """Return the items of a partition with their features, and the item of each row.
 
     If the rows of an item differ, each row is an item of its own.
     """
@@ -99,14 +99,14 @@ def features_in(table: pa.Table, columns: Sequence[str]) -> tuple[Index, FloatAr
 
 
 def items_in(table: pa.Table, name: str, columns: Sequence[str]) -> tuple[str, Any, FloatArray]:
-    """Return the items of a partition, and what its columns say they are like."""
+    """Return the items of a partition, and their features by its columns."""
     with in_partition(name):
         codes, first, rows, other = _by_item(table, columns)
     ids = table["item"].combine_chunks().dictionary.to_pylist()
     if len(other):
         raise ValueError(
             f"{name} has different features in the rows of item {ids[codes[other[0]]]!r}: on a "
-            "cluster, features are those of items, but for shards of statistics."
+            "cluster, items have one row of features each, except in shards of statistics."
         )
     return name, ids, rows[first]
 
@@ -121,7 +121,7 @@ def _by_item(table: pa.Table, columns: Sequence[str]) -> tuple[Index, Index, Flo
 
 
 def near_in(table: pa.Table, name: str, columns: Sequence[str]) -> tuple[int, Float]:
-    """Return how many rows a partition has, and a point that is near to what they say."""
+    """Return the number of rows of a partition, and a point near their features."""
     if not table.num_rows:
         return 0, np.zeros(len(columns))
     with in_partition(name):
@@ -129,7 +129,7 @@ def near_in(table: pa.Table, name: str, columns: Sequence[str]) -> tuple[int, Fl
 
 
 def catalogue_in_rows(found: Sequence[tuple[int, Float]], names: Sequence[str]) -> ItemBroadcast:
-    """Return the one item that stands for those of all partitions: see `near_in`."""
+    """Return the one item that represents those of all partitions: see `near_in`."""
     counts, points = zip(*found, strict=True)
     middle = np.average(np.stack(points), axis=0, weights=counts)
     return ItemBroadcast(np.arange(1), middle[np.newaxis], as_names(list(names), len(names)), True)
@@ -138,7 +138,7 @@ def catalogue_in_rows(found: Sequence[tuple[int, Float]], names: Sequence[str]) 
 def join_catalogue(
     found: Sequence[tuple[str, list[Hashable], FloatArray]], names: Sequence[str]
 ) -> ItemBroadcast:
-    """Put the items of partitions together; refuse those that differ."""
+    """Join the items of partitions; refuse items with different features."""
     codes, ids = encode([one for _, some, _ in found for one in some], "items")
     rows = np.concatenate([features for _, _, features in found])
     parts = np.repeat(np.arange(len(found)), [len(some) for _, some, _ in found])

@@ -25,14 +25,14 @@ from likeminds.data.out_of_core.first_pass import read_counted_labels, refuse_pa
 from likeminds.data.out_of_core.parquet_parts import is_csv
 from likeminds.data.sources import read_csv
 
-# The name of a partition, its distinct labels, and how often each is there.
+# The name of a partition, its distinct labels, and their counts.
 Counted = tuple[str, list[Hashable], list[int]]
-# What is left of a row once items are known.
+# The columns of a row after the items are found.
 _ROLES = ("user", "item", "label", "weight", "choice_set", "picks_worst", "tied")
 _KINDS_IN_A_BYTE = 127
-# What has ids, of which there are fewer than rows.
+# Columns of ids, which repeat in many rows.
 _CODED = ("user", "item")
-# What partitions need not have.
+# Optional columns of partitions.
 _OPTIONAL = ("weight", "choice_set")
 # Marks of rows, as in `Annotations`; rows of partitions without them have none.
 _MARKS = ("picks_worst", "tied")
@@ -41,7 +41,7 @@ _TEXTS, _WHOLE = "texts", "whole numbers"
 
 @dataclass(frozen=True)
 class LabelTable:
-    """The distinct labels of all partitions: which are positive, and how often each is there.
+    """The distinct labels of all partitions: which are positive, and their counts.
 
     For grades, those above the one that divides all most evenly are positive; ``grades`` are those
     that occur, ascending.
@@ -54,7 +54,7 @@ class LabelTable:
     grades: Float | None = None
 
     def arguments(self, labels: NDArray[Any]) -> dict[str, Any]:
-        """Return what `Annotations` are to be told of the labels of some rows."""
+        """Return the arguments of `Annotations` for the labels of some rows."""
         if self.reading is not None and self.reading.grades is not None:
             return {"labels": labels, "reading": self.reading}
         if self.reading is not None and self.reading.threshold == "median":
@@ -67,7 +67,7 @@ class LabelTable:
 
 
 def count_labels(table: pa.Table, name: str) -> Counted:
-    """Return the different labels of a partition, and how often each is there."""
+    """Return the distinct labels of a partition, and their counts."""
     found = table["label"].combine_chunks().value_counts()
     return name, found.field("values").to_pylist(), found.field("counts").to_pylist()
 
@@ -154,7 +154,7 @@ def read_part(
 
 
 def by_shard(table: pa.Table, n_shards: int) -> list[pa.Table]:
-    """Return the rows of each shard: those of a user are in one, by the checksum of the id."""
+    """Return the rows of each shard, chosen by the checksum of the user's id."""
     table = _with_short_labels(table.select([one for one in _ROLES if one in table.column_names]))
     users = table["user"].combine_chunks()
     shards = shards_of(users.dictionary.to_pylist(), n_shards)
@@ -201,14 +201,14 @@ def kinds_of_columns(table: pa.Table, name: str) -> tuple[str, dict[str, str]]:
 def _kind(kind: pa.DataType) -> str:
     if pa.types.is_string(kind):
         return _TEXTS
-    # Whole numbers of all widths are the same ids; decimals are not: 1.0 is written otherwise.
+    # Whole numbers of all widths are the same ids; decimals such as 1.0 are not.
     return _WHOLE if pa.types.is_integer(kind) else str(kind)
 
 
 def mixed_ids(found: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
     """Return the roles whose ids are texts in some partitions and whole numbers in others.
 
-    Other differences between partitions are refused: in types of user ids, and in columns.
+    Other differences between partitions, in types of user ids and in columns, raise ValueError.
     """
     mixed = []
     for role in _OPTIONAL:
@@ -249,7 +249,7 @@ def ids_as_texts(table: pa.Table, roles: Sequence[str]) -> pa.Table:
 
 
 def _with_short_labels(table: pa.Table) -> pa.Table:
-    """Return rows whose labels are codes of one byte, where there are not too many kinds."""
+    """Return rows whose labels are codes of one byte, if there are not too many kinds."""
     coded = table["label"].combine_chunks().dictionary_encode()
     if len(coded.dictionary) > _KINDS_IN_A_BYTE:
         return table
@@ -270,7 +270,7 @@ def _with_column(table: pa.Table, role: str, column: pa.Array) -> pa.Table:
 
 
 def _coded(pieces: Sequence[pa.Table], role: str) -> IntegerCodes:
-    """Return the ids of all rows of some pieces; ids are there once for each piece."""
+    """Return the ids of all rows of some pieces, which hold each id once."""
     chunks = [piece[role].combine_chunks() for piece in pieces]
     ids = [chunk.dictionary.to_numpy(zero_copy_only=False) for chunk in chunks]
     starts = np.cumsum([0, *map(len, ids)])
@@ -284,13 +284,13 @@ def _coded(pieces: Sequence[pa.Table], role: str) -> IntegerCodes:
 def _as_in_catalogue(
     items: pa.DictionaryArray, name: str, catalogue: ItemBroadcast
 ) -> pa.DictionaryArray:
-    """Return items as the catalogue writes them, which may have 7 as "7"; refuse any other."""
+    """Return items as in the catalogue, which may have 7 as "7"; refuse unknown ones."""
     values = items.dictionary.to_pylist()
     written = coerce_ids(values, catalogue.ids, "items")
     unknown = lookup(written, catalogue.ids, "items") < 0
     if unknown.any():
         some = listing(np.array(values, dtype=object)[unknown])
-        raise ValueError(f"{name} has labels of items that have no features: {some}.")
+        raise ValueError(f"{name} has labels of items without features: {some}.")
     if written.tolist() == values:
         return items
     return pa.DictionaryArray.from_arrays(items.indices, pa.array(written.tolist()))
@@ -302,11 +302,11 @@ def _as_table(part: object, name: str, columns: PartitionColumns) -> pa.Table:
     if isinstance(part, str | Path) and is_csv(part):
         return read_csv(part, lambda names: _ids_among(names, columns))
     if isinstance(part, str | Path):
-        # Workers have threads enough, and those of Arrow each keep memory of their own.
+        # Workers have enough threads, and each thread of Arrow keeps memory of its own.
         return pq.ParquetFile(part).read(use_threads=False)
     if isinstance(part, Annotations):
         codes, ids, choice_sets = part.choice_set_codes, part.choice_set_ids, None
-        if codes is not None:  # without ids, no set continues in another partition
+        if codes is not None:  # without ids, sets do not continue in other partitions
             choice_sets = [f"{name}, {one}" for one in codes] if ids is None else ids[codes]
         found: dict[str, Iterable[object] | None] = {
             "user": part.users,

@@ -50,18 +50,18 @@ def write_rankings(
     k: int = 10,
     client: Client | None = None,
 ) -> Path:
-    """Rank items for all users, and write a folder of Parquet files, whole or not at all.
+    """Rank items for all users, and write a folder of Parquet files atomically.
 
     Parameters
     ----------
     ranker : Ranker
-        A fitted one. If its users are in files (`load`, `Shards.saved_to`), each file makes a part,
-        and one of them is in memory at a time.
+        A fitted ranker. If its users are in files (`load`, `Shards.saved_to`), there is a part for
+        each file, and one file is in memory at a time.
     folder : path
-        Where to. What is there is replaced if it has such parts only, once the new ones are
+        The folder to write. An existing folder of such parts is replaced once the new one is
         complete.
     items : mapping from item to features, or Annotations, optional
-        What is ranked; without them, the items it was fitted to, where it has kept them.
+        The items; by default those in training, if the ranker has kept them.
     k : int, default=10
         The number of items per user.
     client : distributed.Client, optional
@@ -110,7 +110,7 @@ def write_rankings(
 def _parts(
     ranker: Ranker, items: FeaturesByItem, k: int, scratch: Path, client: Client | None
 ) -> Iterator[pa.Table | None]:
-    """Yield the table of each part; None where a worker has written it."""
+    """Yield the table of each part; None if a worker has written it."""
     there = user_files_of(ranker)
     starts = range(0, len(ranker.users_), _USERS_AT_ONCE)
     places = [slice(start, start + _USERS_AT_ONCE) for start in starts]
@@ -143,7 +143,7 @@ def _part_there(
     k: int,
     where: tuple[Path, int] | None,
 ) -> pa.Table | None:
-    """Rank for some users on a worker, which writes the part if it is given a place."""
+    """Rank for some users on a worker, which writes the part if it gets a path."""
     ranker = subset_users(load(whose[0]), whose[1]) if isinstance(whose, tuple) else whose
     table = _ranked(ranker, items, k)
     if where is None:
@@ -182,7 +182,7 @@ def _refuse_other(target: Path) -> None:
 
 
 def _put_in_place(scratch: Path, target: Path) -> None:
-    """Give a complete folder its name; the one before is there until then."""
+    """Rename a complete folder; the earlier one stays until then."""
     if not target.exists():
         scratch.rename(target)
         return
@@ -199,7 +199,7 @@ def mean_auc(shards: "Shards", ranker: Ranker) -> float:
 
 
 def mean_of_sums(totals: Iterable[float], counts: Iterable[int]) -> float:
-    """Return the mean of AUCs, given sums and how many users they are of."""
+    """Return the mean of AUCs, given sums and numbers of users."""
     n_users = sum(counts)
     if not n_users:
         raise ValueError("No user has labels of both classes, so there is no AUC.")
@@ -207,7 +207,7 @@ def mean_of_sums(totals: Iterable[float], counts: Iterable[int]) -> float:
 
 
 def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
-    """Return the posteriors of all users of the shards, as of users not seen in training."""
+    """Return the posteriors of all users of the shards as new users."""
     bare = shards.client.submit(identity, subset_users(ranker, slice(0, 0)), pure=False)
     answers = _answers(shards, _fold_in, [bare] * len(shards))
     release([bare])
@@ -229,7 +229,7 @@ def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
 
 
 def _for_each(shards: "Shards", ranker: Ranker) -> Iterator[Ranker | Path]:
-    """Yield a ranker of each shard's users: where it is, or the ranker itself."""
+    """Yield a ranker of each shard's users: a future, or the ranker itself."""
     folder = folder_on_workers(ranker, shards.client)
     for places in shards.counts.places:
         known = find_users(ranker, shards.counts.user_ids[places])
@@ -258,7 +258,7 @@ def _with_covariates(
 
 
 def sum_of_auc(rows: Annotations, whose: Ranker | Path) -> tuple[float, int]:
-    """Return the sum of the users' AUCs, and how many have one."""
+    """Return the sum of the users' AUCs, and the number of users with an AUC."""
     ranker = load(whose) if isinstance(whose, str | Path) else whose
     joint_reading(ranker, rows)
     scores = ranker.decision_function(rows)

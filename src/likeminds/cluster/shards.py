@@ -60,7 +60,7 @@ class Shards(LabelSource[Ranker, Posterior]):
     client : distributed.Client
         The cluster.
     catalogue : ItemBroadcast
-        The items and their features, which every worker has.
+        The items and their features, which are sent to every worker.
     parts : list of futures
         The labels of each shard; or statistics of them.
     counts : LabelCounts
@@ -68,21 +68,21 @@ class Shards(LabelSource[Ranker, Posterior]):
     journal : Journal
         The checkpoint: see `checkpointed`.
     traffic : Traffic
-        What the last fit sent and received.
+        The traffic of the last fit.
     labels : LabelTable
-        How labels were read.
+        The reading of labels.
     user_features : Covariates, optional
         Covariates of users.
     tell : callable
         Called as ``tell(what, done, total)`` while partitions are read and shards visited.
     saved_in : Path, optional
-        Where posteriors stay: see `saved_to`.
+        The folder of posteriors: see `saved_to`.
     through_client : bool, optional
-        Whether they come here to be written; by default it is tried out.
+        Whether the client writes them; by default this is tried out.
     are_statistics : bool
         Whether shards have statistics of labels instead of rows.
     shuffled : int
-        The bytes that shards were made of, where all of it has to travel.
+        The bytes that the shuffle sent.
 
     Examples
     --------
@@ -141,34 +141,34 @@ class Shards(LabelSource[Ranker, Posterior]):
         ----------
         parts : iterable
             The partitions: data frames, Arrow tables, `Annotations`, paths of Parquet or CSV files
-            that workers can read, or delayed or future ones of these. Those that are given as data
-            travel with the tasks: for large ones, give paths or delayed ones.
+            that workers can read, or delayed or future ones of these. Partitions in memory are sent
+            with the tasks: for large ones, pass paths or delayed objects.
         client : distributed.Client
             The cluster.
         features : array, mapping, data frame, path, or list of str, optional
-            What items are like; every worker gets it: a row of numbers for each item, in an array
-            (n_items, n_features), a mapping from items, or a table that is joined by item; or the
-            columns of the partitions that say it. Without it, items are known by their labels.
+            The features of items, which are sent to every worker: an array (n_items, n_features), a
+            mapping from items, or a table that is joined by item; or names of columns of the
+            partitions. Without features, items have learned effects and factors.
         item_ids : array of shape (n_items,), optional
-            The items, where features are an array.
+            The items, if features are an array.
         feature_names : sequence of str, optional
             The names of the features.
         n_shards : int, optional
-            How many shards; by default one for each thread of the cluster.
+            The number of shards; by default one for each thread of the cluster.
         user, item, label, weight, choice_set : str
             The names of the columns. Columns of weights and choice sets are optional, and found
             by their usual names. Columns ``picks_worst`` and ``tied`` mark rows as in
             `Annotations`.
         positive, threshold, grades : optional
-            How labels are read, as in `Annotations`: more than two numbers are grades.
+            The reading of labels, as in `Annotations`: more than two numbers are grades.
         user_features : mapping, data frame or path, optional
             Covariates of users, as in `Annotations`.
         statistics : bool, default=False
-            Reduce partitions to statistics of users where they are read, and bring these
-            together instead of rows, where they are smaller. That is all that `ThreeLevelRanker`
-            and other rankers of statistics need; what needs rows is refused (other rankers,
-            searches, item effects, scores). Features that are columns then stay with the rows,
-            and may differ from row to row of an item.
+            Reduce partitions to statistics of users when they are read, and send these instead of
+            rows, if they are smaller. `ThreeLevelRanker` and other rankers of statistics need only
+            these. Other rankers, searches, item effects and scores need rows, and raise an error.
+            Features that are columns then stay with the rows, and may differ between the rows of an
+            item.
         tell : callable, optional
             Called as ``tell(what, done, total)`` while partitions are read and shards visited.
         """
@@ -177,8 +177,7 @@ class Shards(LabelSource[Ranker, Posterior]):
             n_shards = max(sum(client.nthreads().values()), 1)
         if statistics and features is None:
             raise ValueError(
-                "Statistics are of features, and there are none: pass features=, or leave out "
-                "statistics=True."
+                "Statistics need features: pass features=, or leave out statistics=True."
             )
         if statistics and threshold == "median":
             raise ValueError(
@@ -237,9 +236,9 @@ class Shards(LabelSource[Ranker, Posterior]):
         Parameters
         ----------
         folder : path
-            Where; small files, each written whole or not at all.
+            The folder of small files, each written atomically.
         resume : bool, default=False
-            Go on with the fit that was written there, instead of beginning anew.
+            Continue the fit that was written there, instead of starting a new one.
         """
         return replace(self, journal=Journal(Path(folder), resume), traffic=Traffic())
 
@@ -248,15 +247,15 @@ class Shards(LabelSource[Ranker, Posterior]):
 
         The fit saves the ranker: a folder with the prior, and a file for the users of each shard,
         which workers write as ``save(ranker, folder, users_per_file=...)`` does. The ranker reads
-        its users from there, like one that was loaded.
+        its users from there, like a loaded one.
 
         Parameters
         ----------
         folder : path
-            Where the model goes.
+            The folder of the model.
         through_client : bool, optional
-            Whether users come here to be written, one shard at a time, because workers do not
-            see the folder. By default it is tried out.
+            Whether the client writes users, one shard at a time, because workers do not see the
+            folder. By default this is tried out.
         """
         place = Path(folder).resolve()
         return replace(self, saved_in=place, through_client=through_client, traffic=Traffic())
@@ -289,7 +288,7 @@ class Shards(LabelSource[Ranker, Posterior]):
         return f"{what}, in {len(self)} shards" + " of statistics" * self.are_statistics
 
     def fit_ranker(self, ranker: Ranker) -> None:
-        """Fit a ranker to the users; leave nothing of the fit on the cluster."""
+        """Fit a ranker to the users, and release all futures of the fit."""
         if not isinstance(ranker, StatisticsRanker):
             self._refuse_statistics(type(ranker).__name__)
         self._record_training(ranker)
@@ -316,7 +315,7 @@ class Shards(LabelSource[Ranker, Posterior]):
             finally:
                 session.release()
             ranker.__dict__.pop("annotations_", None)
-            if folder is not None and user_files_of(ranker) is None:  # it was solved here
+            if folder is not None and user_files_of(ranker) is None:  # solved in this process
                 write_users_of(ranker, folder, len(self))
             elif folder is not None:
                 order_as_files(ranker, self.counts.places)
@@ -324,11 +323,11 @@ class Shards(LabelSource[Ranker, Posterior]):
         release_memory_of_workers(self.client)
 
     def _record_training(self, ranker: Ranker) -> None:
-        """Note what a fit notes of its annotations; refuse labels that are all alike."""
+        """Record the training data as other fits do; refuse labels that are all alike."""
         counts, names = self.counts, self.catalogue.names
         if not counts.class_weight.all():
             raise ValueError(
-                "All labels are of one class, so there is nothing to rank by: a ranker "
+                "All labels are of one class, so a ranking cannot be learned: a ranker "
                 "needs positive and negative labels."
             )
         n_choices = counts.n_positive if counts.loss == ChoiceLoss.name else 0
@@ -336,7 +335,7 @@ class Shards(LabelSource[Ranker, Posterior]):
         record_training(ranker, names, reading, n_labels=counts.n_labels, n_choices=n_choices)
 
     def _about(self, ranker: Ranker) -> dict[str, object]:
-        """Return what a checkpoint has to agree with."""
+        """Return the facts that must agree with a checkpoint."""
         counts, known = self.counts, self.user_features
         parameters = ranker.get_params().items()
         return {
@@ -357,7 +356,7 @@ class Shards(LabelSource[Ranker, Posterior]):
         return mean_auc(self, ranker)
 
     def newcomers(self, ranker: Ranker) -> Posterior:
-        """Return the posteriors of these users, as of newcomers: ``ranker.newcomer(shards)``."""
+        """Return the posteriors of these users as new users: ``ranker.newcomer(shards)``."""
         self._refuse_statistics("newcomer")
         return posteriors_of_new_users(self, ranker)
 
@@ -369,5 +368,5 @@ class Shards(LabelSource[Ranker, Posterior]):
             )
 
     def release(self) -> None:
-        """Take the labels off the cluster."""
+        """Release the labels on the cluster."""
         release(self.parts)

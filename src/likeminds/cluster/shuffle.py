@@ -53,9 +53,9 @@ _PLACE, _LABEL, _WEIGHT, _GRADE = 4, 1, 8, 2
 
 @dataclass(frozen=True)
 class PartitionStatistics:
-    """Statistics of the users of one shard in one partition, as they travel.
+    """Statistics of the users of one shard in one partition, in the form that is sent.
 
-    Users whose matrices are smaller than their rows have those, the others have rows.
+    Users have matrices if these are smaller than their rows, otherwise rows.
     """
 
     user_ids: IdArray
@@ -64,16 +64,16 @@ class PartitionStatistics:
     mean: Float  # (p, K, d)
     scatter: Float  # the upper halves of matrices, (p, K, d (d + 1) / 2)
     few: NDArray[np.int32]  # positions of users with rows, (q,)
-    counts: NDArray[np.int32]  # how many rows these have
+    counts: NDArray[np.int32]  # their numbers of rows
     index: NDArray[np.uint32]  # places of rows in the table, (r,)
     positive: Bool  # their labels
-    row_weight: Float | None  # unless all are one
+    row_weight: Float | None  # None if all are one
     grade: NDArray[np.uint16] | None  # numbers of grades
     table: FloatArray | None  # without it, the features of all items
 
     @classmethod
     def of(cls, found: Statistics, *, with_table: bool) -> "PartitionStatistics":
-        """Pack statistics, with the rows of the table that they need or without."""
+        """Pack statistics, with or without their rows of the table."""
         dense, rows = found.dense, found.rows
         table = None
         if with_table:
@@ -97,7 +97,7 @@ class PartitionStatistics:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes travel; ids that are texts count as these."""
+        """The number of bytes to send, with the text of ids."""
         arrays = [one for one in vars(self).values() if one is not None]
         ids = self.user_ids
         texts = sum(len(str(one)) for one in ids.tolist()) if ids.dtype == object else ids.nbytes
@@ -125,7 +125,7 @@ class PartitionStatistics:
 
 
 def enough_for_arrays(n_features: int, n_kinds: int, row_bytes: float) -> int:
-    """Return from how many rows on a user's matrices are smaller than the rows.
+    """Return the least number of rows at which a user's matrices are smaller.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def reduce_part(
     with in_partition(name):
         rows = _rows_in(table, catalogue, labels)
     found = Statistics.from_annotations(rows, "factored", graded=True)
-    if labels.grades is not None:  # which have the same numbers in all partitions
+    if labels.grades is not None:  # grades have the same numbers in all partitions
         found = found.with_grades(labels.grades)
     enough = enough_for_arrays(found.n_features, found.n_kinds, _row_bytes(rows, catalogue))
     found = replace(found, origin=catalogue.origin).with_arrays(enough)
@@ -176,7 +176,7 @@ def join_statistics(
 
 
 def _rows_in(table: pa.Table, catalogue: ItemBroadcast, labels: LabelTable) -> Annotations:
-    """Return the rows of a partition, which may have their features themselves."""
+    """Return the rows of a partition, which may have features per row."""
     if catalogue.in_rows:
         places, features = features_in(table, catalogue.names)
         ids = np.arange(len(features))
@@ -189,7 +189,7 @@ def _rows_in(table: pa.Table, catalogue: ItemBroadcast, labels: LabelTable) -> A
 
 
 def _row_bytes(rows: Annotations, catalogue: ItemBroadcast) -> float:
-    """Return what a label takes as a row: with its share of the table, where that travels."""
+    """Return the bytes of a label as a row, with its share of the table if that is sent."""
     weighted = rows.weights is not None and bool((rows.weights != 1.0).any())
     found: float = _PLACE + _LABEL + _WEIGHT * weighted + _GRADE * (rows.grades is not None)
     if catalogue.in_rows:
@@ -199,7 +199,7 @@ def _row_bytes(rows: Annotations, catalogue: ItemBroadcast) -> float:
 
 @dataclass
 class Shuffle(Session):
-    """One shuffle by user; with ``statistics``, partitions are reduced to these first.
+    """One shuffle by user; with ``statistics``, partitions are reduced before.
 
     ``features`` are the columns of partitions that have features of items.
     """
@@ -213,9 +213,9 @@ class Shuffle(Session):
     def run(
         self, parts: Iterable[object], catalogue: ItemBroadcast | None, **how: Any
     ) -> tuple[list[Future], ItemBroadcast, LabelTable, LabelCounts, int]:
-        """Return shards, what is known of all of them, and how many bytes had to travel.
+        """Return shards, facts about all of them, and the number of bytes sent.
 
-        Nothing else is left on the cluster. ``how`` has the arguments of `read_label_table`.
+        All other futures are released. ``how`` has the arguments of `read_label_table`.
         """
         try:
             items = None if catalogue is None else self.make(identity, catalogue)
@@ -258,13 +258,13 @@ class Shuffle(Session):
             table = self.make(read_part, given, name, self.columns, items, self.features)
             tables.append((table, name))
         if not tables:
-            raise ValueError("There is no partition: give one at least.")
+            raise ValueError("There are no partitions: pass at least one.")
         return tables
 
     def _joined(
         self, tables: list[Part], items: Future, labels: LabelTable
     ) -> tuple[list[Future], list[Future]]:
-        """Return the shards, and how many bytes each partition gives them."""
+        """Return the shards, and the number of bytes from each partition."""
         n_shards, join = self.n_shards, join_statistics if self.statistics else join_pieces
         if self.statistics:
             given = (n_shards, items, labels)
@@ -276,7 +276,7 @@ class Shuffle(Session):
         for n in range(n_shards):
             mine = [self.make(getitem, one, n) for one in pieces]
             shards.append(self.submit(join, mine, items, labels))
-        self.release()  # partitions and pieces go as soon as shards are made of them
+        self.release()  # partitions and pieces are released once shards are made of them
         return shards, sizes
 
     def _each(self, work: Callable[..., object], tables: list[Part], *given: object) -> list[Any]:
@@ -293,7 +293,7 @@ def _size_of(pieces: Sequence[Any]) -> int:
 
 
 def _count(shard: Annotations | Statistics | None, labels: LabelTable) -> LabelCounts | None:
-    """Count a shard; statistics do not know how many labels and items there are."""
+    """Count a shard; statistics lack the numbers of labels and items."""
     if not isinstance(shard, Statistics):
         return None if shard is None else LabelCounts.of(shard)
     weight, nothing = shard.class_weight.sum(axis=0), np.zeros(0)

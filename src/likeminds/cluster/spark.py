@@ -1,7 +1,7 @@
 """Rows in Spark (extra ``spark``): executors reduce them to statistics, which are merged here.
 
-`statistics_of_batches` suits ``DataFrame.mapInArrow``, and ``ray.data``'s ``map_batches``: see
-the page on clusters.
+`statistics_of_batches` is for ``DataFrame.mapInArrow``, and for ``map_batches`` of ``ray.data``:
+see the page on clusters.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ _SCORES = "total double, users long"
 
 @dataclass(frozen=True)
 class SparkReader:
-    """How rows of partitions are read; executors get a copy."""
+    """The reading of partitions; executors get a copy."""
 
     columns: PartitionColumns
     catalogue: ItemBroadcast
@@ -55,7 +55,7 @@ class SparkReader:
         feature_names: Iterable[str] | None = None,
         **how: Any,
     ) -> "SparkReader":
-        """Take how often each label occurs; ``how`` labels are read is as in `SparkRows`."""
+        """Use the count of each label; ``how`` are the arguments of `SparkRows` for labels."""
         columns = columns or PartitionColumns()
         counted = ("The table", list(counts), list(counts.values()))
         labels = read_label_table([counted], column=columns.label, **how)
@@ -63,7 +63,7 @@ class SparkReader:
         return cls(columns, catalogue, labels)
 
     def annotations(self, batches: Iterable[pa.RecordBatch]) -> Annotations | None:
-        """Return the rows of a partition; None where there are none."""
+        """Return the rows of a partition; None if it is empty."""
         some = [batch for batch in batches if batch.num_rows]
         if not some:
             return None
@@ -75,7 +75,7 @@ class SparkReader:
 def statistics_of_batches(
     batches: Iterable[pa.RecordBatch], reading: SparkReader, graded: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Reduce the rows of a partition to statistics: none, or one row; see ``SCHEMA``.
+    """Reduce the rows of a partition to one row of statistics, if any; see ``SCHEMA``.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def statistics_of_batches(
     if rows is None:
         return
     found = statistics_of(rows, graded)
-    table = found.rows.table[:0]  # which is that of the catalogue
+    table = found.rows.table[:0]  # the origin of the catalogue
     small = replace(found, rows=replace(found.rows, table=table))
     yield pa.record_batch({"statistics": [to_bytes(small)]})
 
@@ -100,9 +100,9 @@ def statistics_of_batches(
 def merged_statistics(
     found: Iterable[pa.Table | pa.RecordBatch], catalogue: ItemBroadcast
 ) -> Statistics:
-    """Merge what `statistics_of_batches` made of all partitions.
+    """Merge the results of `statistics_of_batches` for all partitions.
 
-    Rows of a user may have been in several of them: statistics are sums.
+    Rows of a user may be in several partitions: statistics are sums.
     """
     parts = []
     for rows in found:
@@ -118,15 +118,15 @@ def merged_statistics(
 def fit_statistics(
     ranker: R, found: Iterable[pa.Table | pa.RecordBatch], reading: SparkReader
 ) -> R:
-    """Fit a ranker, such as `ThreeLevelRanker`, to what `statistics_of_batches` made of partitions.
+    """Fit a ranker, such as `ThreeLevelRanker`, to results of `statistics_of_batches`.
 
-    ``found`` has the tables of all partitions, in any order. Returns the ranker.
+    ``found`` has the tables of all partitions, in any order. The fitted ranker is returned.
     """
     refuse_visits(ranker)
     labels, catalogue = reading.labels, reading.catalogue
     if labels.binary is not None and len(set(labels.binary.tolist())) < 2:
         raise ValueError(
-            "All labels are of one class, so there is nothing to rank by: a ranker needs "
+            "All labels are of one class, so a ranking cannot be learned: a ranker needs "
             "positive and negative labels."
         )
     statistics = merged_statistics(found, catalogue)
@@ -141,7 +141,7 @@ def refuse_visits(ranker: Ranker) -> None:
     """Refuse rankers that need more than statistics."""
     if not isinstance(ranker, StatisticsRanker):
         raise TypeError(
-            f"{type(ranker).__name__} visits users many times, and Spark keeps nothing between "
+            f"{type(ranker).__name__} visits users many times, and Spark keeps no state between "
             "visits: write the rows, frame.write.parquet(folder), and fit it to "
             "likeminds.cluster.Shards.from_folder(folder, client, features); or fit a ranker of "
             "statistics, such as ThreeLevelRanker."
@@ -149,7 +149,7 @@ def refuse_visits(ranker: Ranker) -> None:
 
 
 class SparkFrame(Protocol):
-    """A data frame of pyspark, as far as it is used."""
+    """The used methods of a data frame of pyspark."""
 
     columns: list[str]
     select: Callable[..., "SparkFrame"]
@@ -160,23 +160,23 @@ class SparkFrame(Protocol):
 
 
 class SparkRows(LabelSource[Ranker, Posterior]):
-    """Labels in a Spark data frame, from which rankers of statistics learn.
+    """Labels in a Spark data frame, for rankers of statistics.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
         One row for each label.
     features : array of shape (n_items, n_features), mapping, data frame or path
-        What items are like; every executor gets it.
+        The features of items, which are sent to every executor.
     item_ids, feature_names : sequences, optional
-        The items and the names of the features, where features are an array.
+        The items and the names of the features, if features are an array.
     by_user : int, optional
         Shuffle rows by user into so many partitions first. Without it, partitions are taken as
         they are: rows of one user may be in several, and each then returns their statistics.
     positive, threshold, grades
-        How labels are read, as in `Shards.from_parts`.
+        The reading of labels, as in `Shards.from_parts`.
     user, item, label, weight, choice_set : str, optional
-        What the columns are called, as there.
+        The names of the columns, as in `Shards.from_parts`.
 
     Examples
     --------
@@ -239,7 +239,7 @@ class SparkRows(LabelSource[Ranker, Posterior]):
         return mean_of_sums(total[:1], total[1:])
 
     def newcomers(self, ranker: Ranker) -> Posterior:
-        """Refuse: posteriors of newcomers are found on Dask, or here."""
+        """Raise an error: posteriors of new users are found on Dask, or in this process."""
         raise TypeError(
             f"Newcomers to {type(ranker).__name__} are not found on Spark: pass their rows, or "
             "likeminds.cluster.Shards."

@@ -13,7 +13,7 @@ import numpy as np
 from likeminds._util.array_types import Bool, Float
 from likeminds.losses import QuadraticLoss
 
-# Singular values below this share of the largest are rounding, and set to zero.
+# Singular values below this share of the largest are rounding errors, and set to zero.
 _NEGLIGIBLE = 1e-11
 
 
@@ -169,9 +169,9 @@ class Consensus:
 class Group(PerUser):
     """The group level, one row per user: a matrix whose weak directions are penalised.
 
-    The penalty is alpha times the sum of the squared singular values after the first
-    ``n_groups``, which co-clusters users and features, plus ``shrinkage`` times the sum of
-    the first ``n_groups`` (0 in the paper: the strong directions are free there).
+    The penalty is ``alpha`` times the sum of the squared singular values after the first
+    ``n_groups``. It co-clusters users and features. The first ``n_groups`` have the penalty
+    ``shrinkage`` instead, which is 0 in the paper.
 
     Examples
     --------
@@ -283,13 +283,13 @@ class SingularValues:
 
     @classmethod
     def of(cls, part: Float) -> "SingularValues":
-        """Find them, through the triangle of a QR decomposition: small, and exact to rounding."""
+        """Decompose a matrix by a QR decomposition: exact to rounding."""
         _, sigma, transposed = np.linalg.svd(_triangle(part))
         return cls(part, sigma, transposed.T)
 
     @classmethod
     def by_gram(cls, part: Float) -> "SingularValues":
-        """Find them from the Gram matrix: faster, but those below 1e-8 of the first are noise."""
+        """Decompose a matrix by its Gram matrix: faster, but values below 1e-8 are noise."""
         gram = part.T @ part if part.shape[0] >= part.shape[1] else part @ part.T
         squares, vectors = np.linalg.eigh(gram)
         return cls(part, np.sqrt(np.maximum(squares[::-1], 0.0)), vectors[:, ::-1])
@@ -312,7 +312,7 @@ class SingularValues:
 
     @property
     def not_zero(self) -> Bool:
-        """Which singular values are more than rounding."""
+        """Which singular values are larger than rounding errors."""
         return np.asarray(self.sigma > _NEGLIGIBLE * self.sigma[0])
 
     @property
@@ -333,7 +333,7 @@ def _triangle(part: Float) -> Float:
 def top_directions(part: Float, how_many: int) -> Float:
     """Return the first right singular vectors of a matrix, shape (n_features, how_many).
 
-    They come from the Gram matrix of the shorter side: a whole SVD is never needed.
+    They come from the Gram matrix of the shorter side, without a full SVD.
     """
     if part.shape[0] < part.shape[1]:
         left = np.linalg.eigh(part @ part.T)[1][:, ::-1][:, :how_many]

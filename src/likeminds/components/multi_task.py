@@ -39,7 +39,7 @@ class MeanRegularised(PerUser):
 
 @dataclass(frozen=True)
 class SharedFeatures(GroupNorm):
-    """Features that matter to all or to none: alpha * sum over features of their column's length.
+    """Features with weights for all users or for none: alpha * sum of lengths of columns.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class SharedFeatures(GroupNorm):
 
 @dataclass(frozen=True)
 class Sparse(GroupNorm):
-    """Few weights that are not zero: alpha times the sum of their absolute values.
+    """Few non-zero weights: alpha times the sum of their absolute values.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class LowRank(_TraceNorm):
 class CappedLowRank(_TraceNorm):
     """Low rank, with capped singular values: alpha * sum_j min(sigma_j, threshold).
 
-    Strong directions are not shrunk. The penalty is not convex; solvers take it in stages (see
+    Strong directions are not shrunk. The penalty is not convex; solvers minimise it in stages (see
     `stage`). With an infinite threshold it is the trace norm.
 
     Examples
@@ -155,7 +155,7 @@ class CappedLowRank(_TraceNorm):
     def stage(self, part: Float) -> LowRank:
         """Return the penalty to minimise next: singular values above the threshold are free.
 
-        Up to a constant it lies nowhere below this penalty and meets it at the part.
+        Up to a constant, it is an upper bound of this penalty, and equal to it at the part.
         """
         n_free = int((singular_values(part) > self.threshold).sum())
         return LowRank(self.alpha, n_free, self.name)
@@ -166,7 +166,7 @@ class CappedLowRank(_TraceNorm):
         return self.alpha * float(np.minimum(sigma, self.threshold).sum())
 
     def prox(self, point: Float, step: float) -> Float:
-        """Shrink each singular value as below the cap, or leave it, whichever is cheaper."""
+        """Shrink each singular value, or leave it, whichever has the lower objective."""
         found = SingularValues.by_gram(point)
         price = step * self.alpha
         below = np.minimum(np.maximum(found.sigma - price, 0.0), self.threshold)
@@ -186,11 +186,11 @@ class CappedLowRank(_TraceNorm):
 class Clustered(PerUser):
     """Users near ``n_clusters`` centres: the convex relaxation of k-means on their weights.
 
-    The penalty rho1 eta (1 + eta) tr(W' (eta + M)^-1 W), with eta = rho2 / rho1, is minimised over
-    relaxed membership matrices M, with eigenvalues mu between 0 and 1 that sum up to
+    The penalty is rho1 eta (1 + eta) tr(W' (eta + M)^-1 W), with eta = rho2 / rho1, at the best
+    relaxed membership matrix M. The eigenvalues mu of M are between 0 and 1 and sum up to
     ``n_clusters`` (Jacob, Bach and Vert, 2008; Zhou, Chen and Ye, 2011). The best M shares its
-    eigenvectors with the weights, so the penalty is a function of their singular values.
-    Directions with mu = 1 cost rho2 sigma^2, those with mu = 0 cost (rho1 + rho2) sigma^2.
+    eigenvectors with the weights, so the penalty is a function of their singular values. Directions
+    with mu = 1 cost rho2 sigma^2, those with mu = 0 cost (rho1 + rho2) sigma^2.
 
     Examples
     --------

@@ -1,15 +1,14 @@
 """Proposition 1: products with the Laplacian of the AUC graph, in linear time.
 
-The graph joins every positive row of a person to every negative one, with weight
-``w_p w_q / (w_+ w_-)`` (``1 / (n_+ n_-)`` when all rows count alike; ``w_+`` and ``w_-``
-are the sums of the weights of each class). If labels are grades it joins every two rows of
-unequal grades, with weight ``w_r w_s / N``, N being the weight of all such pairs: see
-`losses.loss`. Its Laplacian L turns the squared AUC loss
-into a quadratic form,
+The graph joins every positive row of a user to every negative one, with weight ``w_p w_q / (w_+
+w_-)``, where ``w_+`` and ``w_-`` are the sums of the weights of each class. With equal weights this
+is ``1 / (n_+ n_-)``. If labels are grades, it joins every two rows of unequal grades with weight
+``w_r w_s / N``, where N is the weight of all such pairs: see `losses.loss`. With its Laplacian L,
+the squared AUC loss is a quadratic form,
 
     1/2 (y - f)' L (y - f) = 1/2 mean over pairs of (1 - (f_p - f_q))^2,    y in {0, 1},
 
-and its n^2 entries are never needed.
+which needs time linear in n, without the n^2 entries of L.
 """
 
 import numpy as np
@@ -32,7 +31,7 @@ def laplacian_product(A: ArrayLike, labels: ArrayLike, weights: ArrayLike | None
     labels : array of shape (n_rows,)
         True (or 1) for a positive row, False (or 0) for a negative one; or grades.
     weights : array of shape (n_rows,), optional
-        How much each row counts.
+        The weight of each row.
 
     Returns
     -------
@@ -83,7 +82,7 @@ def laplacian_form(
 
 
 def explicit_laplacian(labels: ArrayLike, weights: ArrayLike | None = None) -> Float:
-    """Return L itself, n x n: the definition, for tests and for small examples.
+    """Return the matrix L, n x n, by its definition, for tests and for small examples.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Losses of all users' weights, and the sufficient statistics they are made of."""
+"""Losses of all users' weights, and their sufficient statistics."""
 
 from likeminds.losses.loss import (
     LOSSES,

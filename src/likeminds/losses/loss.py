@@ -32,15 +32,15 @@ from likeminds.losses.statistics import ClassMoments, Statistics
 class Loss(ABC):
     """A loss of labels that is quadratic in each user's weights.
 
-    A subclass has a name and the methods below; the page on losses shows one.
+    A subclass has a name and the methods below; the page on losses has an example.
 
     Attributes
     ----------
     name : str
-        The name by which rankers take it.
+        The name that selects it in rankers.
     sees_origin : bool
-        Whether the origin of the features matters: no intercept or difference removes a constant
-        from the scores.
+        Whether the loss depends on the origin of the features, as neither an intercept nor
+        differences remove constants from scores.
     takes_grades : bool
         Whether it is also defined for grades (``block.grade``, statistics by grade). Otherwise
         grades count as two classes.
@@ -61,7 +61,7 @@ class Loss(ABC):
     def dense(self, dense: ClassMoments, shift: Float) -> tuple[Float, Float]:
         """Return A, shape (p, d, d), and b, shape (p, d), from the statistics of the classes.
 
-        ``shift`` is what to add to the means where the origin matters.
+        ``shift`` is added to the means if ``sees_origin`` is true.
         """
 
     @abstractmethod
@@ -72,12 +72,12 @@ class Loss(ABC):
     def counts(self, class_weight: Float) -> tuple[Float, Float]:
         """Return the weight of each user's loss in a likelihood, and its number of observations.
 
-        A mean counts as often as it has independent terms, a sum once. ``class_weight`` is
-        positive: users with labels of one class are left out.
+        The weight of a mean is its number of independent terms, that of a sum is 1.
+        ``class_weight`` is positive: users with labels of one class are left out.
         """
 
     def weight_and_count(self, class_weight: Float) -> tuple[Float, Float]:
-        """Return the ``counts`` of all users; zeros for those with labels of one class only."""
+        """Return the ``counts`` of all users; zeros for users with labels of one class only."""
         valid = has_both_classes(class_weight)
         weight, count = self.counts(np.where(valid[:, None], class_weight, 1.0))
         return weight * valid, count * valid
@@ -106,7 +106,7 @@ class Loss(ABC):
         origin = np.zeros(statistics.n_features) if self.sees_origin else statistics.origin
         factors = RowFactors(statistics.rows, origin, scale, self.rows)
         matrices, dense_linear = self.dense(statistics.dense, statistics.origin - origin)
-        if len(matrices):  # else nothing here is of features x features
+        if len(matrices):  # avoids matrices of features x features
             matrices /= scale[:, None] * scale
         linear = np.zeros((statistics.n_users, statistics.n_features))
         linear[statistics.dense.users] = dense_linear / scale
@@ -146,7 +146,7 @@ class SquaredAUC(Loss):
     takes_grades = True
 
     def rows(self, block: RowBlock) -> tuple[Float, Float]:
-        """Return Z and t of the pairs; zeros for users who have none.
+        """Return Z and t of the pairs; zeros for users without pairs.
 
         Each row is (x - mean of its class) / sqrt(rows of its class) with target 0. The last row is
         the difference of the means with target 1.
@@ -168,7 +168,7 @@ class SquaredAUC(Loss):
         """Return A = X'LX and b of the pairs; zeros where there are no pairs."""
         if dense.weight.shape[1] > 2:
             return _moments_of_grades(dense)
-        # Equal to the result for grades, without loss of digits for heavy weights on few rows.
+        # Equal to the result for grades, but precise also with heavy weights on few rows.
         pairs = has_both_classes(dense.weight)
         weight = np.where(pairs[:, None], dense.weight, np.inf)
         matrices = dense.scatter[:, NEGATIVE] / weight[:, NEGATIVE, None, None]
@@ -178,7 +178,7 @@ class SquaredAUC(Loss):
         return matrices, difference
 
     def constant(self, class_weight: Float) -> Float:
-        """Return one for users who have pairs, else zero."""
+        """Return one for users with pairs, else zero."""
         return has_both_classes(class_weight).astype(np.float64)
 
     def counts(self, class_weight: Float) -> tuple[Float, Float]:
@@ -245,8 +245,8 @@ def _class_share(class_weight: Float) -> Float:
 class LeastSquaresRaw(Loss):
     """1/2 the sum over a user's rows of (y - f)^2, y being 1 or -1.
 
-    This is how the paper ran its baselines. There is no intercept, so the origin of the features
-    matters, and the share of positive labels leaks into the weights.
+    The paper ran its baselines with this loss. It has no intercept, so it depends on the origin of
+    the features, and the share of positive labels affects the weights.
 
     Examples
     --------

@@ -1,10 +1,9 @@
 """The sum over users of 1/2 |Z_i w - t_i|^2 = 1/2 (w' A_i w - 2 b_i' w + c_i), and its spectra.
 
-Solvers use only this loss: no iteration reads rows of users with at least as many rows as there
-are features. In the eigenbasis of the curvature,
-A_i = Q_i' diag(a_i) Q_i and b_i = Q_i' s_i with orthonormal rows of Q_i, ridge problems are
-divisions. Users with few labels have as many rows of Q_i as labels, found through the small
-matrix Z_i Z_i', never d x d.
+Solvers use only this loss: iterations do not read rows of users with at least as many rows as
+features. In the eigenbasis of the curvature, A_i = Q_i' diag(a_i) Q_i and b_i = Q_i' s_i with
+orthonormal rows of Q_i, ridge problems are divisions. Users with few labels have as many rows of
+Q_i as labels, found through the small matrix Z_i Z_i', never d x d.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +23,7 @@ Factor = tuple[Index, Float, Float]
 # For fewer numbers, starting threads takes longer than the work.
 _MIN_SIZE_FOR_THREADS = 1 << 18
 
-# Eigenvalues below this share of a user's largest are rounding, and set to zero.
+# Eigenvalues below this share of a user's largest are rounding errors, and set to zero.
 _NEGLIGIBLE = 1e-13
 # The size of blocks of users, which fit into the processor's cache.
 _BLOCK_BYTES = 1 << 21
@@ -35,8 +34,8 @@ class RowFactors:
     """Z_i and t_i of the users with few labels, computed at each pass unless they are cached."""
 
     rows: Rows
-    origin: Float  # features are measured from here
-    scale: Float  # in this unit
+    origin: Float  # the origin of the features
+    scale: Float  # their units
     make: Callable[[RowBlock], tuple[Float, Float]]
     cached: list[Factor] | None = None
 
@@ -76,7 +75,7 @@ class LossBlock:
     users: Index | slice  # their positions among all users; other positions are in the block
     linear: Float  # the vectors b_i, shape (b, n_features)
     constant: Float  # the numbers c_i, shape (b,)
-    dense_users: Index  # those whose A_i is a matrix, shape (p,)
+    dense_users: Index  # users whose A_i is a matrix, shape (p,)
     matrices: Float  # and these matrices, shape (p, n_features, n_features)
     factors: RowFactors  # the A_i of the others
 
@@ -146,7 +145,7 @@ class QuadraticLoss:
         return in_order(self.blocks.map(_squares, UserWeights(W)), len(W))
 
     def value(self, W: Float, gradient: Float | None = None) -> float:
-        """Return the loss; with the gradient at W given, no pass over the users is needed."""
+        """Return the loss; with the gradient at W given, without a pass over the users."""
         if gradient is None:
             gradient = self.gradient(W)
         # w'Aw - 2 b'w = w'(Aw - b) - b'w

@@ -17,7 +17,7 @@ from likeminds.data.annotations import Annotations
 
 NEGATIVE, POSITIVE = 0, 1
 
-# Rows are worked on in blocks that stay in the processor's cache.
+# Rows are processed in blocks that stay in the processor's cache.
 _BLOCK_BYTES = 1 << 22
 # Users share a block when their numbers of rows differ by no more than this factor.
 _PADDING = 1.25
@@ -43,7 +43,7 @@ class RowBlock:
 
     @cached_property
     def class_mean(self) -> Float:
-        """Mean of the rows of each class, shape (b, 2, d); 0 where there are none."""
+        """Mean of the rows of each class, shape (b, 2, d); 0 without rows."""
         mean: Float = self.weight @ self.rows
         mean /= np.where(self.class_weight > 0, self.class_weight, 1.0)[:, :, None]
         return mean
@@ -58,7 +58,8 @@ class RowBlock:
         """Sum of w x x' over the rows of each class, shape (b, 2, d, d).
 
         The heavier class is the difference of all rows and the lighter class, whose rows come
-        first. This loses no digits: no loss divides the heavier class by less weight.
+        first. This does not lose digits, as losses divide the heavier class by its own weight or
+        more.
         """
         rows = self.rows
         root = np.sqrt(self.weight.sum(axis=1))
@@ -83,7 +84,7 @@ class Rows:
     index: Index  # the row of the table of each label, shape (r,)
     positive: Bool  # the labels, shape (r,)
     weight: Float  # and their weights, more than 0; shape (r,)
-    # Positions among all users of those with rows here, ascending; shape (p,)
+    # Positions of users with rows here among all users, ascending; shape (p,)
     users: Index = field(metadata={"stored": "people"})
     offsets: Index  # where the rows of each of them begin, shape (p + 1,)
     grade: Index | None = None  # the number of each row's grade, from 0; shape (r,)
@@ -92,7 +93,7 @@ class Rows:
     def of_annotations(
         cls, annotations: Annotations, index: Index | None = None, grade: Index | None = None
     ) -> "Rows":
-        """Group all users' labels, those of weight zero left out.
+        """Group all users' labels; leave out labels of weight zero.
 
         ``index`` has one number per label, in place of its row in the table of features.
         """
@@ -181,7 +182,7 @@ class Rows:
 
     @classmethod
     def join(cls, parts: Sequence["Rows"], n_users: int) -> "Rows":
-        """Return the rows of all, regrouped; tables that are the same are shared."""
+        """Return the rows of all parts, regrouped; equal tables are shared."""
         tables = {id(part.table): part.table for part in parts}
         begin = np.append(0, np.cumsum([len(table) for table in tables.values()]))
         shift = dict(zip(tables, begin.tolist(), strict=False))
@@ -209,8 +210,8 @@ class Rows:
     ) -> Iterator[Index]:
         """Divide the users (positions in ``users``) into blocks of about equal length.
 
-        No user's rows are padded to more than ``padding`` times their number. ``row_bytes`` is the
-        size of a row, by default that of the table. Users with fewer rows than ``apart`` do not
+        The rows of a user are padded to at most ``padding`` times their number. ``row_bytes`` is
+        the size of a row, by default that of the table. Users with fewer rows than ``apart`` do not
         share a block with others.
         """
         by_count = np.argsort(self.counts, kind="stable")

@@ -27,9 +27,9 @@ _MOST_GRADES = 16
 
 @dataclass(frozen=True)
 class ClassMoments:
-    """Weight, mean and scatter by class (or by K grades), for the users who have them as arrays."""
+    """Weight, mean and scatter by class (or by K grades), for users with arrays."""
 
-    # Their positions among all users, ascending; shape (p,)
+    # Positions of these users among all, ascending; shape (p,)
     users: Index = field(metadata={"stored": "people"})
     weight: Float  # shape (p, K)
     mean: Float  # from the origin, shape (p, K, d)
@@ -134,7 +134,7 @@ class AbstractStatistics(ABC):
 
     @property
     def has_pairs(self) -> Bool:
-        """Which users have labels of two classes: the others have no pairs to rank."""
+        """Which users have labels of two classes; other users do not have pairs to rank."""
         return has_both_classes(self.class_weight)
 
     @abstractmethod
@@ -158,15 +158,15 @@ class Statistics(AbstractStatistics):
     user_ids : array of shape (n_users,)
         The ids of the users.
     origin : array of shape (n_features,)
-        The point that means are measured from: near the data, so no digits are lost.
+        The point that means are measured from, near the data for precision.
     dense : ClassMoments
-        Statistics of the users who have them as arrays.
+        Statistics of the users with arrays.
     rows : Rows
-        Rows of the users who have too few for that.
+        Rows of the other users, who have few labels.
     form : {"auto", "dense", "factored"}
         "auto" gives arrays to users with at least as many rows as features (K grades: times K/2).
     grades : array of shape (K,), optional
-        The grades, ascending, where statistics are by grade.
+        The grades, ascending, if statistics are by grade.
 
     Examples
     --------
@@ -197,7 +197,7 @@ class Statistics(AbstractStatistics):
     def from_annotations(
         cls, annotations: Annotations, form: Form = "auto", *, graded: bool = False
     ) -> "Statistics":
-        """Reduce annotations in one pass; by grade with ``graded``, where labels are grades."""
+        """Reduce annotations in one pass; with ``graded``, by grade if labels are grades."""
         if form not in ("auto", "dense", "factored"):
             raise ValueError(f'form must be "auto", "dense" or "factored", but is {form!r}.')
         origin = near(annotations.features)
@@ -226,7 +226,7 @@ class Statistics(AbstractStatistics):
         batches : iterable of Annotations
             The pieces, all with the same ``user_ids``.
         counts : array of shape (n_users,)
-            The number of labels of each user in all of them.
+            The number of labels of each user in all pieces.
         grades : array, optional
             The grades, ascending, where statistics are by grade.
         at_once : int
@@ -322,13 +322,13 @@ class Statistics(AbstractStatistics):
         )
 
     def in_two_classes(self, positive: Bool) -> "Statistics":
-        """Return the same in two classes: ``positive`` tells which grades are positive."""
+        """Return the same in two classes: ``positive`` is a mask of the grades."""
         dense = self.dense.recoded(positive.astype(np.intp), 2)
         rows = Rows.join([replace(self.rows, grade=None)], self.n_users)
         return replace(self, dense=dense, rows=rows, grades=None).with_arrays()
 
     def with_grades(self, grades: Float) -> "Statistics":
-        """Return the same statistics where there are more grades."""
+        """Return the same statistics with more grades."""
         if self.grades is None or len(grades) == len(self.grades):
             return self
         place = np.searchsorted(grades, self.grades)
@@ -349,7 +349,7 @@ class Statistics(AbstractStatistics):
         return SumTuple(float(self.class_weight.sum()), first, second)
 
     def with_arrays(self, enough: float | None = None) -> "Statistics":
-        """Reduce the rows of users who have ``enough`` (see ``form``), or arrays already."""
+        """Reduce the rows of users with ``enough`` rows (see ``form``), or with arrays already."""
         if enough is None:
             enough = _least_rows(self.form, self.n_features, self.n_kinds)
         many = (self.rows.counts >= enough) | np.isin(self.rows.users, self.dense.users)
@@ -367,7 +367,7 @@ def near(table: FloatArray) -> Float:
 
 
 def _least_rows(form: Form, n_features: int, n_kinds: int) -> float:
-    """Return the number of rows from which on users have arrays."""
+    """Return the least number of rows of users with arrays."""
     many = n_features * n_kinds / 2 if n_kinds <= _MOST_GRADES else np.inf
     return {"auto": many, "dense": 0, "factored": np.inf}[form]
 

@@ -1,4 +1,4 @@
-"""Pictures, drawn with matplotlib where it is installed."""
+"""Pictures, drawn with matplotlib (optional)."""
 
 from likeminds.plots.experiments import boxplot, cocluster_recovery, learning_curves, personal_path
 from likeminds.plots.fitting import auc_by_user, convergence, cv_surface, reliability

@@ -38,7 +38,7 @@ def boxplot(
     label, title : str
         The label of the axis, with its unit, and the title.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure, high enough for all names.
+        The axes to draw in; by default those of a new figure, high enough for all names.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def learning_curves(
 
 
 def cocluster_recovery(recovery: CoClusterRecovery, *, figure: "Figure | None" = None) -> "Figure":
-    """Draw true and learned weights beside each other, on one colour scale.
+    """Draw true and learned weights side by side, on one colour scale.
 
     Users and features are sorted by their true clusters. Each user's weights have unit length;
     below, the mean over users is removed.
@@ -161,7 +161,7 @@ def personal_path(
     path : PersonalPath
         The result of `likeminds.paper.personal_path`.
     true : array of shape (n_users,), optional
-        Which users truly have a personal part; they are then counted apart.
+        Which users truly have a personal part; these are also counted separately.
     ax : matplotlib Axes, optional
         Where to draw.
 

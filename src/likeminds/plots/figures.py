@@ -19,7 +19,7 @@ COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 DIVERGING = "RdBu_r"
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
-# Of dark pages; blue has a lighter neighbour in the same palette.
+# For dark pages; blue has a lighter neighbour in the same palette.
 PAPER, INK = "#15181c", "#e6e9ec"
 _BRIGHTER = {BLUE: SKY, VERMILION: "#ff7a45", GREEN: "#2fc79b", GREY: "#a6a6a6"}
 
@@ -60,7 +60,7 @@ def as_svg(figure: "Figure") -> bytes:
 
 
 def take_names_as_text(figure: "Figure") -> "Figure":
-    """Turn off mathtext in texts with dollar signs: half a formula cannot be drawn."""
+    """Turn off mathtext in texts with dollar signs: incomplete formulas raise errors."""
     for text in figure.findobj(require_matplotlib("text").Text):
         # Powers of ten on a logarithmic axis are formulas, but matplotlib's own.
         if "$" in text.get_text() and not text.get_text().startswith(r"$\mathdefault{"):
@@ -69,7 +69,7 @@ def take_names_as_text(figure: "Figure") -> "Figure":
 
 
 def draw_once(figure: "Figure") -> "Figure":
-    """Return a figure that a notebook draws as the result of a cell, and not once more."""
+    """Return a figure that a notebook draws only once, as the result of a cell."""
     if "inline" in require_matplotlib().get_backend().lower():
         require_matplotlib().close(figure)
     return take_names_as_text(figure)

@@ -45,7 +45,7 @@ _LOWEST_SHOWN, _ROOM_FOR_LEGEND = 0.5, 0.14
 
 
 def convergence(traces: Trace | Mapping[str, Trace], *, ax: "Axes | None" = None) -> "Axes":
-    """Draw how far the objective is above its lowest value, by iteration.
+    """Draw the objective above its lowest value, by iteration.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def convergence(traces: Trace | Mapping[str, Trace], *, ax: "Axes | None" = None
 
 
 def _trace(trace: Trace, name: str) -> Float:
-    try:  # of a ranker that is not fitted, the trace raises NotFittedError, a ValueError
+    try:  # an unfitted ranker raises NotFittedError, a ValueError
         values: Any = trace.objective_trace_ if isinstance(trace, ReadableModel) else trace
         return np.asarray(as_vector(values, name), dtype=np.float64)
     except ValueError as error:
@@ -143,8 +143,8 @@ def cv_surface(
     tuned : fitted ThreeLevelRankerCV or RankerCV
         The fitted search.
     x, y : str, optional
-        Two parameters of its grid; by default two that make a full surface. With one parameter
-        only, a line is drawn.
+        Two parameters of its grid; by default two with a full surface. For a single parameter, a
+        line is drawn.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -154,7 +154,7 @@ def cv_surface(
     """
     results = tuned.cv_results_ if isinstance(tuned, RankerCV) else None
     if not results or not len(results["params"]):
-        raise ValueError(f"This {type(tuned).__name__} searched nothing: there is no surface.")
+        raise ValueError(f"This {type(tuned).__name__} has no search results to draw.")
     params = list(results["params"])
     reading = tuned.label_reading_
     measure = "AUC" if reading is None or reading.grades is None else "concordance"
@@ -202,16 +202,16 @@ def _two_parameters(
 
 
 def _fill(params: list[dict[str, Any]], x: str, y: str) -> tuple[float, int]:
-    """Return the share of the cells of a surface that have a candidate, and how many have."""
+    """Return the share and the number of cells of a surface with a candidate."""
     (columns, column), (rows, row) = _levels_of(params, x), _levels_of(params, y)
     n = len(set(zip(column.tolist(), row.tolist(), strict=True)))
-    # Two thirds are as good as all: then the larger surface tells more, if one can read it.
+    # From two thirds on, prefer the larger surface, if it is legible.
     readable = max(len(columns), len(rows)) <= 8
     return min(n / (len(columns) * len(rows)), 2 / 3), n if readable else 0
 
 
 def _levels_of(params: list[dict[str, Any]], name: str) -> tuple[list[str], Index]:
-    """Return the values of a parameter in order, as text, and which each candidate has."""
+    """Return the values of a parameter in order, as text, and the position of each candidate's."""
     values = [candidate.get(name) for candidate in params]
     distinct = sorted(set(values), key=lambda v: (v is not None, v if v is not None else 0))
     return [_text(value) for value in distinct], np.array([distinct.index(v) for v in values])
@@ -271,7 +271,7 @@ def reliability(
     share = np.array([positive[b].mean() for b in bins])
     found = [binomtest(round(positive[b].sum()), len(b)) for b in bins]
     low, high = np.transpose([one.proportion_ci(method="wilson") for one in found])
-    # Rounding must not put the share outside.
+    # Rounding errors must not put the share outside.
     low, high = np.minimum(low, share), np.maximum(high, share)
     axes.plot([0, 1], [0, 1], color="black", linewidth=1, linestyle="--", label="perfect")
     axes.errorbar(x, share, [share - low, high - share], fmt="o", color=BLUE, label="found")

@@ -1,4 +1,4 @@
-"""Pictures of items as labels, for features that have no telling names."""
+"""Pictures of items as labels, for features without meaningful names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Images: TypeAlias = Pictures | None
 
-# Points that a picture takes, as the label of a row and at the end of an axis; how many there are.
+# Sizes of pictures in points, as labels of rows and at ends of axes; and their number.
 _LABEL_SIZE, _END_SIZE, _AT_AN_END = 26.0, 44.0, 3
 _GAP = 4.0
 _BETWEEN_SIZE, _BETWEEN_WIDTH = 7.5, 52.0
@@ -37,11 +37,11 @@ class ThumbnailItems:
         return None if items is None or images is None else cls(items, images)
 
     def shows(self, feature: int) -> bool:
-        """Tell whether pictures show a feature best: it was computed, and both ends have some."""
+        """Return whether pictures show a feature: it was computed, and both ends have some."""
         return is_made(self.items.feature_names[feature]) and all(self.ends_of(feature))
 
     def ends_of(self, feature: int) -> tuple[list[Picture], list[Picture]]:
-        """Return the pictures of the items that have most, and least, of a feature."""
+        """Return the pictures of the items with most, and least, of a feature."""
         return self.extremes(self.items.features[:, feature], 1)
 
     def extremes(self, values: FloatArray, n: int) -> tuple[list[Picture], list[Picture]]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Most that are drawn of each: more would be a blot, or thinner than a pixel.
+# The largest numbers that are drawn: more would overlap, or be thinner than a pixel.
 _MOST_DOTS, _MOST_USERS, _MOST_FEATURES, _MOST_PICTURED = 3_000, 400, 24, 14
 MOST_ITEMS = 25  # of leaderboards
 # Letters of a line: of a feature on an axis, of the map's title and legend, of a title.
@@ -39,7 +39,7 @@ _LETTERS, _LETTERS_OF_MAP, _LETTERS_OF_TITLE = 34, 86, 80
 # Inches: of a picture that fits a page unscaled, and of a row with a name or with pictures;
 # points of labels, which are then larger than 11 pixels.
 _WIDTH, _ROW, _PICTURED_ROW, _LABEL = 8.2, 0.3, 0.42, 8.5
-# Share of the darkest colour: a level with none darker would look empty.
+# The least share of the darkest colour, so no level looks empty.
 _PALEST = 0.05
 
 
@@ -54,8 +54,8 @@ def people_map(
     """Draw users in the two directions in which they differ most.
 
     Users near each other rank the items alike. Colour and marker are the school; a ring marks an
-    outlier. At most 3,000 users are drawn. With one direction, dots are stacked on a line; with
-    none, the picture only says so.
+    outlier. At most 3,000 users are drawn. With one direction, dots are stacked on a line; without
+    any, the picture has only a sentence.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def people_map(
     ax : matplotlib Axes, optional
         Where to draw.
     items, images : Items, and a mapping from item id to picture, optional
-        The labelled items, and their pictures: where directions have no better names than
-        items, the ends of the axes show the favourites of users there.
+        The labelled items, and their pictures: if directions are named after items, the ends of the
+        axes show the favourites of users there.
     width : float
         Of a new figure, in inches.
 
@@ -312,7 +312,7 @@ def leaderboards(boards: Mapping[str, Leaderboard], *, width: float = 7.0) -> "A
         place = {item: n for n, item in enumerate(board.items.tolist())}
         rows = np.array([place[item] for item in items])
         y = np.arange(len(items)) + (0.7 * (k + 0.5) / len(boards) - 0.35)
-        # Schools look as on the map; the first leaderboard is black.
+        # Schools have the colours of the map; the first leaderboard is black.
         look: dict[str, Any] = look_of(k - 1) if k else {"color": "black", "marker": "|"}
         low, high = board.low[rows], board.high[rows]
         axes.hlines(y, low, high, color=look["color"], linewidth=1.6, alpha=0.6)

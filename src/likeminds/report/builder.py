@@ -1,4 +1,4 @@
-"""Put a report together and write it, whole or not at all."""
+"""Build a report and write it atomically."""
 
 from collections.abc import Hashable, Mapping
 from os import PathLike
@@ -35,8 +35,8 @@ def write_report(
 
     It begins with a summary. Then come leaderboards of compared items, the schools of thought, the
     items that all of them like and those that divide users. The accuracy of rankings, diagnostics
-    of annotators, and details of the fit follow. Pictures are inlined, nothing is loaded from
-    elsewhere, no script runs.
+    of annotators, and details of the fit follow. Pictures are inlined; the page has no links to
+    other resources, and no scripts.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def write_report(
     path : path
         The file; an existing one is replaced only once the new one is complete.
     annotations : Annotations, optional
-        The labels that the model was fitted to (with its attributes, if there are several). By
-        default those in the model; without any, there are no items and no accuracy.
+        The training labels of the model (with its attributes, if there are several). By default
+        those in the model; without any, the page has neither items nor accuracy.
     images : mapping from item id to picture, or sequence in the order of the items, optional
         Paths or arrays; items are then shown as thumbnails.
     title : str, optional
@@ -115,7 +115,7 @@ def _rankers_of(model: ReadableModel | Mapping[Hashable, Ranker]) -> dict[Hashab
         raise TypeError(f"Expected a model of this library, but got {type(model).__name__}.")
     rankers: Mapping[Any, Ranker] = model.rankers_ if isinstance(model, ReadableModel) else model
     if not rankers:
-        raise ValueError("The model has no attributes: there is nothing to report.")
+        raise ValueError("The model has no attributes, so there are no facts to report.")
     return dict(rankers)
 
 

@@ -91,19 +91,19 @@ class ReportFacts:
         return self.explained.items
 
     def are_pictures_telling(self, strength: Float) -> bool:
-        """Tell whether pictures show a difference better than names of features."""
+        """Return whether pictures show a difference better than names of features."""
         if self.images is None or self.schools is None:
             return False
         return not are_telling(strength, self.schools.feature_names)
 
     @cached_property
     def schools(self) -> Schools | None:
-        """The schools; None where the ranker has no group level."""
+        """The schools; None if the ranker has no group level."""
         return self.explained.schools if Capability.LEVELS.of(self.ranker._best_model) else None
 
     @property
     def cut(self) -> str | None:
-        """The highest grade that counts as a no; None where labels are yes or no."""
+        """The highest grade that counts as a no; None if labels are yes or no."""
         reading = None if self.annotations is None else self.annotations.reading
         if reading is None or reading.grades is None or not isinstance(reading.threshold, float):
             return None
@@ -161,7 +161,7 @@ def of_all(facts: Mapping[Hashable, ReportFacts]) -> str:
 
 
 def numbers(facts: ReportFacts) -> dict[str, str]:
-    """Return the few numbers to look at first, by what they are."""
+    """Return the most important numbers, by their names."""
     found = {"users": f"{facts.n_users:,}"}
     if facts.annotations is not None:
         number, _, what = facts.annotations.statements().partition(" ")
@@ -210,13 +210,13 @@ def _schools(facts: ReportFacts) -> list[str]:
     schools = facts.schools
     if schools is None:
         return ["The model has no group level, so it has no schools of thought."]
-    # Features without names say nothing in a first paragraph.
+    # Unnamed features are left out of the first paragraph.
     named = any(are_named([name]) for name in schools.feature_names)
     wishes = agreed(facts) if named else ""
     verb = facts.verb
     want = f"want {wishes}" if verb.wishes else verb.many(wishes)
     first = [f"On the whole they {want}."] if wishes else []
-    # Ids of pictures say nothing; the pictures themselves come below.
+    # Ids of pictures are left out; the pictures themselves come below.
     telling = named or (facts.items is not None and facts.images is None)
     if schools:
         how = "They form" if schools.suggested else "As requested, they are cut into"
@@ -235,7 +235,7 @@ def _schools(facts: ReportFacts) -> list[str]:
 
 
 def _severity(facts: ReportFacts) -> list[str]:
-    """Return who says yes most and least readily, where that differs by more than chance."""
+    """Describe users' thresholds, if they differ by more than chance."""
     schools = facts.schools
     if schools is None or schools.severity is None or not schools.severity.differs:
         return []
@@ -244,7 +244,7 @@ def _severity(facts: ReportFacts) -> list[str]:
 
 
 def _first_clause(clauses: str, facts: ReportFacts) -> str:
-    """Return the first clause: what users do, without what they do not."""
+    """Return the first clause of a description: the likes, without the dislikes."""
     return clauses.split(f", {facts.verb.one_not().split()[0]} ", maxsplit=1)[0]
 
 

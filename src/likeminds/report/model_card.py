@@ -1,4 +1,4 @@
-"""A model card: README with metadata, as places that share models read it."""
+"""A model card: a README with metadata, in the format of model hubs."""
 
 import json
 from collections.abc import Mapping

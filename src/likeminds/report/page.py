@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # Pixels of the page to an inch of a picture; files have more, for sharp screens.
 _PIXELS, _SHARP = 110, 1.6
-# Narrower screens are phones; inches of a picture that fits one.
+# The width of screens below which they count as phones; inches of a picture for phones.
 _PHONE, _PHONE_WIDTH = "(max-width: 40rem)", 3.5
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _DOUBTFUL = ("reversed", "constant", "random")
 _ITEMS, _TEXT_ITEMS, _USERS_NAMED, _CARDS, MOST_ROWS = 8, 4, 12, 2, 300
-# Features of an item that are named where it has no picture.
+# The number of an item's features that are named if it has no picture.
 _FEATURES_NAMED, _LETTERS = 12, 140
 # Leaderboards: the probability of intervals, pairs to ask, letters of a name, and the items above
 # which no pairs are proposed, as that takes matrices of items x items.
@@ -56,7 +56,7 @@ def overview(parts: Mapping[Hashable, ReportFacts]) -> ReportTable:
 
 
 def first_picture(facts: ReportFacts) -> PagePicture:
-    """Return the picture to see first: the map of users, or the shares of items."""
+    """Return the first picture: the map of users, or the shares of items."""
     found = facts.schools
     assert found is not None
     if found.axes:
@@ -129,7 +129,7 @@ def axes_table(found: Schools) -> ReportTable:
 
 
 def halves_table(halves: Schools) -> ReportTable:
-    """Return the best two schools where none stand apart, with their stability."""
+    """Return the best two schools if none are separate, with their stability."""
     rows = [[f"{s.size:,}", s.name, f"{s.stability:.2f}"] for s in halves]
     caption = (
         "The best division in two all the same, with the share of each that comes back in "
@@ -156,7 +156,7 @@ def colour_of(school: School) -> str:
 
 
 def named_features(school: School) -> str:
-    """Return the features that set a school apart, those with names that mean something."""
+    """Return the features that set a school apart, if their names have a meaning."""
     named = {name: value for name, value in school.features.items() if are_named([name])}
     return ", ".join(f"{name.replace('_', ' ')} {signed(v, 2)}" for name, v in named.items())
 
@@ -181,7 +181,7 @@ def strip(
 
 
 def shares_table(facts: ReportFacts, judged: Sequence[JudgedItem]) -> ReportTable:
-    """Return who would say yes to items."""
+    """Return the shares of yes to items."""
     found, items = facts.schools, facts.items
     assert found is not None
     assert found.soft_labels is not None
@@ -199,7 +199,7 @@ def shares_table(facts: ReportFacts, judged: Sequence[JudgedItem]) -> ReportTabl
 
 
 def levels_table(found: Schools) -> ReportTable:
-    """Return where users stand between consensus, group and their own."""
+    """Return the shares of consensus, group and personal level over users."""
     quantiles = np.quantile(found.level_shares, [0.1, 0.5, 0.9], axis=0).T
     rows = [
         [name, *(f"{value:.0%}" for value in row)]
@@ -212,7 +212,7 @@ def levels_table(found: Schools) -> ReportTable:
 def accuracy_table(
     own: MetricByUser, shared: MetricByUser, difference: PairedDifference
 ) -> ReportTable:
-    """Return the accuracy on labels that were not learned from."""
+    """Return the accuracy on held-out labels."""
     mean, low, high = map(signed, (difference.mean, difference.low, difference.high))
     rows = [["each person's own ranking", interval(own)], ["the consensus", interval(shared)]]
     rows.append(["difference", f"{mean} ({low} to {high})"])
@@ -230,7 +230,7 @@ def accuracy_picture(found: Diagnostics) -> PagePicture:
 
 
 def verdicts_table(found: Diagnostics) -> ReportTable:
-    """Return how many annotators have each verdict."""
+    """Return the number of annotators with each verdict."""
     counts = [[verdict, f"{n:,}", MEANINGS[verdict]] for verdict, n in found.counts.items()]
     return ReportTable(["verdict", "users", "meaning"], counts)
 
@@ -245,7 +245,7 @@ def agreement_table(found: Agreement) -> ReportTable:
 
 
 def unusual_tables(found: Diagnostics) -> Iterator[ReportTable]:
-    """Yield the users of each unusual verdict, those worst predicted first."""
+    """Yield the users of each unusual verdict, the worst predicted first."""
     for verdict in UNUSUAL:
         rows = np.flatnonzero(found.verdict == verdict)
         if len(rows):
@@ -264,7 +264,7 @@ def _users_table(found: Diagnostics, rows: Index, caption: str | None) -> Report
     cells = [
         {
             "user": found.users[i],
-            "verdict": found.verdict[i] if caption is None else "",  # captions say it
+            "verdict": found.verdict[i] if caption is None else "",  # captions have these facts
             "labels": f"{found.n_labels[i]:,}",
             "positive": f"{found.positive_share[i]:.0%}",
             "yes where others are divided": _finite(found.yes_where_divided[i], "{:.0%}"),
@@ -283,7 +283,7 @@ def _finite(value: float, form: str = "{:.2f}") -> str:
 
 
 def user_cards(facts: ReportFacts) -> Iterator[PagePicture]:
-    """Yield the cards of those who differ most, and whose own ranking is right."""
+    """Yield cards of users who differ most and whose own ranking predicts their labels."""
     found = facts.diagnostics
     if facts.schools is None or facts.annotations is None or found is None:
         return
@@ -297,7 +297,7 @@ def user_cards(facts: ReportFacts) -> Iterator[PagePicture]:
 
 
 def parameters_table(ranker: Ranker) -> ReportTable:
-    """Return the parameters of a ranker, and those that its fit chose."""
+    """Return the parameters of a ranker, and the values that its fit chose."""
     fitted = ranker._best_model
     found = ranker.get_params(deep=False)
     rows = [[name, _plain(value)] for name, value in sorted(found.items())]

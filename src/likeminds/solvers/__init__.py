@@ -2,8 +2,8 @@
 
 `fast` is the default for the three-level model, `accelerated` for any other list of components;
 `paper` is the algorithm as printed and `authors` the program that its authors published. Both are
-references, and take any list too. A solver is an object with a ``solve`` method (see `Solver`);
-rankers take one by name or as an object.
+references, and take any list of components. A solver is an object with a ``solve`` method (see
+`Solver`); rankers take a name or an object.
 """
 
 from likeminds.solvers.newton_three_level import FastSolver

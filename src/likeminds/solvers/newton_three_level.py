@@ -52,7 +52,7 @@ from likeminds.solvers.variable_projection import CachedBlock, Penalty, Streamed
 _TINY = 1e-300
 # Lengths of the proximal-gradient path, and the size (users x features) of small problems.
 _SHORT_PATH, _LONG_PATH, _SMALL = 10, 300, 1000
-# Starts race until their residual is this much, or for so many steps.
+# Starts are compared at this residual, or after so many steps.
 _RACE_TOL, _RACE_STEPS = 1e-2, 10
 # For fewer bytes of eigenvectors, starting threads takes longer than the work.
 _MIN_BYTES_FOR_THREADS = 1 << 22
@@ -65,7 +65,7 @@ class EigenvectorSample:
     per_user: ClassVar[tuple[str, ...]] = ("chosen",)
 
     chosen: Bool  # shape (n_users,)
-    multiplicity: float  # how many users each of them represents
+    multiplicity: float  # the number of users that each represents
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,11 @@ class FastSolver:
     Parameters
     ----------
     n_starts : int
-        How many starts race (at most 4). They are deterministic: the consensus of the ridge
-        problem, no consensus at all, and a few steps of proximal gradients (on small problems also
+        The number of starts (at most 4). They are deterministic: the consensus of the ridge
+        problem, a consensus of zero, and a few steps of proximal gradients (on small problems also
         many).
     memory : int
-        Bytes that the eigenvectors of users with few labels may take.
+        The largest size, in bytes, of the eigenvectors of users with few labels.
     """
 
     n_starts: int = 4
@@ -161,7 +161,7 @@ class FastSolver:
     ) -> Solution:
         """Find the three levels (see `Solver.solve`); other components raise TypeError.
 
-        The result of `decompose` may take the place of the loss.
+        The result of `decompose` can replace the loss.
         """
         consensus, group, personal = _three_levels(components)
         decomposition = self.decompose(loss) if isinstance(loss, QuadraticLoss) else loss
@@ -197,7 +197,7 @@ class FastSolver:
             residual = optimality_residual(loss, components, parts, gradient)
             value = objective(loss, components, parts, gradient)
         objectives, residuals = np.array([*steps, (value, residual)]).T
-        # The first residual is that of the start, unless there was no step.
+        # Without a step, the first residual is not that of the start.
         history = History(objectives, residuals[min(1, len(steps)) :])
         return Solution(parts, value, residual, residual <= tol, history, found.interrupted)
 

@@ -25,11 +25,11 @@ from likeminds.components import (
 from likeminds.losses import QuadraticLoss
 from likeminds.solvers.solver import Callback, History, Parts, Solution
 
-# Factors of the step constant: after a step that the model did not majorise, and after a short one.
+# Factors of the step constant after a step that was not majorised, and after a short one.
 _SHRINK, _GROW = 2.0, 0.8
 # The largest curvature is then accurate to a few per cent; the line search corrects it.
 _POWER_STEPS = 10
-# Relative differences of objectives below this are rounding.
+# Relative differences of objectives below this are rounding errors.
 _ROUNDING = 1e-13
 
 
@@ -111,15 +111,15 @@ class PaperSolver:
     Parameters
     ----------
     rho : float
-        Where the line search begins (rho_0 > 0).
+        The start of the line search (rho_0 > 0).
     factor : float
-        What the line search multiplies rho by until the step is safe (alpha > 1).
+        The factor of rho in the line search until the step is safe (alpha > 1).
     momentum : bool
         Extrapolate each reference point from the last two iterates (Nesterov). The objective can
         then increase, and Theorem 2 does not apply.
     criterion : {"residual", "change"}
-        What ``tol`` is compared with: the optimality residual, or the relative change of the
-        objective in the step before the last. The paper leaves the criterion open.
+        The quantity to compare with ``tol``: the optimality residual, or the relative change of the
+        objective in the step before the last. The paper does not define the criterion.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class PaperSolver:
         """Run Algorithm 2, with the line search of Algorithm 1 (see `Solver.solve`)."""
         path = _Path(loss, components, zero_parts(loss, components) if start is None else start)
         if self.momentum:
-            path.momentum = 0.0  # the first two steps have none
+            path.momentum = 0.0  # the first two steps have no momentum
         norms, measured, rho = [_norms(path.parts)], np.inf, self.rho
         constants: list[float] = []
         curvatures: list[float] = []
@@ -173,7 +173,7 @@ class PaperSolver:
                 following = _momentum_after(path.momentum) if self.momentum else 1.0
                 at = path.extrapolated((path.momentum - 1.0) / following)
                 step = _take_step(loss, components, *at, [1.0 / rho] * len(path.parts))
-                # A step of length zero is a critical point: no rho would pass the strict test.
+                # At a critical point, the step has length zero, and no rho passes the test.
                 while step.curvature >= step.bound > 0:
                     rho *= self.factor
                     step = _take_step(loss, components, *at, [1.0 / rho] * len(path.parts))
@@ -205,9 +205,9 @@ class AcceleratedSolver:
     """Minimise a loss plus the penalties of any components (Beck and Teboulle, 2009).
 
     Each component has its own step size: the curvature of a vector shared by all users is the sum
-    of theirs. The step grows again after a line search that left it too short. Momentum is
-    reset if it is not a descent direction. A step that increases the objective is repeated
-    without momentum, which never increases it, convex or not.
+    of theirs. The step grows again after a line search that left it too short. Momentum is reset if
+    it is not a descent direction. A step that increases the objective is repeated without momentum;
+    then it cannot increase.
 
     Components with stages (see `CappedLowRank.stage`) are minimised stage by stage, each from the
     solution of the one before, until the stage no longer changes.
@@ -215,8 +215,8 @@ class AcceleratedSolver:
     Parameters
     ----------
     memory : int
-        Bytes for the rows of users with few labels; if they need more, every step computes them
-        again.
+        The size, in bytes, of the cache for rows of users with few labels; larger ones are computed
+        again in every step.
 
     Examples
     --------
@@ -328,7 +328,7 @@ class _Path:
         return stage
 
     def step(self, stage: Sequence[Component]) -> None:
-        """Take a step with momentum, or one without where that raises the objective."""
+        """Take a step with momentum, or one without if that raises the objective."""
         following = _momentum_after(self.momentum)
         step = self._line_search(stage, (self.momentum - 1.0) / following)
         value = objective(self.loss, stage, step.parts, step.gradient)
@@ -357,7 +357,7 @@ class _Path:
         while True:
             steps = [1.0 / (self.constant * relative) for relative in self.relative]
             step = _take_step(self.loss, stage, *at, steps)
-            # A step of length zero is a critical point: no constant would change it.
+            # A step of length zero is a critical point, whatever the constant.
             if step.curvature <= step.bound or step.bound == 0.0:
                 break
             self.constant *= _SHRINK

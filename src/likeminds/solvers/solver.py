@@ -21,7 +21,7 @@ def _nothing() -> Float:
 
 @dataclass(frozen=True)
 class History:
-    """What a solver records of its steps; arrays that it does not record are empty.
+    """The history of a solver's steps; arrays that are not recorded are empty.
 
     The last three are the quantities of Theorem 2, from the paper's algorithm as printed.
 
@@ -36,9 +36,9 @@ class History:
     norms : array of shape (n_steps + 1, n_components)
         The norm of each part, the start included.
     step_constant : array of shape (n_steps,)
-        The constant rho that the line search settled on.
+        The constant rho that the line search chose.
     curvature : array of shape (n_steps,)
-        The smallest constant that would have passed (eta in the paper's proof).
+        The smallest constant that passes the test (eta in the paper's proof).
     """
 
     objective: Float
@@ -60,8 +60,8 @@ class Solution:
     objective : float
         Loss plus penalties.
     residual : float
-        Relative optimality residual: the length of a subgradient of the objective over
-        that of the loss's gradient at zero. 0 at a critical point.
+        The relative optimality residual: the length of a subgradient of the objective over that of
+        the loss's gradient at zero. It is 0 at a critical point.
     converged : bool
         Whether the residual fell to the tolerance.
     history : History

@@ -1,6 +1,7 @@
 """A trust-region Newton method for the reduced problem, by conjugate gradients.
 
-The unknowns are theta and the span of B; all else is eliminated (see `variable_projection`).
+The unknowns are theta and the span of B; all other parameters are eliminated (see
+`variable_projection`).
 """
 
 from collections.abc import Callable
@@ -53,7 +54,7 @@ class ReducedProblem:
     n_users: int  # and of all
     n_features: int
     unit: float = 1.0  # the length of the loss's gradient at zero: residuals are relative to it
-    accuracy: float = 1e-12  # required of the gradient by c_i, relative to that of the loss at zero
+    accuracy: float = 1e-12  # tolerance of gradients by c_i, relative to the loss's at zero
     rest: Executor[StreamedBlock] | None = None
 
     def at(self, theta: Float, B: Float, transform: Float | None = None) -> FitPoint:
@@ -255,7 +256,7 @@ def _sum_majorisers(
     block: CachedBlock, state: tuple[Penalty, int], fit: CachedFit
 ) -> tuple[SumTuple, None]:
     (penalty, every), d = state, block.spectrum.basis.shape[2]
-    # Users are chosen by position, so they are the same whatever the blocks.
+    # Users are chosen by position, so they do not depend on the blocks.
     some = np.flatnonzero(block.users % every == 0) if every > 1 else slice(None)
     basis, majoriser = block.spectrum.basis[some], fit.deviations.majoriser[some]
     D = fit.directions[some]
@@ -340,7 +341,7 @@ def _step(
 def _truncated_cg(
     curvature: ReducedHessian, gradient: Float, radius: float, rtol: float
 ) -> tuple[Float, float, bool]:
-    """Steihaug's conjugate gradients: the step, the decrease it promises, whether it hit the edge.
+    """Steihaug's conjugate gradients: the step, its predicted decrease, whether it hit the edge.
 
     Lengths are measured in the preconditioner's norm; ``xx``, ``xp``, ``pp`` are its inner
     products of the step and the direction, carried along.

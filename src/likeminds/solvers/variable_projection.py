@@ -1,4 +1,4 @@
-"""The reduced problem: smooth in the consensus and the strong directions, all else eliminated.
+"""The reduced problem, smooth in the consensus and the strong directions.
 
 The weights of user i are theta + B c_i + V_i, where the columns of B are the strong directions of
 the group level. V_i holds the weak directions of the group level and the personal level: only
@@ -27,7 +27,7 @@ from likeminds._util.per_user_arrays import lift_diagonal, row_dots, solve, time
 from likeminds.components import Consensus, Group, Personal
 from likeminds.losses.quadratic import CurvatureSpectrum, RowFactors, spectrum_of_factors
 
-# Penalties of zero leave a level unbounded: a small multiple of the curvature bounds it.
+# A small multiple of the curvature bounds levels whose penalty is zero.
 _LEAST_PENALTY = 1e-12
 _TINY = 1e-300
 
@@ -50,7 +50,7 @@ class Penalty:
         weak = max(float(group.alpha), _LEAST_PENALTY * curvature)
         slope = max(float(personal.alpha), _LEAST_PENALTY * np.sqrt(curvature))
         if group.shrinkage >= group.alpha:
-            # Strong and weak directions have the same penalty: there are no strong ones.
+            # Strong and weak directions have the same penalty, so all are weak.
             return cls(float(consensus.alpha), weak, slope, 0.0, 0)
         # G = H + E, minimised over E, has the penalty `shrinkage` on the strong directions.
         strong = group.shrinkage * group.alpha / (group.alpha - group.shrinkage)
@@ -140,7 +140,7 @@ class FitPoint:
     B: Float
     # Coordinates start at those of the previous fit times this; without it, at zero.
     transform: Float | None = None
-    sampled: bool = False  # whether users in memory represent the loss of others, too
+    sampled: bool = False  # whether users in memory represent the loss of other users, too
 
     def start(self, n_users: int, previous: "CachedFit | Float | None") -> Float:
         """Return the starting coordinates."""

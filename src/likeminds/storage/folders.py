@@ -37,8 +37,8 @@ M = TypeVar("M", bound=ReadableModel)
 class UserFolder:
     """A folder that is being written to: files of users first, the model's own file last.
 
-    ``mark`` is part of the names of the new files. ``kept`` are files of users of the model that
-    was there: they stay until the next save, for processes that have that model open.
+    ``mark`` is part of the names of the new files. ``kept`` are files of users of the previous
+    model: they stay until the next save, for processes that have that model open.
     """
 
     path: Path
@@ -65,7 +65,7 @@ class UserFolder:
 
 @contextmanager
 def open_folder(path: Path, kept: set[str]) -> Iterator[UserFolder]:
-    """Write a model to a folder under a lock; leave nothing new there if that fails."""
+    """Write a model to a folder under a lock; after an error, delete all new files."""
     is_new = not path.exists()
     _refuse_other_folder(path)
     make_folder(path, "the model")
@@ -108,7 +108,7 @@ def write_user_files(model: Ranker, folder: UserFolder, users_per_file: int) -> 
 
 
 def with_users_in(model: Ranker, folder: Path, written: Sequence[WrittenFile]) -> Ranker:
-    """Return a copy of a ranker whose users are in files that were written."""
+    """Return a copy of a ranker whose users are in the written files."""
     hashes, order = index_of(np.concatenate([one.hashes for one in written]))
     files = UserFiles(folder, [one.file for one in written], hashes, order)
     forms = joint_forms(written)
@@ -125,7 +125,7 @@ def joint_forms(written: Sequence[WrittenFile]) -> dict[str, tuple[str, tuple[in
     if any(one.forms[USERS] != first[USERS] for one in written):
         first[USERS] = ("|O", ())
     if any(one.forms | {USERS: first[USERS]} != first for one in written):
-        raise ValueError("Files of people hold different arrays: they are not of one model.")
+        raise ValueError("Files of users hold different arrays: they are not of one model.")
     return first
 
 

@@ -55,8 +55,8 @@ from likeminds.rankers.registry import RANKERS
 from likeminds.storage.safetensors import ArrayFile, all_finite, tag, untag
 from likeminds.storage.user_files import USERS, StoredIds, StoredRows, UserFiles
 
-# The classes of files by their names in them, which stay when a class gets another name. No
-# other class is instantiated.
+# The classes of models by their names in files, which stay when a class is renamed. Other classes
+# are never instantiated.
 STORED_CLASSES: dict[str, type[Any]] = {
     "Annotations": Annotations,
     "Covariates": Covariates,
@@ -89,7 +89,7 @@ _STORED_NAMES = {kind: name for name, kind in STORED_CLASSES.items()}
 # Attributes with training labels, and those from which labels can be inferred.
 _LABELS = ("statistics_", "annotations_")
 _PRIVATE = (*_LABELS, "cached_schools_")
-# Attributes in which NaN and infinity have a meaning: untried settings of a search, and bounds.
+# Attributes with a meaning of NaN and infinity: untried settings of a search, and bounds.
 _MAY_BE_INFINITE = ("cv_results_", "best_params_")
 
 
@@ -100,8 +100,8 @@ class CannotStoreError(TypeError):
 class Contents:
     """Serialise models to nodes and arrays; an array that several nodes share is there once.
 
-    ``with_data`` keeps training labels, and ``holds_data`` says whether there were any. ``people``
-    are files with the users' parameters, where these are written already.
+    ``with_data`` keeps training labels, and ``holds_data`` is whether there were any. ``people``
+    are files with the users' parameters, if these are written already.
     """
 
     def __init__(self, *, with_data: bool, users: UserFiles | None = None) -> None:
@@ -141,7 +141,7 @@ class Contents:
         return {"model": {"class": kind, "parameters": parameters, "fitted": fitted}}
 
     def of(self, value: object, name: str) -> Any:  # noqa: C901, PLR0911 - one for each kind of value
-        """Return the node of a value; ``name`` is what its array would be called."""
+        """Return the node of a value; ``name`` is the name of its array."""
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
             value = value.item()
         if value is None or isinstance(value, bool | int | str):
@@ -208,7 +208,7 @@ def model_from(node: dict[str, Any], file: ArrayFile) -> Ranker | AttributeModel
     if kind is None or not issubclass(kind, Ranker | AttributeModel):
         raise file.incomplete(f"it holds an unknown kind of ranker, {described['class']}")
     parameters = {key: value_from(part, file) for key, part in described["parameters"].items()}
-    if "item_effects" not in kind._get_param_names():  # parameters that rankers once had
+    if "item_effects" not in kind._get_param_names():  # parameters of earlier versions
         if parameters.pop("item_effects", False):
             raise file.incomplete(f"{described['class']} has no item effects any more: fit it anew")
         parameters.pop("alpha_item", None)
@@ -259,7 +259,7 @@ def _is_finite(node: object, array: Callable[[str], NDArray[Any]], nested: bool)
         return plain and all(_is_finite(part, array, nested) for part in parts)
     inside: Any
     kind, inside = next(iter(node.items()), ("", None))
-    if kind == "people":  # checked where they are, file by file
+    if kind == "people":  # checked file by file
         return True
     if kind == "array":
         return all_finite(array(inside))
@@ -271,7 +271,7 @@ def _is_finite(node: object, array: Callable[[str], NDArray[Any]], nested: bool)
 
 
 def value_from(node: object, file: ArrayFile) -> Any:
-    """Return the value that a node stands for."""
+    """Return the value of a node."""
     if isinstance(node, list):
         return [value_from(part, file) for part in node]
     if not isinstance(node, dict):
@@ -286,7 +286,7 @@ def _array_from(node: dict[str, Any], file: ArrayFile) -> NDArray[Any]:
 
 def _users_from(node: dict[str, Any], file: ArrayFile) -> StoredRows:
     if file.users is None:
-        raise ValueError("it does not say where its people are")
+        raise ValueError("it does not name the files of its users")
     form = node["people"]
     kind = StoredIds if form["name"] == USERS else StoredRows
     return kind(file.users, form["name"], form["dtype"], form["shape"])
@@ -324,5 +324,5 @@ def _ids_to_bytes(ids: NDArray[Any], name: str) -> NDArray[np.uint8]:
 
 
 def ids_from_bytes(array: NDArray[np.uint8]) -> NDArray[Any]:
-    """Return ids of any kind from the JSON that the file has of them."""
+    """Return ids of any kind from their JSON."""
     return as_objects([untag(value) for value in json.loads(array.tobytes())])

@@ -1,10 +1,10 @@
 """Models on disk: safetensors arrays and a card in JSON, in one file, never a pickle.
 
-The header of a file of format 3 has a card for people, and a tree of the arrays that make up the
-model (see `storage.model_tree`). It has checksums of everything (`storage.safetensors`). It is
-written atomically and mapped into memory: opening the model of a million people reads the header
-alone. Format 4 is a folder: the same file, and others with the users' parameters, which are read on
-demand (`storage.user_files`). Formats 1 and 2 were never released and raise `ModelFileError`.
+The header of a file of format 3 has a readable card, a tree of the model's arrays (see
+`storage.model_tree`), and checksums (`storage.safetensors`). The file is written atomically and
+mapped into memory: opening the model of a million users reads only the header. Format 4 is a
+folder: the same file, and others with the users' parameters, which are read on demand
+(`storage.user_files`). Formats 1 and 2 were never released and raise `ModelFileError`.
 """
 
 import json
@@ -63,15 +63,15 @@ def save(
 ) -> Path:
     """Write a fitted ranker, or one for each of several attributes, to one file or a folder.
 
-    An existing file is replaced only once the new one is complete: an interrupt or a full
-    disk leaves it as it was. Arrays are written from where they are, without a copy.
+    An existing file is replaced only once the new one is complete: an interrupt or a full disk
+    leaves it as it was. Arrays are written without a copy.
 
     Parameters
     ----------
     model : Ranker or AttributeModel
-        A fitted one of this library.
+        A fitted model of this library.
     path : path
-        Where to; any name will do, ``.likeminds`` is customary.
+        The file or folder to write; names usually end in ``.likeminds``.
     with_data : bool, default=False
         Keep the training data, statistics or labels and features, so a loaded model can take
         more labels (``update``). Without it, the file has no labels.
@@ -81,9 +81,8 @@ def save(
     scores : mapping, optional
         Scores of the model, for the card: numbers, texts, lists and mappings of them.
     if_unchanged : bool, default=False
-        Replace nothing but the file that the model was read from, or was last saved to. If
-        another program has replaced that file, raise `FileChangedError` and leave it: two
-        processes that update the same file lose nothing.
+        Replace only the file that the model was read from, or was last saved to. If another program
+        has replaced that file, raise `FileChangedError` and keep it, so no update is lost.
     users_per_file : int, optional
         Write a folder, with so many users in each of its files: `load` then reads the prior
         alone, and the file of a user on demand. A model that replaces such a folder has as many
@@ -149,7 +148,7 @@ def write_model(
     if name is not None:
         raise ValueError(
             f"The {name} of this {type(model).__name__} holds numbers that are NaN or infinite: "
-            "nothing was saved, because no ranking can come of them."
+            "nothing was saved, because rankings need finite numbers."
         )
     card = _make_card(model, tree)
     card["scores"] = _readable(dict(scores or {}))
@@ -180,7 +179,7 @@ def _refuse_unfitted(fitted: object, model: object) -> None:
 
 
 def read_users(path: Path) -> list[UserFile]:
-    """Return the files of users of a model; none where they are in its own file."""
+    """Return the files of users of a model; none if they are in its own file."""
     return _listed(_open(path, header_only=True)[0])
 
 
@@ -190,12 +189,12 @@ def main_file(path: Path) -> Path:
 
 
 def has_main(path: Path) -> bool:
-    """Tell whether a path is a folder with a model."""
+    """Return whether a path is a folder with a model."""
     return (path / MAIN).is_file()
 
 
 def writable(path: str | os.PathLike[str]) -> Path:
-    """Return the path if a model can go there; else say what is in the way, before any work."""
+    """Return the path if a model can be written there; else raise an error before any work."""
     place_for(main_file(Path(path)) if has_main(Path(path)) else path, "the model")
     return Path(path)
 
@@ -221,7 +220,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     Raises
     ------
     ModelFileError
-        When the file is truncated, was changed, has another format, or is not a model.
+        If the file is truncated, was changed, has another format, or is not a model.
     """
     file, _ = _open(path)
     file.users = _user_files_beside(file)
@@ -244,14 +243,13 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``format``, ``version`` (of likeminds), ``ranker`` (the class), ``parameters``,
-        ``users`` and ``labels`` (how many), ``label_reading`` (see `Annotations.reading`),
-        ``features`` (their names), ``pictures`` (the source of their features), ``preprocessing``
-        (whether they were standardised, and their units, if these are 10,000 at most),
-        ``fingerprint`` (of the training data, see `likeminds.fingerprint`), ``attributes`` (the
-        same for each attribute, where there are several), ``scores`` (as given to `save`) and
-        ``takes_updates``, ``user_files`` (how many, for a model in a folder); None
-        where something is not known.
+        The class (``ranker``), the ``format`` of the file, the ``version`` of likeminds and the
+        ``parameters``. The numbers of ``users`` and ``labels``, and ``label_reading`` (see
+        `Annotations.reading`). The names of ``features``, the source of features of ``pictures``,
+        and ``preprocessing`` (standardisation, and the units of up to 10,000 features).
+        ``fingerprint`` of the training data (see `likeminds.fingerprint`); ``scores``, as given
+        to `save`; ``takes_updates``. For several ``attributes``, the same for each; for a folder,
+        the number of ``user_files``. Unknown values are None.
     """
     return _open(path, header_only=True)[1]
 
@@ -266,7 +264,7 @@ def _listed(file: ArrayFile) -> list[UserFile]:
 
 
 def _user_files_beside(file: ArrayFile) -> UserFiles | None:
-    """Return the files of users in the folder of a model's file, none of them opened."""
+    """Return the files of users in the folder of a model's file, without opening them."""
     listed = _listed(file)
     if not listed:
         return None
@@ -274,7 +272,7 @@ def _user_files_beside(file: ArrayFile) -> UserFiles | None:
         hashes, order = file.array(_HASHES), file.array(_ORDER)
         users = UserFiles(file.path.parent, listed, hashes, order)
         if hashes.shape != order.shape or hashes.shape != (users.n_users,):
-            raise ValueError("its index is not of its people")
+            raise ValueError("its index is not of its users")
         return users
 
 
@@ -293,7 +291,7 @@ def _open(
 
 
 def _renamed(card: dict[str, Any]) -> dict[str, Any]:
-    """Return a card with today's names: the first files of formats 3 and 4 have others."""
+    """Return a card with current names: the first files of formats 3 and 4 have others."""
     attributes = {name: _renamed(one) for name, one in (card.get("attributes") or {}).items()}
     renamed = {_FORMER_NAMES.get(name, name): value for name, value in card.items()}
     return renamed | ({"attributes": attributes} if attributes else {})

@@ -1,7 +1,7 @@
-"""Models as MLflow's "pyfunc": what serves and registers models by one interface.
+"""Models as MLflow's "pyfunc", its common interface for serving and registering models.
 
-MLflow keeps the file that `likeminds.save` wrote, and names this module as its loader: nothing is
-pickled. MLflow is optional (``pip install 'likeminds[mlflow]'``).
+MLflow keeps the file that `likeminds.save` wrote, and names this module as its loader, without a
+pickle. MLflow is optional (``pip install 'likeminds[mlflow]'``).
 """
 
 import tempfile
@@ -45,7 +45,7 @@ def save_pyfunc(ranker: Ranker, path: str | PathLike[str], **options: object) ->
     items not seen in training follow the ranker's ``unknown``.
     """
     pyfunc = require("mlflow.pyfunc", "A model of MLflow", "mlflow")
-    # MLflow would guess what loading it needs, by loading it once more.
+    # Without this, MLflow loads the model to infer its requirements.
     if not {"conda_env", "pip_requirements"} & set(options):
         options["pip_requirements"] = [f"likeminds=={__version__}"]
     with tempfile.TemporaryDirectory() as folder:
@@ -69,7 +69,7 @@ class PyfuncRanker:
         self.ranker = ranker
 
     def predict(self, model_input: object, params: object = None) -> Float:
-        """Score each row of a data frame for its person."""
+        """Score each row of a data frame for its user."""
         del params
         frame = as_frame(model_input)
         names = [str(name) for name in self.ranker.feature_names_]
@@ -82,5 +82,5 @@ class PyfuncRanker:
 
 
 def _load_pyfunc(path: str) -> PyfuncRanker:
-    """Return the model in a file: what MLflow calls."""
+    """Return the model in a file; MLflow calls this function."""
     return PyfuncRanker(load(path))

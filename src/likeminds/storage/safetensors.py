@@ -36,17 +36,17 @@ _CODES = {
 }
 _TYPES = {code: kind for kind, code in _CODES.items()}
 
-# Files up to this size are read and checked as a whole; of larger ones each array is mapped
-# into memory, and checked when it is first asked for.
+# Files up to this size are read and checked as a whole. Arrays of larger files are mapped into
+# memory, and checked when they are first used.
 READ_AT_ONCE = 1 << 26
 # Bytes of a header. It holds the names of features and attributes and a few hundred bytes for each
-# array: a hundred thousand features take 2 MiB, two thousand attributes 15 MiB. Read as JSON, one
-# that was made to do harm takes up to forty times its length in memory.
+# array: a hundred thousand features take 2 MiB, two thousand attributes 15 MiB. Parsed as JSON, one
+# from an attacker takes up to forty times its length in memory.
 LONGEST_HEADER = 1 << 25
 # Depth of a JSON tree; ours have ten levels or so.
 _DEEPEST = 100
 _PIECE = 1 << 24
-_LENGTH = 8  # bytes of the number that says how long the header is
+_LENGTH = 8  # bytes of the number with the length of the header
 _METADATA = "__metadata__"
 _NO_CHECKSUM = "0" * 64
 # Errors of code that reads a damaged file.
@@ -54,7 +54,7 @@ _OF_CONTENT = (LookupError, TypeError, ValueError, AttributeError, ArithmeticErr
 
 
 class ModelFileError(ValueError):
-    """A file that is not a model this version can read, and why."""
+    """A file that this version cannot read as a model."""
 
 
 def write_arrays(
@@ -64,7 +64,7 @@ def write_arrays(
     replacing: FileVersion | None = None,
 ) -> FileVersion:
     """Write arrays and metadata to one file, atomically and in pieces (see `write_whole`)."""
-    # Large types first: then everything is aligned.
+    # Large types first, so all arrays are aligned.
     order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     layout, end = {}, 0
     for name in order:
@@ -98,7 +98,7 @@ class ArrayFile:
     """A file of arrays, open for reading.
 
     ``header_only`` leaves out the arrays; ``mapped`` maps a small file, too. ``metadata`` are the
-    texts in its header; ``is_whole`` says that it was read at once, not mapped; ``version``
+    texts in its header; ``is_whole`` means that it was read at once, not mapped; ``version``
     identifies the file; ``users`` are the files of users in its folder.
     """
 
@@ -145,7 +145,7 @@ class ArrayFile:
         return list(self._layout)
 
     def was_read(self, name: str) -> bool:
-        """Tell whether an array was read, and its checksum verified."""
+        """Return whether an array was read, and its checksum verified."""
         return name in self._read
 
     def let_go(self) -> None:
@@ -243,13 +243,13 @@ def _refuse_deep(value: object, levels: int) -> None:
 
 
 def tag(value: object) -> object:
-    """Return an id as JSON has it."""
-    # JSON has no tuples; a list can only be one, because lists are not ids.
+    """Return an id as a JSON value."""
+    # JSON has no tuples: its lists are tuples, because lists are not ids.
     return [tag(part) for part in value] if isinstance(value, tuple) else value
 
 
 def untag(value: object) -> object:
-    """Return an id from what JSON has of it."""
+    """Return an id from its JSON value."""
     return tuple(untag(part) for part in value) if isinstance(value, list) else value
 
 

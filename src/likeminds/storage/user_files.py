@@ -1,8 +1,8 @@
-"""Users of a model in files of their own, some in each, which are read on demand.
+"""Users of a model in files of their own, which are read on demand.
 
 A model of very many users is a folder: one file with its card, the prior and an index of ids, and
-files with the users. The first one names these with their checksums, so files of two models cannot
-be mixed, and is written last: an interrupted save leaves the model that was there, or none.
+files with the users. The first file lists the others with their checksums, so files of two models
+cannot be mixed. It is written last: an interrupted save leaves the earlier model, or none.
 """
 
 import hashlib
@@ -33,17 +33,17 @@ from likeminds.storage.safetensors import (
 )
 
 USERS = "users_"
-# Files of people that are open at a time: each takes a file descriptor.
+# Files of users that are open at a time: each takes a file descriptor.
 _OPEN = 200
 _ABOUT = "likeminds-people"
-# The suffix of the array that says where each id ends in the array of bytes.
+# The suffix of the array with the end of each id in the array of bytes.
 ENDS = "/ends"
 _HASH_BYTES = 8
 
 
 @dataclass(frozen=True)
 class UserFile:
-    """One file of users: its name, the checksum of its header, and how ids are written."""
+    """One file of users: its name, the checksum of its header, and the format of ids."""
 
     name: str
     n_users: int
@@ -70,8 +70,8 @@ def write_users(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]]
     wrong = next((name for name, values in plain.items() if not all_finite(values)), None)
     if wrong is not None:
         raise ValueError(
-            f"The {wrong} of these people holds numbers that are NaN or infinite: nothing was "
-            "saved, because no ranking can come of them."
+            f"The {wrong} of these users holds numbers that are NaN or infinite: nothing was "
+            "saved, because rankings need finite numbers."
         )
     about = json.dumps({"people": len(users), "kind": kind})
     write_arrays(target, plain | to_arrays(users, USERS, kind), {_ABOUT: about})
@@ -83,10 +83,10 @@ def write_users(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]]
 
 
 class UserFiles:
-    """The files of users of one model, opened when one of their users is asked about.
+    """The files of users of one model, each opened when one of its users is read.
 
-    The index is ``hashes``, sorted hashes of ids, and ``order``, the positions of the users who
-    have them. ``ends`` are the positions after the last user of each file.
+    The index is ``hashes``, sorted hashes of ids, and ``order``, the positions of their users.
+    ``ends`` are the positions after the last user of each file.
     """
 
     def __init__(
@@ -107,11 +107,11 @@ class UserFiles:
 
     @property
     def n_users(self) -> int:
-        """How many people there are in all."""
+        """The number of users."""
         return int(self.ends[-1]) if len(self.ends) else 0
 
     def slice_of(self, number: int) -> slice:
-        """Return the places of the people of a file."""
+        """Return the positions of the users of a file."""
         return slice(int(self.ends[number]) - self.files[number].n_users, int(self.ends[number]))
 
     def array(self, number: int, name: str) -> NDArray[Any]:
@@ -124,12 +124,12 @@ class UserFiles:
                 found = file.array(name)
                 if first and not all_finite(found):
                     raise file.not_finite(name)
-            if first:  # the check has read all of it, and what is wanted is a row or two
+            if first:  # the check has read all rows, of which a few are needed
                 file.let_go()
             return found
 
     def opened(self, number: int) -> ArrayFile:
-        """Open a file; refuse one that is damaged, or of another model."""
+        """Open a file; refuse a damaged file, or a file of another model."""
         with self._lock:
             if number not in self._opened:
                 self._opened[number] = self._open(number)
@@ -143,7 +143,7 @@ class UserFiles:
         path = self.folder / listed.name
         if not path.is_file():
             raise ModelFileError(
-                f"The people of {self.folder} are not complete: there is no file {listed.name}, "
+                f"The users of {self.folder} are not complete: there is no file {listed.name}, "
                 f"which has {listed.n_users:,} of them. If the model was replaced since it was "
                 "opened, load it again; else save it again."
             )
@@ -151,7 +151,7 @@ class UserFiles:
         file.check_header()
         if file.metadata["checksum"] != listed.checksum:
             raise ModelFileError(
-                f"{path} has people of another model than {self.folder}: the files of two models "
+                f"{path} has users of another model than {self.folder}: the files of two models "
                 "were mixed. Save it again."
             )
         return file
@@ -164,7 +164,7 @@ class UserFiles:
 
 
 class StoredRows(LazyRows):
-    """Learned arrays with a row per person, in the files of people."""
+    """Learned arrays with a row per user, in the files of users."""
 
     def __init__(self, files: UserFiles, name: str, dtype: str, shape: Sequence[int]) -> None:
         self.files, self.name = files, name
@@ -203,15 +203,15 @@ class StoredRows(LazyRows):
 
 
 class StoredIds(StoredRows, LazyIds):
-    """Ids of people, in the files of people; looked up in the index of the model."""
+    """Ids of users, in the files of users; looked up in the index of the model."""
 
     @cached_property
     def places(self) -> "PlacesById":
-        """The place of each person."""
+        """The position of each user."""
         return PlacesById(self)
 
     def sample(self, n: int) -> Index:
-        """Return the places of so many people: those whose ids have the least hashes."""
+        """Return the positions of so many users: those whose ids have the smallest hashes."""
         return np.sort(self.files.order[:n].astype(np.intp))
 
     def types(self) -> set[type]:
@@ -238,7 +238,7 @@ class StoredIds(StoredRows, LazyIds):
 
 
 class PlacesById(Mapping[Hashable, int]):
-    """The places of people, by their ids: a search among sorted hashes, and one id that is read."""
+    """The positions of users by their ids: a search among sorted hashes, and one read id."""
 
     def __init__(self, ids: StoredIds) -> None:
         self._ids = ids
@@ -260,13 +260,13 @@ class PlacesById(Mapping[Hashable, int]):
 
 
 def user_files_of(model: ReadableModel) -> UserFiles | None:
-    """Return the files that a ranker's people are in; None where it has them itself."""
+    """Return the files of a ranker's users; None if they are in memory."""
     users = model.users_ if USERS in model._fitted_names() else None
     return users.files if isinstance(users, StoredIds) else None
 
 
 def kind_of(ids: IdArray) -> str:
-    """Return how ids are written: as numbers, texts, or JSON (tuples, and kinds that are mixed)."""
+    """Return the format of ids: numbers, texts, or JSON (tuples, and mixed types)."""
     if ids.dtype.kind in "iufb":
         return "number"
     return "text" if all(type(one) is str for one in ids.tolist()) else "json"
@@ -295,7 +295,7 @@ def from_arrays(content: NDArray[Any], ends: NDArray[np.int64] | None, kind: str
 
 
 def hashes_of(ids: Iterable[Hashable]) -> NDArray[np.uint64]:
-    """Return a number for each id, the same for equal ones whatever their type."""
+    """Return a number for each id, the same for equal ids of any type."""
     digests = b"".join(
         hashlib.blake2b(_mark(one).encode(), digest_size=_HASH_BYTES).digest() for one in ids
     )
@@ -313,7 +313,7 @@ def _text(one: Hashable, kind: str) -> str:
 
 
 def _mark(one: Hashable) -> str:
-    """Return a text that two ids share if, and only if, they are equal."""
+    """Return a text for an id: two ids have the same if, and only if, they are equal."""
     if isinstance(one, str):
         return "s" + one
     if isinstance(one, tuple):

@@ -28,15 +28,15 @@ __all__ = [
 def lipschitz_bound(statistics: Statistics, scale: Float | None = None) -> float:
     """Return Theorem 1's constant: 3 U sqrt(2U + 1) max_i n_i |X_i|^2 / (n_i+ n_i-).
 
-    An upper bound, as the paper states it; `lipschitz_constant` is the sharp one, usually
-    thousands of times smaller. Each row counts as often as its weight says.
+    This is the upper bound of the paper; `lipschitz_constant` is the sharp one, usually thousands
+    of times smaller. Each row counts by its weight.
 
     Parameters
     ----------
     statistics : Statistics
-        Of all users' labels.
+        The statistics of all users' labels.
     scale : array of shape (n_features,), optional
-        Measure features in these units.
+        The units of the features.
 
     Examples
     --------
@@ -97,13 +97,14 @@ class ConvergenceCertificate:
     steps_vanish : bool
         Claim 2: the last step of each level is at most ``tol`` times its longest.
     bounded : bool
-        Claim 3: the norm of no level grows more in the second half of the steps than in the first.
+        Claim 3: the norms of all levels grow at most as much in the second half of the steps as in
+        the first.
     critical : bool
         Claim 4: the optimality residual of the last iterate is at most ``tol``.
     rate_holds : bool
         Claim 5: the shortest squared step of each level is at most C_T / T.
     largest_shortfall : float
-        By how much the worst step fell short of claim 1, relative to the first objective.
+        The largest violation of claim 1 by a step, relative to the first objective.
     last_steps : array of shape (n_components,)
         The last step of each level over its longest.
     largest_norms : array of shape (n_components,)
@@ -152,7 +153,7 @@ def convergence_certificate(
     run : ThreeLevelRanker or History
         A ranker fitted with ``solver="paper"``, or its ``solution_.history``.
     tol : float, default=0.01
-        What the last steps (claim 2) and the residual (claim 4) are compared with.
+        The tolerance of the last steps (claim 2) and of the residual (claim 4).
 
     Examples
     --------
@@ -214,21 +215,21 @@ def _paper_history(run: ThreeLevelRanker | History) -> History:
 
 @dataclass(frozen=True)
 class GeneralizationBound:
-    """Theorem 3: what holds for the expected AUC loss with probability 1 - delta.
+    """Theorem 3: a bound of the expected AUC loss that holds with probability 1 - delta.
 
-    The three terms bound the sum over people of the expected share of wrongly ordered pairs.
+    The three terms bound the sum over users of the expected share of wrongly ordered pairs.
 
     Attributes
     ----------
     training_loss : float
-        Sum over people of the mean over pairs of (1 - difference)^2 (no 1/2 here: the
-        surrogate must lie above the share of wrongly ordered pairs).
+        Sum over users of the mean over pairs of (1 - difference)^2, without the factor 1/2, so it
+        is at least the share of wrongly ordered pairs.
     capacity : float
         The term with B_1.
     deviation : float
         The term with B_2 and delta.
     n_users : int
-        How many people have pairs.
+        The number of users with pairs.
     """
 
     training_loss: float
@@ -238,12 +239,12 @@ class GeneralizationBound:
 
     @property
     def value(self) -> float:
-        """The bound on the sum over people."""
+        """The bound on the sum over users."""
         return self.training_loss + self.capacity + self.deviation
 
     @property
     def is_vacuous(self) -> bool:
-        """Whether the bound says nothing: no AUC loss is larger than 1 per person."""
+        """Whether the bound is vacuous, as the AUC loss of a user is at most 1."""
         return self.value >= self.n_users
 
 
@@ -259,8 +260,8 @@ def generalization_bound(
     half of the largest difference of scores. "proved" is what the same proof gives without these
     two steps.
 
-    Only differences of rows matter to the loss, so rows are measured from their mean, in
-    the ranker's units. A warning says so when the bound is vacuous, as it mostly is.
+    The loss depends only on differences of rows, so rows are measured from their mean, in the
+    ranker's units. A warning is given if the bound is vacuous, as it mostly is.
 
     Parameters
     ----------
@@ -323,7 +324,7 @@ def _largest_row(annotations: Annotations, scale: Float) -> float:
 
 
 def _squared_norms(statistics: Statistics, scale: Float | None) -> Float:
-    """Return the squared spectral norm of each person's rows."""
+    """Return the squared spectral norm of each user's rows."""
     unit = np.ones(statistics.n_features) if scale is None else scale
     norms = np.zeros(statistics.n_users)
     dense = statistics.dense
