@@ -318,7 +318,7 @@ def test_what_cannot_be_saved_apart_is_refused(ranker, said, tmp_path):
     broken = copy(ranker)
     broken.coef_ = ranker.coef_.copy()
     broken.coef_[7, 1] = np.nan
-    with pytest.raises(ValueError, match="coef_ of these people holds numbers that are NaN"):
+    with pytest.raises(ValueError, match="coef_ of these users holds numbers that are NaN"):
         save(broken, tmp_path / "m", users_per_file=5)
     assert not (tmp_path / "m").exists()
 
