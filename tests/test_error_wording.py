@@ -606,7 +606,7 @@ RANKERS = [
     (lambda: learned().explain("p1", "I 1"), "KeyError: .*no item 'I 1'.*Did you mean i1"),
     (lambda: learned().explain("P1", "i1"), "KeyError: .*no user 'P1'.*Did you mean p1"),
     (lambda: learned().newcomer(user_features={"zoe": {"age": 3}}), "not fitted with covariates"),
-    (lambda: several().standard_error(TABLE), "There are 2 people: say with users="),
+    (lambda: several().standard_error(TABLE), "There are 2 people: pass users="),
     (lambda: several().standard_error(TABLE[:1], ["c"]), "Nothing is known about c"),
     (lambda: several().standard_error(TABLE, ["a"]), "users has 1 entries, but X has 4 rows"),
     (

@@ -279,7 +279,7 @@ needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs a sh
 def test_closed_standard_output_is_one_sentence(crowd, command):
     done = ended(crowd, f"{command} >&-")
     assert done.returncode == 1
-    assert done.stderr == "Error: Standard output is closed: there is nowhere to write to.\n"
+    assert done.stderr == "Error: Standard output is closed, so the result cannot be written.\n"
 
 
 @pytest.mark.slow

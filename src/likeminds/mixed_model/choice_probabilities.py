@@ -23,7 +23,7 @@ class SetDifferences:
     # (n,): the positions of the two rows.
     row: Index
     other: Index
-    # (n,): the mean and variance of the other's score less the row's, as the set was asked for.
+    # (n,): the mean and variance of the other's score less the row's, negated for worst choices.
     mean: Float
     variance: Float
 
@@ -64,10 +64,10 @@ def chances_of_sets(
 ) -> Float | None:
     """Return for each row the probability that it is chosen in its set; None without log-odds.
 
-    The mean of 1 / (1 + sum of exp(score of another - its score)) over the posterior: each
-    difference is divided by sqrt(1 + pi/8 its variance), after MacKay, and probabilities are made
-    to sum to one. Of a pair that is `Posterior.chance_preferred`. If the worst is chosen, scores
-    are turned round.
+    This is the mean of 1 / (1 + sum of exp(score of another - its score)) over the posterior. Each
+    difference is divided by sqrt(1 + pi/8 its variance), after MacKay, and probabilities are scaled
+    to sum to one. For a pair, it is `Posterior.chance_preferred`. If the worst is chosen, scores
+    are negated.
     """
     if posterior.likelihood.is_quadratic or annotations.choice_set_codes is None:
         return None
@@ -90,8 +90,8 @@ def calibrate_choices(
     """Return the scale of variances that maximises the likelihood of held-out choices.
 
     ``posteriors`` are those of users, given their labels. Each fold of choices is predicted from
-    the posteriors given the others. Leaving out single choices by one Newton step is not enough:
-    where users are nearly sure, it overstates how well their choices are predicted.
+    the posteriors given the others. Leaving out single choices by one Newton step is not enough: if
+    users' choices are nearly certain, it overstates the accuracy.
     """
     sets = annotations.choice_set_codes
     if sets is None:  # choices among all of a user's labels

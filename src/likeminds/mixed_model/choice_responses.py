@@ -1,4 +1,4 @@
-"""Labels as choices: each positive one is an item chosen among those shown with it."""
+"""Labels as choices: each positive label is a choice among the items shown together."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,7 @@ from likeminds.mixed_model.responses import (
     plan_blocks,
 )
 
-# The place, in a set, of what is chosen by who says no to a single item.
+# The place, in a set, of "none", which is chosen by a no to a single item.
 _OUTSIDE = -1
 
 
@@ -34,7 +34,7 @@ def refuse_no_choices(annotations: Annotations) -> None:
     wrong = np.flatnonzero(chosen != 1)
     if not wrong.size:
         raise ValueError(
-            "The model has learned from choices, whose rows count alike, but these rows have "
+            "The model was fitted to choices, whose rows have equal weights, but these rows have "
             "weights that differ within a group: give all rows of a group the same weight."
         )
     found = []
@@ -43,7 +43,7 @@ def refuse_no_choices(annotations: Annotations) -> None:
         name = "" if annotations.choice_set_ids is None else f" {annotations.choice_set_ids[group]}"
         found.append(f"{user}'s group{name} ({chosen[group]} positive)")
     raise ValueError(
-        "The model has learned from choices: groups of rows with one positive label each. With "
+        "The model was fitted to choices: groups of rows with one positive label each. With "
         f"these rows, there are others: {listing(found)}. Groups of one person with the same id "
         "are one, so a new group needs an id of its own; a group that is not "
         "complete waits for the rest of its rows."
@@ -51,7 +51,7 @@ def refuse_no_choices(annotations: Annotations) -> None:
 
 
 def _shown_together(annotations: Annotations) -> Index:
-    """Return the group of each row; the user, where a group has nothing to choose between."""
+    """Return the group of each row; the user, if a group has labels of one class only."""
     groups = annotations.choice_set_codes
     if groups is not None:
         chosen, others = classes_by_set(groups, annotations)
@@ -64,13 +64,12 @@ def _shown_together(annotations: Annotations) -> Index:
 class ChoiceBlocks(ItemTableResponses):
     """One set of rows per positive label: itself, then the negatives shown with it.
 
-    Those are the negatives of its group. They are all of the user's if there are no groups, or if a
-    group has labels of one class only (single items). A set counts as often as its positive label,
-    and in it each negative as often as its own; in a group of which one was chosen and whose rows
-    weigh the same, the weight is the set's alone. Sets are places in the table of items: an item
-    that is compared often is there once. ``rows`` has one row per set: the places of its items in
-    the table, filled up to a common size; how often each is there (0 fills up); and 1, or -1 where
-    the worst was chosen.
+    The negatives are those of its group. Without groups, or if a group has labels of one class only
+    (single items), they are all negatives of the user. A set has the weight of its positive label,
+    and in it each negative has its own weight. In a group with one chosen row and equal weights,
+    only the set has a weight. Sets are positions in the table of items, which has each item once.
+    ``rows`` has one row per set: the positions of its items, filled up to a common size; the count
+    of each (0 is padding); and 1, or -1 if the worst was chosen.
     """
 
     # (n_items, size) or (n_items, d): the items' coordinates; or their features, where
@@ -145,7 +144,7 @@ class ChoiceBlocks(ItemTableResponses):
         members, counts, sign = np.split(block.rows, _thirds(self.set_size), axis=2)
         padding = np.repeat(block.weight[:, POSITIVE] == 0, self.set_size, axis=1)
         first = np.arange(n_sets * self.set_size) % self.set_size == 0
-        with np.errstate(divide="ignore"):  # what is not there has the logarithm minus infinity
+        with np.errstate(divide="ignore"):  # absent items have the logarithm minus infinity
             # Sets that are padding as a whole do not count, whatever they hold.
             log_count = np.log(np.where(padding, 1.0, counts.reshape(n_users, -1)))
         rows, beyond = self._rows(members.astype(np.intp), sign)
@@ -164,7 +163,7 @@ class ChoiceBlocks(ItemTableResponses):
     def _rows(self, members: Index, sign: Float) -> tuple[Float, Float | None]:
         """Return coordinates of the items of sets, (b, n, size), and inner products beyond them.
 
-        Both are backwards where the worst was chosen.
+        Both are negated if the worst was chosen.
         """
         n_users, n_rows = len(members), members.shape[1] * members.shape[2]
         features = self.items[members].reshape(n_users, n_rows, -1)
@@ -185,7 +184,7 @@ def _thirds(set_size: int) -> list[int]:
 
 
 class _ChoiceRows(NamedTuple):
-    """Rows of each set, the chosen one first; how often each counts, and the set; who chose."""
+    """Rows of each set, the chosen one first; the weights of rows and sets; the users."""
 
     members: Index
     counts: Float
@@ -205,10 +204,10 @@ def _sets(annotations: Annotations, together: Index | None = None) -> _ChoiceRow
     positives: Index = np.flatnonzero(chosen & counted)
     negatives: Index = np.flatnonzero(~chosen & counted)
     negatives = negatives[np.argsort(together[negatives], kind="stable")]
-    # Where the negatives that go with each positive begin and end.
+    # The first and the last negative of each positive.
     begin = np.searchsorted(together[negatives], together[positives], "left")
     end = np.searchsorted(together[negatives], together[positives], "right")
-    kept = end > begin  # a choice among one item says nothing
+    kept = end > begin  # a choice among one item has no information
     positives, begin, end = positives[kept], begin[kept], end[kept]
     place = begin[:, None] + np.arange((end - begin).max(initial=0))
     inside = place < end[:, None]

@@ -20,14 +20,13 @@ class Design:
     # (d,): the mean item, and the unit of each feature.
     origin: Float
     scale: Float
-    # (d, q): orthonormal directions in which items differ at all; None where they are all of
-    # them.
+    # (d, q): orthonormal directions in which items differ; None for all directions.
     basis: Float | None
     intercept: bool  # whether a constant one is the last coordinate
     # (q, q): the covariance of the items that were labelled, in these coordinates; without it,
     # the identity.
     spread: Float | None = None
-    # The mean squared length of what items have beyond the basis; 0 where that is nothing.
+    # The mean squared length of items' parts beyond the basis; 0 if there are none.
     beyond: float = 0.0
 
     @classmethod
@@ -41,10 +40,10 @@ class Design:
         every: bool = False,
         most: int | None = None,
     ) -> "Design":
-        """Measure the rows of a table, each of which counts as much as its labels.
+        """Fit a design to the rows of a table, weighted by their labels.
 
         With ``every``, all directions are kept, also those in which items do not differ, and
-        ``spread`` is left out. ``most`` is how many leading directions are kept at most.
+        ``spread`` is left out. ``most`` is the largest number of leading directions to keep.
         """
         if not table.shape[1]:
             return cls(np.zeros(0), np.ones(0), None, intercept, np.zeros((0, 0)))
@@ -52,8 +51,8 @@ class Design:
         differs = items.unit > 0
         if not differs.any():
             raise ValueError(
-                "No feature differs between the items that were labelled, so there is nothing "
-                "to rank them by. Give features that differ, and labels of more than one item."
+                "No feature differs between the items that were labelled, so they cannot be "
+                "ranked by features. Give features that differ, and labels of more than one item."
             )
         scale = np.ones(len(differs))
         if standardize:
@@ -66,17 +65,17 @@ class Design:
         return cls(items.mean, scale, basis, intercept, covariance)
 
     def without_weights(self) -> "Design":
-        """Return coordinates of the same features that keep none of their directions."""
+        """Return coordinates of the same features without any of their directions."""
         return replace(self, basis=np.zeros((len(self.scale), 0)), spread=np.zeros((0, 0)))
 
     @property
     def n_weights(self) -> int:
-        """How many coordinates are weights of features: q."""
+        """The number of coordinates that are weights of features: q."""
         return len(self.scale) if self.basis is None else self.basis.shape[1]
 
     @property
     def size(self) -> int:
-        """How many coordinates there are, the intercept included."""
+        """The number of coordinates, the intercept included."""
         return self.n_weights + self.intercept
 
     def moved(self, features: FloatArray, chosen: Index) -> FloatArray:
@@ -99,9 +98,10 @@ class Design:
         return out
 
     def products_beyond(self, features: FloatArray, rows: Float) -> Float | None:
-        """Return the inner products, (..., n, n), of what features have beyond their ``rows``.
+        """Return the inner products, (..., n, n), of features' parts beyond their ``rows``.
 
-        Features have shape (..., n, d), and rows are theirs; None where there is nothing.
+        Features have shape (..., n, d), and ``rows`` are their coordinates; None without such
+        parts.
         """
         if not self.beyond:
             return None
@@ -110,7 +110,7 @@ class Design:
         return np.asarray(_gram(moved) - _gram(inside))
 
     def squares_beyond(self, features: FloatArray) -> Float:
-        """Return squared lengths of what differences of items, (n, d), have beyond the basis."""
+        """Return squared lengths of the parts of items' differences, (n, d), beyond the basis."""
         if self.basis is None or not self.beyond:
             return np.zeros(len(features))
         moved = features / self.scale
@@ -159,7 +159,7 @@ class PredictionRows:
         items: ItemPosteriors | None,
         ids: IdArray | None = None,
     ) -> "PredictionRows":
-        """Return rows of features in coordinates; ``ids`` say which items they are of."""
+        """Return rows of features in coordinates; ``ids`` are those of their items."""
         rows = design.differences(features - design.origin)
         if items is None:
             return cls(rows, features=features if design.beyond else None)
@@ -185,7 +185,7 @@ class PredictionRows:
         return np.zeros(len(self.rows)) if self.items is None else self.items.effects
 
     def is_known(self, items: ItemPosteriors | None) -> Bool:
-        """Return which rows are of items with labels; all are where items are features alone."""
+        """Return which rows are of labelled items; all, if items are known by features alone."""
         if self.items is None or items is None:
             return np.ones(len(self.rows), dtype=np.bool_)
         if not self.is_named:
@@ -193,7 +193,7 @@ class PredictionRows:
         return np.asarray(lookup(self.items.ids, items.ids, "items") >= 0)
 
     def same_as(self, other: "PredictionRows") -> Bool:
-        """Return where both are known to be one item."""
+        """Return the positions at which both are the same item."""
         if self.items is None or other.items is None or not (self.is_named and other.is_named):
             return np.zeros(len(self.rows), dtype=np.bool_)
         return np.asarray(self.items.ids == other.items.ids, dtype=np.bool_)
@@ -210,7 +210,7 @@ class PredictionRows:
 
 
 def labels_of_rows(annotations: Annotations) -> Float:
-    """Return how many labels each row of the table of features has, by their weights."""
+    """Return the sum of the labels' weights for each row of the table of features."""
     return np.bincount(
         annotations.feature_rows, weights=annotations.weights, minlength=len(annotations.features)
     ).astype(np.float64)
@@ -220,9 +220,9 @@ def labels_of_rows(annotations: Annotations) -> Float:
 class _Centred:
     """The rows of a table that have a share, measured from their mean.
 
-    A unit is half the range of a column, and zero for one that does not differ by more than
-    its rounding. Everything is measured from the middle of the range and in units, lest a large
-    mean swallow a small spread, or a square be zero.
+    A unit is half the range of a column, and zero for a column that is constant up to rounding.
+    Columns are measured from the middle of the range and in units, so a large mean does not swallow
+    a small spread, and squares are not zero.
     """
 
     table: FloatArray
@@ -237,7 +237,7 @@ class _Centred:
         low = np.min([table[part].min(axis=0) for part in parts], axis=0).astype(np.float64)
         high = np.max([table[part].max(axis=0) for part in parts], axis=0).astype(np.float64)
         middle, unit = low + (high - low) / 2, (high - low) / 2
-        # Numbers that differ by less than this share of their size are equal but for rounding.
+        # Numbers that differ by less than this share of their size are equal up to rounding.
         rounding = 2.0 * float(np.finfo(np.float64).eps)
         unit[unit <= rounding * np.maximum(np.abs(low), np.abs(high))] = 0.0
         rough = cls(table, share, middle, unit, np.zeros(len(unit)))
@@ -267,9 +267,8 @@ class _Centred:
     def directions(self, shrink: Float, most: int | None = None) -> tuple[Float | None, Float]:
         """Return orthonormal directions in which rows times ``shrink`` differ, strongest first.
 
-        None stands for all directions, as they are. The covariance along them comes second.
-        If rows or ``most`` are few, no matrix has as many rows and columns as there are columns
-        here.
+        None means all directions, unchanged. The covariance along them comes second. If rows or
+        ``most`` are few, no matrix has as many rows and columns as there are columns here.
         """
         if most is not None and most < min(int(np.count_nonzero(self.share)), len(shrink)):
             rows = np.vstack([self.rows(part) * shrink for part in self._parts])
@@ -297,7 +296,7 @@ class _Centred:
 def leading_directions(rows: FloatArray, n: int) -> Float:
     """Return orthonormal directions, (d, n), in which rows are longest: a randomised SVD.
 
-    Two power iterations with eight vectors more than asked for.
+    It uses two power iterations with eight more vectors than requested.
     """
     n_tried = min(n + 8, *rows.shape)
     start = np.random.default_rng(0).standard_normal((rows.shape[1], n_tried))

@@ -9,7 +9,7 @@ b_j (Laplace with a diagonal curvature k_j), and the f_j by a bound:
 with P_i = share/4 sum_j T_j over a user's labels. `choose_factors` chooses the number of factors.
 
 At the minimum of J, tau and the b_j are too near to zero if items have few labels, as usual with
-Laplace's method. So both are estimated again, by another objective. Users stay fixed, and
+Laplace's method. So both are estimated again with users fixed, by another objective:
 
     L_j(b) = product over labels of the mean of P(y_ij | b + the rest of the score)
 
@@ -90,7 +90,7 @@ def learn_crossed(
     earlier: PriorFit | None = None,
     anew: bool = False,
 ) -> PriorFit:
-    """Fit the priors of users and of items; the parameters are those of `fit_prior.learn`.
+    """Fit the priors of users and of items; for parameters, see `fit_prior.learn`.
 
     ``n_factors`` is the number of item factors; None chooses it by held-out labels. From an
     ``earlier`` state, the number of factors stays.
@@ -195,7 +195,7 @@ def with_centred_factors(
 
 
 def _less_mean(prior: GaussianPrior, average: Float, *, is_whole: bool) -> GaussianPrior:
-    """Subtract the squared mean of the last weights from Omega, if not whole, from its diagonal."""
+    """Subtract the squared mean of the last weights from Omega; if not whole, from its diagonal."""
     mean = np.pad(average, (len(prior.mean) - len(average), 0))
     whitened = prior.inverse_root @ mean
     # At least a twentieth of the second moments remains.
@@ -211,7 +211,7 @@ def _less_mean(prior: GaussianPrior, average: Float, *, is_whole: bool) -> Gauss
 def _at(objective: ItemMarginalLikelihood, found: PriorFit) -> ItemMarginalLikelihood:
     """Return the objective with the items of a fit."""
     assert found.items is not None
-    unit = objective.unit[: objective.n_free + found.items.n_factors]  # vanished ones are left out
+    unit = objective.unit[: objective.n_free + found.items.n_factors]  # without vanished ones
     return replace(
         objective.with_items(found.items),
         unit=unit,
@@ -221,7 +221,7 @@ def _at(objective: ItemMarginalLikelihood, found: PriorFit) -> ItemMarginalLikel
 
 
 def _resume(start: ItemMarginalLikelihood, earlier: PriorFit) -> FitState:
-    """Return the state in which an earlier fit ended."""
+    """Return the final state of an earlier fit."""
     assert earlier.items is not None
     unit = np.append(start.unit, first_guess(earlier.items.n_factors, 0))
     objective = replace(start.with_items(earlier.items), unit=unit, warm_starts=earlier.warm_starts)
@@ -286,7 +286,7 @@ def integrate_effects(
         before, objective = items, objective.with_items(items)
         logs, labelled = log_likelihoods(objective, model), objective.item_responses.labelled
         items, centre = integrated(before, logs, labelled, bounds)
-        if objective.n_free > objective.n_weights:  # there is an intercept
+        if objective.n_free > objective.n_weights:  # the mean goes into the intercept
             mean = model.prior.mean.copy()
             mean[objective.n_weights] += centre
             model = replace(model, prior=replace(model.prior, mean=mean))

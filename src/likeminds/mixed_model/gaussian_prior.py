@@ -20,7 +20,7 @@ from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.checks import listing
 from likeminds.data.identifiers import encode, join_ids, lookup
 
-# Variances less than this share of the largest are rounding, and so are lesser curvatures.
+# Variances and curvatures below this share of the largest are rounding errors.
 ROUNDING = 1e-10
 # tau has a gamma prior of shape 1 + OFF_ZERO and no scale. Like the prior of the residuals in
 # `marginal_likelihood`, it keeps the maximum off zero, where intervals would be too narrow.
@@ -29,7 +29,7 @@ OFF_ZERO = 1.0
 
 @dataclass(frozen=True)
 class MeanShifts:
-    """How far each user's mean is from that of all: Gamma z."""
+    """The shift of each user's mean from that of all: Gamma z."""
 
     per_user: ClassVar = ("z",)
 
@@ -75,8 +75,8 @@ class GaussianPrior:
 
     mean: Float  # (p,): the consensus, and last the mean intercept where there is one
     loadings: Float  # (p, k): the leading directions, in units of the residual
-    residual: Float  # (p,): standard deviations of what the leading directions do not explain
-    # (n_users, p): how far each user's mean is from that of all, by their covariates.
+    residual: Float  # (p,): standard deviations of the residual
+    # (n_users, p): the shift of each user's mean by covariates.
     shifts: "Float | MeanShifts | None" = None
     # The variance of weights in every direction beyond the coordinates: see `Design`.
     beyond: float = 0.0
@@ -168,7 +168,7 @@ class GaussianPrior:
 
     @property
     def rank(self) -> int:
-        """How many leading directions there are."""
+        """The number of leading directions."""
         return int(self.loadings.shape[1])
 
     @cached_property
@@ -201,8 +201,8 @@ class GaussianPrior:
 
     def whitened_columns(self, columns: Float) -> Float:
         """Return columns, shape (b, p, n), times root from the left, each in one piece."""
-        # So few coordinates are multiplied by the whole root: fewer passes over rows count for
-        # more.
+        # For so few coordinates, multiplying by the whole root is faster, with fewer passes over
+        # rows.
         if 2 * self.rank > len(self.mean) or len(self.mean) <= 32:
             return np.asarray(self.root.T @ columns)
         rows = self.whitened(columns.transpose(0, 2, 1))
@@ -241,7 +241,7 @@ def refuse_new_items(ids: IdArray | None, known: IdArray) -> None:
     if ids is None:
         raise ValueError(
             "This model knows items by their ids, and these rows do not say which item they are "
-            "about. Pass Annotations with items=, or items= beside the rows."
+            "about. Pass Annotations with items=, or items= with the rows."
         )
     strange = lookup(ids, known, "items") < 0
     if strange.any():
@@ -279,7 +279,7 @@ class ItemPosteriors:
 
     @property
     def n_factors(self) -> int:
-        """How many features are learned: r."""
+        """The number of learned factors: r."""
         return int(self.factors.shape[1])
 
     def cost(self, known: Float, labelled: Bool) -> float:

@@ -88,8 +88,9 @@ def find_mode(
 ) -> PosteriorMode:
     """Find the posterior modes of a block by Newton's method, from an earlier mode if given.
 
-    A user has converged after a gain below ``tol``, in units of log-likelihood, or when the next
-    step promises less than about its square. ``approximate`` solves for steps iteratively.
+    A user has converged after a gain below ``tol``, in units of log-likelihood, or if the predicted
+    gain of the next step is less than about its square. ``approximate`` solves for steps
+    iteratively.
     """
     system = system_of(data, prior, approximate=approximate and not likelihood.is_quadratic)
     start = _start(data, prior, system, warm_start)
@@ -114,7 +115,7 @@ def _start(
 def newton(mode: PosteriorMode, likelihood: Likelihood, tol: float) -> PosteriorMode:
     """Iterate Newton's method from a state."""
     system = mode.system
-    # Converged users stay, so results do not depend on the partition into blocks.
+    # Converged users are frozen, so results do not depend on the partition into blocks.
     moves = np.ones(len(mode.state), dtype=np.bool_)
     for _ in range(NEWTON_STEPS):
         derivatives, matrices = mode.derivatives, mode.matrices
@@ -124,7 +125,7 @@ def newton(mode: PosteriorMode, likelihood: Likelihood, tol: float) -> Posterior
         whole, promised = system.newton(
             mode.state, mode.eta, derivatives.residuals, derivatives.curvature, matrices
         )
-        # The promised gain is about the square of the error that the step leaves.
+        # The predicted gain is about the square of the error after the step.
         moves &= promised > tol * min(tol, 1e-2)
         if not moves.any():
             break
@@ -142,7 +143,7 @@ def newton(mode: PosteriorMode, likelihood: Likelihood, tol: float) -> Posterior
 
 
 def _are_few(moves: Bool) -> bool:
-    """Return whether to continue with a smaller block: less than half of a large one moves."""
+    """Return whether to continue with a smaller block: half of a large one has converged."""
     n_moving = np.count_nonzero(moves)
     return bool(n_moving < len(moves) >= 32 and n_moving <= 0.5 * len(moves))
 
@@ -223,10 +224,10 @@ class Moments:
     second: Float
     covariance: Float  # (p, p): the sum over users of the covariance of z
     n_users: float
-    comparisons: float  # how many observations their labels amount to
+    comparisons: float  # the effective number of observations
 
     def times(self, factor: float) -> "Moments":
-        """Return the moments of so many times as many users."""
+        """Return the moments times a factor, as of more users."""
         return Moments(**{name: factor * part for name, part in vars(self).items()})
 
     def __add__(self, other: "Moments") -> "Moments":
@@ -236,7 +237,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class EStepParams:
-    """The prior and likelihood of an E step, and how exactly modes are found: see `find_mode`."""
+    """The prior and likelihood of an E step, and the tolerance of modes: see `find_mode`."""
 
     prior: GaussianPrior
     likelihood: Likelihood

@@ -18,7 +18,7 @@ from likeminds._util.array_types import Bool, Float, FloatArray, Index
 from likeminds._util.per_user_arrays import row_dots
 from likeminds.mixed_model.responses import PaddedRows
 
-# Exponentials of scores no farther from zero than this are far from overflow, and from nothing.
+# Exponentials of scores up to this size neither overflow nor underflow.
 SAFE_EXPONENT = 100.0
 # Minus the slope of each label's loss by its score, and its curvature, as functions of all scores.
 Slopes = Callable[[Float], tuple[Float, Float]]
@@ -76,7 +76,7 @@ class Likelihood(Protocol):
 
 @dataclass(frozen=True)
 class DiagonalCurvature:
-    """H is diagonal: each row counts for itself."""
+    """H is diagonal: rows are independent."""
 
     root: Float
     log_gradient: Float | None = None
@@ -106,7 +106,7 @@ class RowLikelihood(ABC):
     def each(
         self, eta: Float, response: Float, users: Index, variance: Float | float = 0.0
     ) -> Float:
-        """Return the loss of every row, where scores are known with some variance."""
+        """Return the loss of every row, given scores with a variance."""
 
     def row_scores(self, eta: Float, data: PaddedRows) -> Float:  # noqa: ARG002
         """Return the scores by which `each` takes rows one by one: eta itself."""
@@ -145,7 +145,7 @@ class LogisticLikelihood(RowLikelihood):
         users: Index,  # noqa: ARG002 - to all of them, scores mean the same
         variance: Float | float = 0.0,
     ) -> Float:
-        """Return the loss of every label, where scores are known with some variance."""
+        """Return the loss of every label, given scores with a variance."""
         eta = eta / damping(variance)
         loss = np.maximum(eta, 0.0) - response * eta + np.log1p(np.exp(-np.abs(eta)))
         return np.asarray(loss)
@@ -184,7 +184,7 @@ class ChoiceCurvature:
         return product.reshape(stack.shape)
 
     def times_root_back(self, stack: Float) -> Float:
-        """Return R' a: how far from the mean of the set, in proportion to sqrt(p)."""
+        """Return R' a: deviations from the mean of the set, in proportion to sqrt(p)."""
         if stack.ndim == 3 and stack.transpose(0, 2, 1).flags.c_contiguous:
             return self._columns_back(stack.transpose(0, 2, 1)).transpose(0, 2, 1)
         centred = self._sets(stack) - self._in_sets(self.chance, stack)
@@ -225,9 +225,8 @@ def _along(numbers: Float, stack: Float) -> Float:
 class ChoiceLikelihood(LogisticLikelihood):
     """log(sum of exp(eta) over a set) - eta of the chosen one, times the set's weight.
 
-    Rows of a user come set after set, ``data.set_size`` each, the chosen one first. They may
-    count several times in their set (or not at all, where a set has fewer items):
-    ``data.log_count``.
+    Rows of a user come set after set, ``data.set_size`` each, the chosen one first. The count of a
+    row in its set may be above 1, or 0 in smaller sets: ``data.log_count``.
 
     Given all other rows of its set, a row is a label: it is chosen or not, with the log-odds
     `row_scores`. `each` and `expected_information` take rows in this way.
@@ -271,7 +270,7 @@ class GaussianLikelihood:
 
     With the rows that `responses.AucResponses` makes this is the squared AUC loss. A user's rows
     then count as ``data.comparisons`` normal observations, the harmonic mean of the numbers of
-    positives and negatives: that is what makes the precision something that can be learned.
+    positives and negatives. With this count, the precision can be learned.
     """
 
     precision: float
@@ -300,7 +299,7 @@ VARIANCE_SCALES = np.linspace(0.0, 2.0, 41)
 
 
 def label_probability(log_odds: Float, deviation: Float) -> Float:
-    """Return the probability of a positive label where its log-odds are only known roughly.
+    """Return the probability of a positive label, given log-odds with a variance.
 
     The mean of the logistic function over a normal distribution, by MacKay's approximation.
 
@@ -366,5 +365,5 @@ def _integral(bound: Float) -> Float:
 
 
 def damping(variance: Float | float) -> Float:
-    """Return by how much log-odds are divided where they are known with some variance."""
+    """Return the divisor of log-odds that have a variance."""
     return np.asarray(np.sqrt(1.0 + np.pi / 8.0 * variance))

@@ -56,25 +56,25 @@ def posteriors_of_items(annotations: Annotations, items: ItemPosteriors) -> Item
 
 
 class PriorLoss(ABC):
-    """A loss of labels, for a ranker with a learned prior; the page on losses shows one.
+    """A loss of labels, for a ranker with a learned prior; the page on losses has an example.
 
     Attributes
     ----------
     name : str
-        The name by which rankers take it.
+        The name that selects it in rankers.
     likelihood : Likelihood
-        The likelihood of labels; a regression's precision is where learning starts.
+        The likelihood of labels; the precision of a regression is a starting value.
     has_intercept : bool
-        Whether users have one: the log-odds of liking the average item.
+        Whether users have an intercept: the log-odds of liking the average item.
     one_class_informs : bool
         Whether users with labels of one class only carry information.
     takes_items : bool
         Whether items may have effects of their own; see `item_effects`.
     curvature_bound : float
-        The largest second derivative of a label's loss, where they may.
+        The largest second derivative of a label's loss, if they may.
     rows_are_items : bool
-        Whether the rows of `responses` are items, the intercept last, or items times a number: then
-        the prior can be learned from wide features. See `wide_fit`.
+        Whether the rows of `responses` are items (the intercept last), or items times a number. The
+        prior can then be learned from wide features: see `wide_fit`.
     """
 
     name: ClassVar[str]
@@ -90,7 +90,7 @@ class PriorLoss(ABC):
         return self.likelihood
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:  # noqa: ARG002
-        """Return the labels that are learned from: of grades, which are yes or no."""
+        """Return the labels for the likelihood; for grades, labels of yes or no."""
         return annotations._with(grades=None)
 
     def prepare_new_users(
@@ -113,7 +113,7 @@ class PriorLoss(ABC):
     ) -> tuple[Responses, FittedPrior]:
         """Return new users' labels, and their fitted prior, which may have more coordinates.
 
-        ``positive_share`` is that of the labels in training.
+        ``positive_share`` is the share in training.
         """
         if fitted_prior.items is None:
             return self.responses(annotations, fitted_prior.design), fitted_prior
@@ -149,7 +149,7 @@ class MedianLoss(LogisticLoss):
     name = "median"
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:  # noqa: ARG002
-        """Return which grades are above the median of those of their user."""
+        """Return which grades are above the median of their user's grades."""
         if annotations.grades is None:
             return annotations
         median = block_medians(annotations.grades, annotations.user_codes)
@@ -239,7 +239,7 @@ class ChoiceLoss(MixedLoss):
     def of_newcomers(
         self, annotations: Annotations, fitted_prior: FittedPrior, positive_share: float
     ) -> tuple[Responses, FittedPrior]:
-        """Return new users' choices, or, where they judge single items, their labels."""
+        """Return new users' choices, or their labels of single items."""
         if are_choices(annotations):
             return super().of_newcomers(annotations, fitted_prior, positive_share)
         single = fitted_prior.of_single_labels(positive_share)
@@ -253,7 +253,7 @@ class AucLoss(PriorLoss):
     """The squared AUC loss as a regression, whose precision is learned."""
 
     name = "auc"
-    likelihood = GaussianLikelihood(2.0)  # that of labels nothing is known about
+    likelihood = GaussianLikelihood(2.0)  # the precision without any knowledge of labels
     has_intercept = False
     one_class_informs = False
 

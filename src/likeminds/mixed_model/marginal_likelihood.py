@@ -4,10 +4,10 @@
                        + ridge/2 |theta|^2 + (priors of B, s and v)
 
 at the modes z_i, where theta is the mean without its intercept and B = D F are the leading
-directions. With the moments of `laplace.Moments`, the gradient of J by Omega is
-1/2 L^-T (U I - second) L^-1 and that by the mean -L^-T first. So the stationary points of J are
-the fixed points of the EM algorithm that matches these moments; a quasi-Newton method gets
-there in far fewer passes over the users.
+directions. The moments are those of `laplace.Moments`. The gradient of J by Omega is ``1/2 L^-T (U
+I - second) L^-1``, and the gradient by the mean is ``-L^-T first``. So the stationary points of J
+are the fixed points of the EM algorithm that matches these moments. A quasi-Newton method needs far
+fewer passes over the users.
 """
 
 from dataclasses import dataclass, field, replace
@@ -34,8 +34,8 @@ from likeminds.mixed_model.responses import Responses
 # so the likelihood has no maximum.
 FAR = 10.0
 OFF_ZERO = 2.0
-# The share of a direction that counts as known, at least: without it, a step that divides by the
-# information would be out of proportion.
+# The least share of a direction that counts as known: without it, steps that divide by the
+# information would be too long.
 LEAST_KNOWN = 1e-3
 
 
@@ -77,14 +77,14 @@ class MarginalLikelihood:
     """J per user as a function of one vector, whose entries are of about the same size."""
 
     responses: Responses
-    n_weights: int  # how many coordinates are weights; one more is the intercept
+    n_weights: int  # the number of coordinates that are weights; one more is the intercept
     model: PriorModel  # the start, which gives the vector its layout
     unit: Float  # (p,): the units of the mean and the leading directions
     warm_starts: WarmStarts = field(default_factory=WarmStarts)
     mode_tol: float = 1e-3  # the tolerance of `laplace.find_mode`
     structure: CovarianceStructure = FULL
     shifts: MeanShifts | None = None  # of users' means, by their covariates: `covariate_effects`
-    user_weight: float = 1.0  # how many users each one counts for: see `fit_prior`
+    user_weight: float = 1.0  # the number of users that each represents: see `fit_prior`
     approximate: bool = False  # see `laplace.find_mode`
 
     @property
@@ -104,7 +104,7 @@ class MarginalLikelihood:
 
     @property
     def n_logs(self) -> int:
-        """How many entries, the last ones, are logarithms."""
+        """The number of entries, the last ones, that are logarithms."""
         return len(self.start) - len(self.unit) * (1 + self.model.prior.rank)
 
     def model_at(self, vector: Float) -> PriorModel:
@@ -137,12 +137,12 @@ class MarginalLikelihood:
 
     @property
     def n_factors(self) -> int:
-        """How many coordinates, the last ones, are weights of item factors."""
+        """The number of coordinates, the last ones, that are weights of item factors."""
         return 0
 
     @property
     def n_free(self) -> int:
-        """How many coordinates have a mean: all but the weights of item factors."""
+        """The number of coordinates with a mean: all but the weights of item factors."""
         return len(self.unit) - self.n_factors
 
     def item_penalty(self, moments: Moments) -> float:  # noqa: ARG002

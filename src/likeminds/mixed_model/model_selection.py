@@ -53,7 +53,7 @@ FitState = tuple[ItemMarginalLikelihood, EvaluatedModel]
 # The covariance structure is chosen on at most about this many users, and the prior is fitted to
 # a sample of at least twice as many: fewer change the choice, more hardly do.
 SAMPLE = 1000
-# With fewer users, cross-validation over users is too noisy to choose anything.
+# With fewer users, cross-validation over users is too noisy for a choice.
 FEWEST_USERS = 40
 # The gain per label that changes how users rank items: a hundredth of a bit.
 NOTICED = 0.01 * float(np.log(2.0))
@@ -106,8 +106,8 @@ def choose_structure(
 ) -> StructureStart:
     """Fit all of Omega roughly, and choose its structure by two-fold cross-validation over users.
 
-    ``covariance`` asks for one structure, ``n_groups`` for a number of directions. ``at`` is the
-    rough fit, if there is one.
+    ``covariance`` fixes the structure, ``n_groups`` the number of directions. ``at`` is the rough
+    fit, if there is one.
     """
     if n_groups is not None and covariance == "auto":
         covariance = LOW_RANK.kind
@@ -165,7 +165,7 @@ def _with_less_shrinkage(
 
 
 def enough_for_full(start: MarginalLikelihood, n_labels: float, n_users: float) -> bool:
-    """Return whether there are labels and users enough to learn all of Omega."""
+    """Return whether there are enough labels and users to learn all of Omega."""
     return n_labels >= labels_for_full(len(start.unit)) and n_users >= _users_for_full(start)
 
 
@@ -228,7 +228,7 @@ class _Fold:
         return self.held_out.losses(self.at.model)
 
     def losses_of_few(self, n_groups: int) -> Float:
-        """Learn that many directions, and return the held-out losses."""
+        """Learn so many directions, and return the held-out losses."""
         assert self.at is not None
         start = replace(self.train, model=_truncate(self.train, self.at, n_groups))
         found = descend(start, tol=_FOLD_TOL, max_iter=3)
@@ -351,7 +351,7 @@ def _with_rung(state: FitState, n_factors: int) -> FitState:
 
 
 def fit_items_roughly(state: FitState) -> FitState:
-    """Fit the whole of Omega and the items, not very exactly."""
+    """Fit the whole of Omega and the items roughly."""
     objective, at = state
     for _ in range(ROUGH_STEPS):
         before = at.value
@@ -364,7 +364,7 @@ def fit_items_roughly(state: FitState) -> FitState:
 
 
 def _held_out_losses(objective: ItemMarginalLikelihood, at: EvaluatedModel) -> tuple[Float, int]:
-    """Return the losses of held-out labels by user, and how many labels these are."""
+    """Return the losses of held-out labels by user, and the number of these labels."""
     found: CollectedRows
     found, _ = objective.responses.map_reduce(
         _block_losses, objective.e_step_params(at.model), objective.warm_starts.own

@@ -183,7 +183,7 @@ def fold_in(
         _, slope, information = found
         return solve(bound * information + np.diag(prior), slope[:, :, None])[:, :, 0]
 
-    # Steps longer than a few units overshoot where labels are all alike.
+    # Steps longer than a few units overshoot if all labels are equal.
     start = np.zeros((n_items, size))
     state, _, information = damped_newton(start, at, step_of, longest=2.0, enough=1e-8)
     covariance: Float = np.asarray(np.linalg.inv(information + np.diag(prior)))

@@ -1,19 +1,19 @@
 """Optimisers of the marginal likelihood: Fisher scoring for all of Omega, else L-BFGS.
 
-EM moves Omega to the second moments of the posteriors, and is slow where labels carry little
-information: there, posteriors equal the prior. That information is known: in the basis of L
-(L L' = Omega), along the eigenvectors of the mean posterior covariance, with eigenvalues 1 - k_a,
-the information about the entry (a, b) of Omega is that of k_a k_b U users whose weights are
-observed without error. Fisher scoring divides EM's step by it.
+EM moves Omega to the second moments of the posteriors. It is slow if labels carry little
+information, as posteriors then equal the prior. Fisher scoring divides EM's step by the
+information. Take the basis of L (L L' = Omega) and the eigenvectors of the mean posterior
+covariance, with eigenvalues 1 - k_a. Then the entry (a, b) of Omega has the information of k_a k_b
+U users whose weights are observed without error.
 
-Pseudo-users, a fixed share of the users, for whom all weights are alike N(0, s^2), shrink Omega
-towards their covariance. J grows by
+Pseudo-users, a fixed share of the users, shrink Omega towards their covariance. All their weights
+are N(0, s^2). J grows by
 
     pseudo/2 [log |Omega| + log |T^-1| ],  T = diag(s^2, ..., s^2, v^2)
 
-where s and v minimise it: twice as much disagreement costs nothing, more disagreement in one
-direction than in the others does. Or T has a variance for each coordinate, so only correlations
-cost. For a diagonal Omega, the same steps are taken with its diagonal alone.
+where s and v minimise it: the penalty is on unequal variances of directions, not on their sum. Or T
+has a variance for each coordinate, so the penalty is on correlations only. For a diagonal Omega,
+the same steps are taken with its diagonal.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ from likeminds.solvers.solver import Callback
 
 # Variances grow or shrink by at most exp(2) in a step of scoring.
 LONGEST_LOG_STEP = 2.0
-# Steps that do not lower J are shortened by this factor, and given up when they are this short.
+# The factor that shortens steps which do not lower J, and the length at which they end.
 SHORTER, SHORTEST = 0.4, 1e-3
 
 
@@ -76,8 +76,8 @@ def valued(objective: MarginalLikelihood, model: PriorModel, moments: Moments) -
 class StepLength:
     """Extrapolation of steps that converge linearly, after two with decreasing gains.
 
-    If each step is r times as long as the one before, all further steps together are 1 / (1 - r)
-    times as long as the next, and gains shrink by r^2. Only Omega and item factors are
+    If each step is r times as long as the one before, gains shrink by r^2. All further steps
+    together are then 1 / (1 - r) times as long as the next. Only Omega and item factors are
     extrapolated. A step that raises J is not taken.
 
     Examples
@@ -97,7 +97,7 @@ class StepLength:
 
     @property
     def factor(self) -> float:
-        """How many times its length the next step is taken."""
+        """The factor of the length of the next step."""
         before, last = self._gains[-2:] if len(self._gains) > 1 else (0.0, 0.0)
         if not 0.0 < last < before:
             return 1.0
@@ -236,7 +236,7 @@ EXACTER = 100.0
 
 @dataclass(frozen=True)
 class PriorFit:
-    """The learned prior, and how it was found."""
+    """The learned prior, and the history of its fit."""
 
     model: PriorModel
     trace: list[float]  # the objective at the start of the last descent, and after each step
@@ -342,7 +342,7 @@ def descend(
             callback=watch.step,
             options={"maxiter": max_iter, "ftol": tol, "gtol": tol, "maxcor": 20},
         )
-        # A line search that finds nothing lower has converged to within rounding.
+        # A line search without a lower point has converged up to rounding.
         converged = not watch.stopped and found.nit < max_iter
     except KeyboardInterrupt:
         converged, watch.stopped = False, True

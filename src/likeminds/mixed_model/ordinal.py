@@ -56,7 +56,7 @@ class GradeCounts:
 
     @classmethod
     def joined(cls, parts: "Sequence[GradeCounts]", places: Sequence[Index]) -> "GradeCounts":
-        """Put together what several groups of users gave; ``places`` are theirs among all."""
+        """Join the grades of several groups of users; ``places`` are their positions among all."""
         every = np.concatenate([one.values for one in parts])
         values, codes = np.unique(every, return_inverse=True)
         counts = np.bincount(codes, weights=np.concatenate([one.counts for one in parts]))
@@ -79,7 +79,7 @@ class GradeCounts:
         return float(np.sqrt(squares / self.counts.sum()))
 
     def quantiles(self, shares: Float) -> Float:
-        """Return the least grades that so large shares do not exceed, each once."""
+        """Return the distinct quantiles of grades for some shares."""
         reached = np.cumsum(self.counts)
         places = np.searchsorted(reached, np.ceil(shares * reached[-1] - 1e-9))
         return np.unique(self.values[places])
@@ -97,7 +97,7 @@ class GradeScale:
 
     @classmethod
     def given(cls, grade_counts: GradeCounts) -> "GradeScale":
-        """Learn bins and spreads from how often grades were given."""
+        """Learn bins and spreads from the counts of grades."""
         edges = grade_counts.values[:-1]
         if len(grade_counts.values) > MOST_GRADES:
             edges = grade_counts.quantiles(np.linspace(0.0, 1.0, MOST_GRADES + 1)[1:-1])
@@ -150,7 +150,7 @@ class CumulativeLogit(RowLikelihood):
 
     @classmethod
     def given(cls, grade_counts: GradeCounts) -> "CumulativeLogit":
-        """Return cuts that give every grade the share it has, where scores differ by about one."""
+        """Return cuts that reproduce the share of every grade, if scores differ by about one."""
         scale = GradeScale.given(grade_counts)
         counts = np.bincount(scale.codes(grade_counts.values), weights=grade_counts.counts)
         share = np.clip((np.cumsum(counts) / counts.sum())[:-1], 1e-4, 1.0 - 1e-4)
@@ -202,7 +202,7 @@ class CumulativeLogit(RowLikelihood):
         return np.asarray((np.diff(up_to, axis=1) * (f[:, 1:] + f[:, :-1])).sum(axis=1))
 
     def chances(self, eta: Float, variance: Float, use: Float) -> Float:
-        """Return the probability of each bin, (n, K), where scores are only known roughly."""
+        """Return the probability of each bin, (n, K), given scores with a variance."""
         rough = damping(self.slope**2 * variance)[:, None]
         inner = expit((use[:, None] * self.cuts - self.slope * eta[:, None]) / rough)
         edge = np.zeros((len(eta), 1))
@@ -245,7 +245,7 @@ class CumulativeLogit(RowLikelihood):
                 spread = max(float((moved**2 + 1.0 / (known + 1.0 / spread)).mean()), least)
             return step[:, None]
 
-        # Far from all cuts the likelihood is nearly flat: an unlimited step leads farther away.
+        # Far from all cuts the likelihood is nearly flat, so steps have a limit.
         shifts, _, _ = damped_newton(start[:, None], at, step_of, longest=1.0, n_steps=8)
         return replace(self, shifts=shifts)
 
@@ -254,7 +254,7 @@ class CumulativeLogit(RowLikelihood):
     ) -> "CumulativeLogit":
         """Return the cuts that make grades most likely, on average over posteriors of scores.
 
-        ``use`` is that of every grade's user.
+        ``use`` is the response style of every grade's user.
         """
         spread = np.sqrt(variance)
         nodes = [(eta + node * spread, w) for node, w in zip(_NODES, _WEIGHTS, strict=True)]
@@ -284,7 +284,7 @@ class CumulativeLogit(RowLikelihood):
         return replace(self, cuts=cuts, slope=slope)
 
     def _sides(self, eta: Float, codes: Index, use: Float) -> tuple[Float, Float]:
-        """Return the probabilities of a grade no higher than each row's, and of a lower one."""
+        """Return the probabilities of at most each row's grade, and of a lower one."""
         low, up = self._bounds(codes)
         score = self.slope * eta
         return expit(use * up - score), expit(use * low - score)
@@ -311,7 +311,7 @@ def _decode(vector: Float) -> tuple[Float, float]:
 
 
 def _apart(cuts: Float) -> Float:
-    """Return cuts of which no two are the same."""
+    """Return distinct cuts."""
     steps = np.maximum(np.diff(cuts), _LEAST_STEP)
     return np.asarray(np.concatenate([cuts[:1], cuts[0] + np.cumsum(steps)]))
 
@@ -327,7 +327,7 @@ class StandardNormal(RowLikelihood):
     centres: Float
     spreads: Float
     precision: Float  # (n_users,): one over the variance of each user's noise
-    typical: float  # that of new users
+    typical: float  # the value for new users
 
     is_quadratic = True
     curvature_bound = 1.0

@@ -6,9 +6,9 @@ Pairs that may be tied have the model of Davidson (1970):
     Z = exp(a) + exp(b) + nu exp((a + b) / 2)
 
 A tie adds (a + b) / 2 + log(nu) - log(Z) to the log-likelihood: half a win of each item, and
-log(nu). So pairs with ties are choices among two, of which ties are two with half the weight; only
-Z differs from that of choices. log(nu) counts once per tie, that is, the share of ties times per
-pair. Given that a pair is not tied, a wins as in the model of Bradley and Terry.
+log(nu). So pairs with ties are choices among two, and a tie is two choices with half the weight;
+only Z differs from that of choices. log(nu) counts once per tie, that is, the share of ties times
+per pair. Given that a pair is not tied, a wins as in the model of Bradley and Terry.
 """
 
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.ordinal import CumulativeLogit, Graded, StandardNormal
 from likeminds.mixed_model.responses import LabelResponses, PaddedRows, ResponseBlock, Responses
 
-# The largest share of ties: where all pairs are tied, nu is infinite.
+# The largest share of ties: if all pairs are tied, nu is infinite.
 _MOST_TIED = 0.98
 # Likelihoods are refined by about so many responses.
 _MOST_RESPONSES = 20_000
@@ -56,11 +56,11 @@ class GradePredictions(ResultTable):
     Attributes
     ----------
     grades : array of shape (n_grades,)
-        The grades, from worst to best (the mean of each bin, where there are very many).
+        The grades, from worst to best (with very many, the mean of each bin).
     probabilities : array of shape (n_rows, n_grades)
         The probability of each.
     expected : array of shape (n_rows,)
-        Their mean; of words, the mean of their positions from 0.
+        The expected grade; for words, the mean of their positions from 0.
     """
 
     grades: IdArray
@@ -85,10 +85,10 @@ class GradePredictions(ResultTable):
 
 @dataclass(frozen=True)
 class ResponseStyle:
-    """How some users use a scale: with the same score, one gives a 5 and another a 7."""
+    """The response styles of users: with the same score, one gives a 5 and another a 7."""
 
     grading: CumulativeLogit
-    reading: LabelReading  # how grades were read, with their words where they are words
+    reading: LabelReading  # the reading of grades, with their words if they are words
 
     def predict(self, eta: Float, variance: Float, users: Index) -> GradePredictions:
         """Return predicted grades (-1: of a new user), given scores and their variances."""
@@ -163,8 +163,8 @@ class DavidsonLikelihood(ChoiceLikelihood):
     def refined(self, difference: Float, variance: Float, weight: Float) -> "DavidsonLikelihood":
         """Return the nu that maximises the expected log-likelihood.
 
-        The differences of the scores of pairs are N(difference, variance). At the maximum, as many
-        ties are expected as there are.
+        The differences of the scores of pairs are N(difference, variance). At the maximum, the
+        expected number of ties equals the observed one.
         """
 
         def excess(log_nu: float) -> float:
@@ -174,7 +174,7 @@ class DavidsonLikelihood(ChoiceLikelihood):
         return replace(self, nu=float(np.exp(brentq(excess, -SAFE_EXPONENT, SAFE_EXPONENT))))
 
     def tie_chance(self, difference: Float, variance: Float) -> Float:
-        """Return the probability of a tie where scores differ by N(difference, variance)."""
+        """Return the probability of a tie if scores differ by N(difference, variance)."""
         spread, found = np.sqrt(variance), np.zeros(np.shape(difference))
         for node, weight in zip(_NODES, _WEIGHTS / _WEIGHTS.sum(), strict=True):
             total = self._log_total(0.5 * (difference + node * spread))
@@ -226,9 +226,9 @@ class DavidsonLikelihood(ChoiceLikelihood):
 def refine_likelihood(
     responses: Responses, learned: PriorFit, n_rows: int, shifts: Float | None = None
 ) -> Graded | DavidsonLikelihood:
-    """Return the likelihood that suits the scores which were learned with another.
+    """Return a likelihood refined by scores that were learned with a rough one.
 
-    ``shifts`` are how far each user's mean is from that of all: see `covariate_effects`.
+    ``shifts`` are the shifts of users' means: see `covariate_effects`.
     """
     likelihood = learned.model.likelihood
     assert isinstance(likelihood, Graded | DavidsonLikelihood)
@@ -248,7 +248,7 @@ def refine_likelihood(
 def _errors(
     block: ResponseBlock, state: tuple[EStepParams, float], warm_start: WarmStart | None
 ) -> tuple[CollectedRows, None]:
-    """Return how many grades all users gave, and the squared errors of their scores."""
+    """Return the number of grades of all users, and the squared errors of their scores."""
     params, _ = state
     likelihood, data = params.likelihood, block.data
     assert isinstance(likelihood, StandardNormal)
@@ -262,7 +262,7 @@ def _errors(
 def _some_scores(
     block: ResponseBlock, state: tuple[EStepParams, float], warm_start: WarmStart | None
 ) -> tuple[CollectedRows, None]:
-    """Return bins, how their users use the scale, scores and their variances, of some grades."""
+    """Return bins, response styles, scores and their variances, of some grades."""
     params, share = state
     likelihood, data = params.likelihood, block.data
     assert isinstance(likelihood, CumulativeLogit)
@@ -303,7 +303,7 @@ def _some_pairs(
 def _scores_and_variances(
     block: ResponseBlock, params: EStepParams, warm_start: WarmStart | None
 ) -> tuple[Float, Float]:
-    """Return each user's scores and their posterior variances; of pairs, of the differences."""
+    """Return each user's scores and their posterior variances; for pairs, those of differences."""
     mode = params.mode_of(block, warm_start)
     curvature, eta, variance = mode.derivatives.curvature, mode.eta, mode.covariance.variance
     known = np.maximum(curvature.diagonal, ROUNDING)

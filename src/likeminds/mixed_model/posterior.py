@@ -49,8 +49,8 @@ class Posterior:
     design, prior, likelihood
         The coordinates, the prior with the uncertainty of its parameters, and the likelihood.
     items : ItemPosteriors, optional
-        Posteriors of items with effects of their own. Rows of features without the items' ids
-        are taken for items without labels.
+        Posteriors of items with effects of their own. Rows of features without the items' ids are
+        treated as items without labels.
     response_style : ResponseStyle, optional
         The users' use of the scale of grades.
     answered : Answered, optional
@@ -149,7 +149,7 @@ class Posterior:
         return self.ranks(*self._targets_for(items, user), level)
 
     def next_items(self, items: Items, *, user: Hashable | None = None, n: int = 1) -> Index:
-        """Return which items to ask a user about next, the most telling first."""
+        """Return the items to ask a user about next, the most informative first."""
         return self.most_informative(*self._targets_for(items, user), n)
 
     def prediction_rows(self, features: FloatArray, ids: IdArray | None = None) -> PredictionRows:
@@ -214,8 +214,8 @@ class Posterior:
             return np.asarray(ndtr(self._score_difference(a, b, users) / np.sqrt(noise)))
         if self.likelihood.is_quadratic:
             raise TypeError(
-                "Scores that were learned as a regression are not log-odds, so they say "
-                'nothing about the probability of a label. Fit with loss="logistic" or "choice".'
+                "Scores that were learned as a regression are not log-odds, so labels "
+                'have no probability. Fit with loss="logistic" or "choice".'
             )
         deviation = self.deviation(a, users, less=b)
         return label_probability(self._score_difference(a, b, users), deviation)
@@ -230,7 +230,7 @@ class Posterior:
     def grades(self, targets: PredictionRows, users: Index) -> GradePredictions:
         """Return predicted grades (-1: of a new user)."""
         if self.response_style is None:
-            raise ValueError("This ranker has not learned from grades: there are none to predict.")
+            raise ValueError("This ranker was not fitted to grades, so it cannot predict them.")
         return self.response_style.predict(*self.linear_predictor(targets, users), users)
 
     def with_response_style(
@@ -367,7 +367,7 @@ class Posterior:
         if users is None:
             if len(self.users) > 1:
                 raise ValueError(
-                    f"There are {len(self.users)} people: say with users= whose scores to give."
+                    f"There are {len(self.users)} people: pass users= to choose among them."
                 )
             return rows, np.zeros(len(rows), dtype=np.intp)
         positions = lookup(users, self.users, "users")

@@ -6,9 +6,9 @@ coordinates). The others are solved in a with z = X'a (*dual*, matrices of rows 
 mode, a are the residuals of the rows.
 
 The uncertainty of item factors adds a quadratic penalty in z for each user (`UserPenalty`, see
-`item_responses`). The primal adds it to the precision. The dual makes it part of the prior: with
-z = A y, the equations above hold for y. If the penalty moves the prior mean of z to c, both
-solve for z - c, and the offset has the scores of c.
+`item_responses`). The primal adds it to the precision. The dual adds it to the prior: with z = A y,
+the equations above hold for y. If the penalty moves the prior mean of z to c, both solve for z - c,
+and the offset has the scores of c.
 """
 
 from dataclasses import dataclass, replace
@@ -140,7 +140,7 @@ class Primal:
         )
 
     def shift(self, covariance: PosteriorCovariance, curvature: Curvature) -> Float:
-        """Return how far the mode's state lies from the mean's, to first order: see `Moments`."""
+        """Return the mode's state less the mean's, to first order: see `Moments`."""
         return times(
             covariance.inner, times_back(self.rows, curvature.grad_half_logdet(covariance.variance))
         )
@@ -271,7 +271,7 @@ class Dual:
         )
 
     def shift(self, covariance: PosteriorCovariance, curvature: Curvature) -> Float:
-        """Return how far the mode's state lies from the mean's, to first order: see `Moments`."""
+        """Return the mode's state less the mean's, to first order: see `Moments`."""
         slope = curvature.grad_half_logdet(covariance.variance)
         less = times(covariance.inner, curvature.times_root_back(times(self.gram, slope)))
         return np.asarray(slope - curvature.times_root(less))

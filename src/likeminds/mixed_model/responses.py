@@ -1,4 +1,4 @@
-"""Each user's labels as rows and responses, in blocks that are worked on at once."""
+"""Each user's labels as rows and responses, in blocks that are processed at once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -19,8 +19,8 @@ R = TypeVar("R")
 
 # Blocks are kept in memory when all of them together take no more than this.
 _KEPT_BYTES = 1 << 28
-# Less than this is worked on by one thread, in few blocks even if that takes more padding: calls
-# then cost more than what they compute.
+# Less than this is processed by one thread, in few blocks even with more padding: the overhead of
+# calls then exceeds their work.
 _SMALL_BYTES = 1 << 22
 
 
@@ -36,7 +36,7 @@ class PaddedRows:
     # (b, n): the positions of rows among all rows; the padding's are past the last.
     places: Index | None = None
     set_size: int = 1  # consecutive rows that form a choice set: see `choice_responses`
-    # (b, n): the logarithm of how often an item is in its set (minus infinity is padding).
+    # (b, n): the logarithm of an item's count in its set (minus infinity is padding).
     log_count: Float | float = 0.0
     offset: Float | None = None  # (b, n): added to eta: see `item_responses`
     # (b, r, r): added to each user's prior precision of the last r coordinates, with mean zero.
@@ -46,13 +46,13 @@ class PaddedRows:
 
 @dataclass(frozen=True)
 class RowItems:
-    """Which item each row is about, where items have effects of their own."""
+    """The item of each row, if items have effects of their own."""
 
     item: Index  # (n_places,): item codes; -1 for none, as in the padding
     # (n_places,): the second derivative of the loss that weighs the uncertainty of an item.
     curvature: Float
-    sign: Float | None = None  # (n_places,): -1 where the worst was chosen, else 1
-    set_size: int = 1  # how many rows in succession are one response
+    sign: Float | None = None  # (n_places,): -1 if the worst was chosen, else 1
+    set_size: int = 1  # the number of consecutive rows of one response
 
     def signed(self, numbers: Float, places: Index) -> Float:
         """Return numbers of rows, or of their columns, with the signs of their places."""
@@ -72,7 +72,7 @@ class Responses(Protocol):
 
     @property
     def n_users(self) -> int:
-        """How many users there are."""
+        """The number of users."""
         ...
 
     def map_reduce(
@@ -134,7 +134,7 @@ class InMemoryResponses(Executor[ResponseBlock]):
 
     @property
     def n_users(self) -> int:
-        """How many users have labels."""
+        """The number of users with labels."""
         return sum(map(len, self.plan))
 
     def data(self, number: int) -> PaddedRows:
@@ -175,14 +175,14 @@ class InMemoryResponses(Executor[ResponseBlock]):
 
 
 class CachedResponses(InMemoryResponses):
-    """Base: blocks are made once, and kept where all of them fit into memory."""
+    """Base: blocks are made once, and kept if all of them fit into memory."""
 
     @cached_property
     def _kept(self) -> dict[int, PaddedRows]:
         return {}
 
     def data(self, number: int) -> PaddedRows:
-        """Return one block, from memory where all of them fit there."""
+        """Return one block, from memory if all of them fit there."""
         if number in self._kept:
             return self._kept[number]
         data = self._make(self.plan[number])
@@ -196,7 +196,7 @@ class CachedResponses(InMemoryResponses):
 
 @dataclass(frozen=True)
 class ItemTableResponses(CachedResponses):
-    """Base: rows of a table of items, grouped by user; as many in turn as a set has are one."""
+    """Base: rows of a table of items, grouped by user; the rows of a set are consecutive."""
 
     rows: Rows  # the labels, or the choice sets
     design: Design  # the coordinates of the items
@@ -210,7 +210,7 @@ class ItemTableResponses(CachedResponses):
 
     @property
     def rows_each(self) -> Index:
-        """How many places each user has."""
+        """The number of places of each user."""
         return self.rows.counts * self.set_size
 
     @property
@@ -246,7 +246,7 @@ class LabelResponses(ItemTableResponses):
 
     @classmethod
     def of_rows(cls, rows: Rows, design: Design) -> "LabelResponses":
-        """Take labels grouped by user; make the items' coordinates once where that is cheap."""
+        """Take labels grouped by user; make the items' coordinates once if that is cheap."""
         is_ready = is_cheap_table(rows.table, len(rows.index), design)
         if is_ready:
             rows = replace(rows, table=design.rows(rows.table))
@@ -319,7 +319,7 @@ class AucResponses(CachedResponses):
 
 
 def of_each_user(data: PaddedRows, change: Callable[[Any], Any]) -> PaddedRows:
-    """Return a block with all arrays changed, whose first axis is that of users; no places."""
+    """Return a block with its arrays by user changed, and without places."""
     parts = {field.name: getattr(data, field.name) for field in fields(data)}
     arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
     changed = {name: change(part) for name, part in arrays.items()}
@@ -327,14 +327,14 @@ def of_each_user(data: PaddedRows, change: Callable[[Any], Any]) -> PaddedRows:
 
 
 def by_column(rows: Float) -> Float:
-    """Return rows, (b, n, p), held column by column where there are more of them: see `Primal`."""
+    """Return rows, (b, n, p), in column-major order if they exceed coordinates: see `Primal`."""
     if rows.shape[1] < rows.shape[2]:
         return rows
     return np.ascontiguousarray(rows.transpose(0, 2, 1)).transpose(0, 2, 1)
 
 
 def bins_of(annotations: Annotations) -> Index | None:
-    """Return the bins that a loss has made of grades; None where labels are yes or no."""
+    """Return the bins of grades that a loss has made; None for labels of yes or no."""
     return None if annotations.grades is None else annotations.grades.astype(np.intp)
 
 
@@ -360,7 +360,7 @@ def plan_blocks(
 
 def is_cheap_table(table: FloatArray, n_labels: int, design: Design) -> bool:
     """Return whether to make the coordinates of a table of items once, for so many labels."""
-    if design.beyond:  # what lies beyond them is needed, too
+    if design.beyond:  # the parts beyond them are needed, too
         return False
     # So are the coordinates of a table of items, if it is that small or is shared by the users.
     shared = 2 * len(table) <= n_labels

@@ -1,4 +1,4 @@
-"""The fitted prior, and each user's posterior given it: its mode, and the reduction of variance."""
+"""The fitted prior, and users' posteriors given it: modes, and reductions of variance."""
 
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -102,7 +102,7 @@ class FittedPrior:
     def weights_by(self, name: str) -> list[tuple[str | None, Float]]:
         """Return the effect of a covariate on the weights of features, then of item factors.
 
-        By each of its categories; by a standard deviation more where it is a number (None).
+        For each of its categories; for a number (None), of a standard deviation more.
         """
         if self.covariate_effects is None:
             return []
@@ -163,10 +163,10 @@ def posterior_of(
     """Return each user's mode and matrix K, of at most ``rank`` rows; see `Posterior`.
 
     The mode is that under the prior; the covariance includes the uncertainty of the prior's
-    parameters. Users without covariates, where others have some, have the marginal prior. For the
-    others, K includes the reduction of variance by their covariates.
+    parameters. If only some users have covariates, those without any have the marginal prior. For
+    the others, K includes the reduction of variance by their covariates.
 
-    ``quick`` is for many users: Newton steps are approximate: another partition of users changes
+    ``quick`` is for many users. Newton steps are approximate, so another partition of users changes
     results by at most a millionth of their standard deviation. K is computed by subspace iteration
     in single precision. K'K is then slightly too small, never too large.
     """

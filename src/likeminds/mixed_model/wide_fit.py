@@ -46,13 +46,13 @@ N_COORDINATES = 128
 class InformationSpectrum:
     """A quadrature of the eigenvalues of a positive semi-definite matrix (Lanczos)."""
 
-    # (m,): eigenvalues, and how many each stands for.
+    # (m,): eigenvalues, and the number that each represents.
     values: Float
     counts: Float
 
     @classmethod
     def of(cls, matrix: RowSpaceMatrix, n_features: int) -> "InformationSpectrum":
-        """Find the spectrum of a matrix of features x features that is only applied.
+        """Estimate the spectrum of a matrix of features x features from its products with vectors.
 
         Examples
         --------
@@ -101,7 +101,7 @@ def _lanczos(matrix: RowSpaceMatrix, start: Float) -> tuple[Float, Float]:
         basis[step] = vector
         product = matrix.times(vector)
         diagonals[step] = np.einsum("dv,dv->v", product, vector)
-        for _ in range(2):  # orthogonal to all earlier ones: no eigenvalue is counted twice
+        for _ in range(2):  # orthogonal to all earlier ones, so eigenvalues are counted once
             earlier = np.einsum("sdv,dv->sv", basis[: step + 1], product)
             product -= np.einsum("sdv,sv->dv", basis[: step + 1], earlier)
         off_diagonal[step] = np.linalg.norm(product, axis=0)
@@ -199,7 +199,7 @@ def _with_ridges(
     away = objective.mean_deviation(model)
     ridge = spectrum.next_ridge(model.ridge, float(away @ away))
     B = model.prior.scaled_loadings[: objective.n_weights]
-    # The information about a direction is the less, the less is known of users along it.
+    # The less is known of users along a direction, the smaller is its information.
     ridges = [
         spectrum.times(float(share)).next_ridge(last, float(b @ b))
         for last, b, share in zip(objective.ridges, B.T, _known_along(moments, B), strict=True)
@@ -241,7 +241,7 @@ def choose_n_directions(at: FittedWideModel) -> tuple[int, list[float]]:
     n_users = at.objective.rows.n_users
     if n_users < FEWEST_USERS:
         return 0, []
-    # At random: the order of users may depend on their tastes.
+    # At random, as the order of users may depend on their tastes.
     place = np.random.default_rng(0).permutation(n_users)
     # Users of both folds, at most.
     most = min(600, n_users)
@@ -289,7 +289,7 @@ def reduced_design(design: Design, prior: GaussianPrior, rows: KernelRows) -> De
     basis = np.linalg.qr(directions)[0][:, :N_COORDINATES]
     inside = np.asarray(items @ basis.astype(items.dtype), dtype=np.float64)
     beyond = (np.vdot(items, items) - np.vdot(inside, inside)) / len(items)
-    # Products beyond the basis are computed even if they are rounding.
+    # Products beyond the basis are computed even if they are rounding errors.
     least = np.finfo(np.float64).tiny
     return replace(
         design, basis=basis, spread=_covariance(inside), beyond=max(float(beyond), least)

@@ -143,7 +143,7 @@ def _numbered_rows(
 
 
 def _differences(data: PaddedRows) -> PaddedRows:
-    """Return choices between two as labels of their differences, which is the same."""
+    """Return choices between two as labels of their differences, an equivalent model."""
     return replace(
         data,
         rows=data.rows[:, ::2] - data.rows[:, 1::2],
@@ -196,7 +196,7 @@ class RowMoments:
 
     @property
     def n_users(self) -> int:
-        """How many users there are."""
+        """The number of users."""
         return len(self.losses)
 
 
@@ -211,7 +211,7 @@ class _BlockMoments(NamedTuple):
 
 @dataclass(frozen=True)
 class WideMarginalLikelihood(MarginalLikelihood):
-    """The objective of rows that are known by their inner products: see `KernelRows`."""
+    """The objective of rows given by their inner products: see `KernelRows`."""
 
     # (k,): the ridge penalties of the leading directions.
     ridges: Float = field(default_factory=lambda: np.zeros(0))

@@ -1,4 +1,4 @@
-"""The paper: its experiments, rebuilt, and the structure that its simulation hides.
+"""The experiments of the paper, repeated, and recovery of its simulation's structure.
 
 Theorems are in `likeminds.theory`, Proposition 1 in `likeminds.laplacian`.
 """

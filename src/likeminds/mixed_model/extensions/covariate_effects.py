@@ -35,7 +35,7 @@ from likeminds.mixed_model.responses import ResponseBlock, Responses
 class CovariateEffects:
     """Estimated effects of covariates on users' weights."""
 
-    encoder: CovariateEncoder  # how covariates become z
+    encoder: CovariateEncoder  # the encoder of covariates as z
     slopes: Float  # (p, k): Gamma
     ridges: Float  # (n_covariates,): the ridge penalty of the columns of each covariate
     scatter: Float  # (k, k): the covariance of z over users
@@ -78,7 +78,7 @@ class CovariateEffects:
         return np.asarray(self.encoder.of_users(covariates, users) @ self.slopes.T)
 
     def examples(self, name: str) -> list[tuple[str | None, Float]]:
-        """Return Gamma z by category, or for a standard deviation more; all else being average."""
+        """Return Gamma z by category, or for a standard deviation more, of an average user."""
         number = self.encoder.names.index(name)
         slopes = self.slopes[:, self.encoder.blocks == number]
         categories, scale = self.encoder.categories[number], self.encoder.scales[number]
@@ -108,7 +108,7 @@ class PenalisedShifts:
 
     shifts: MeanShifts
     ridges: Float  # (n_covariates,): the ridge penalty of each covariate
-    blocks: Index  # (k,): which covariate each column belongs to
+    blocks: Index  # (k,): the covariate of each column
 
     @property
     def values(self) -> Float:

@@ -64,7 +64,7 @@ def _bounded(
         return value, (precision @ deviation - gradient) * unit
 
     own_signs = signs[varies]
-    # The least size of a weight, in standard deviations: zero, but of the right sign.
+    # The least size of a weight, in standard deviations: nearly zero, with the right sign.
     bounds = [(1e-9 if s > 0 else None, -1e-9 if s < 0 else None) for s in own_signs]
     start = np.where(own_signs * point[varies] < 0.0, own_signs * 1e-9, point[varies] / unit)
     found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
@@ -98,7 +98,7 @@ def moment_matched(prior: GaussianPrior, signs: Float) -> GaussianPrior:
 
 
 def weights_of_logs(logs: Float, signs: Float) -> Float:
-    """Return weights, shape (..., p): s exp(l) where there is a sign s.
+    """Return weights, shape (..., p): s exp(l) for coordinates with a sign s.
 
     Examples
     --------

@@ -176,7 +176,7 @@ class ItemMarginalLikelihood(MarginalLikelihood):
 
     @property
     def n_factors(self) -> int:
-        """How many coordinates, the last ones, weigh item factors."""
+        """The number of coordinates, the last ones, that are weights of item factors."""
         return self.item_responses.items.n_factors
 
     def item_penalty(self, found: Moments) -> float:
@@ -204,7 +204,7 @@ def step_items(
     """Move items and the mean of users; J, as ``measure`` evaluates it, does not rise."""
     move = _ItemStep(objective, at)
     share = 1.0
-    # Items take part in each step of the fit, so their steps may end earlier than others.
+    # Items move in each step of the fit, so their tolerance may be larger than others'.
     while share > 1e-2:
         moved, model = move.to(share)
         new = measure(moved, model)

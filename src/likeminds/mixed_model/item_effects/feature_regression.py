@@ -10,11 +10,11 @@ tau off zero, see `gaussian_prior`. During the fit, theta is a point estimate: w
 many features, tau would be too small and theta too large, which matters for new items.
 
 z_j is 1 if a single user labelled item j. Such users often chose the item: authors of a statement
-agree with it. Without z_j, features would learn to tell these items from all others. c z_j remains
-part of the item effects.
+agree with it. Without z_j, weights of features would separate these items from all others. c z_j
+remains part of the item effects.
 
-The same holds for x_j'W_i + f_j'v_i: during the fit, factors explain all of it, since an own f_j
-fits better than any function of features. Afterwards each factor is regressed in the same way,
+The same holds for x_j'W_i + f_j'v_i. During the fit, factors explain all of it, since an f_j of its
+own fits better than any function of features. Afterwards each factor is regressed in the same way,
 
     f_j ~ N(a + c z_j + C'x_j, tau^2),     and (W_i + C v_i, v_i) are users' weights
 
@@ -225,7 +225,7 @@ class ItemObservations:
     """Items as observations of a linear regression."""
 
     columns: Float  # (m, q): their features, a one, and z
-    n_features: int  # how many of the columns are features
+    n_features: int  # the number of columns that are features
     y: Float  # (m,)
     noise: Float  # (m,): the variance of y
 

@@ -3,9 +3,9 @@
     eta_ij = x_j'W_i + a_i + b_j + f_j'v_i,     b_j ~ N(0, tau^2),  f_j ~ N(0, I)
 
 For users, b_j is an offset and f_j is a few more columns of their rows, with the weights v_i. For
-items, users are sums over labels. Neither side takes the other's estimate as exact. Users are
-integrated out of the likelihood of b_j: of a label's information h, the share 1 - h s^2 is left,
-where s^2 is the variance of its score for that user. As the posterior of f_j is N(f_j, T_j),
+items, users are sums over labels. Both sides include the uncertainty of the other's estimate. Users
+are integrated out of the likelihood of b_j: of a label's information h, the share 1 - h s^2 is
+left, where s^2 is the variance of its score for that user. As the posterior of f_j is N(f_j, T_j),
 weights are penalised for its uncertainty: the mean of log(1 + exp) exceeds its value at the mean by
 at most an eighth of the variance v_i'T_j v_i (Boehning's bound).
 """
@@ -43,13 +43,13 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 NOT_SHARED = (
-    "No item was judged by two users, so nothing can be learned about items beyond their "
+    "No item was judged by two users, so items have no effects beyond their "
     "features: item effects are off."
 )
 
 
 def are_shared(annotations: Annotations) -> bool:
-    """Return whether items can have effects: two users judge one, or choices have no features."""
+    """Return whether items can have effects: two users label one, or choices have no features."""
     if not annotations.has_items:
         return False
     if annotations.choice_set_codes is not None and not annotations.n_features:
@@ -58,7 +58,7 @@ def are_shared(annotations: Annotations) -> bool:
 
 
 def labelled_by(annotations: Annotations) -> Index:
-    """Return how many users labelled each item, two standing for more.
+    """Return the number of users who labelled each item, at most 2.
 
     Examples
     --------
@@ -178,7 +178,7 @@ class ItemState:
 
     items: ItemPosteriors  # without their ids
     share: float  # the share of responses that is held out
-    numbers: Index | None  # by which they are drawn: see `ItemEffects`
+    numbers: Index | None  # the numbers of items for the draw: see `ItemEffects`
     state: object  # the state without items
 
 
@@ -188,7 +188,7 @@ class ItemEffects:
 
     labels: Responses  # the responses: blocks of `ItemRows`
     items: ItemPosteriors  # sent to the blocks with every map-reduce
-    counts: Index  # (m,): how many rows each item has, without those held out
+    counts: Index  # (m,): the number of rows of each item, without those held out
     # The share of responses that is held out, and the numbers of items that they are drawn by.
     share: float = 0.0
     numbers: Index | None = None
@@ -210,7 +210,7 @@ class ItemEffects:
 
     @property
     def n_users(self) -> int:
-        """How many users have labels."""
+        """The number of users with labels."""
         return self.labels.n_users
 
     def with_items(self, items: ItemPosteriors) -> "ItemEffects":
@@ -220,7 +220,7 @@ class ItemEffects:
     def holding_out(self, share: float) -> "ItemEffects":
         """Return the same responses, of which a share is left out of the likelihood.
 
-        They are drawn by user and item, whatever the order of rows and items.
+        The draw is by user and item, and does not depend on the order of rows.
         """
         numbers = None
         if share:
@@ -319,7 +319,7 @@ class ItemRows(InMemoryResponses):
         return {}
 
     def of_block(self, number: int) -> BlockItems:
-        """Return which items the rows of a block are about."""
+        """Return the items of the rows of a block."""
         if number not in self._of_blocks:
             item = self.row_items.item[self.labels.data(number).places]
             item = np.where(item < 0, self.n_items, item)

@@ -1,4 +1,4 @@
-"""The gain of each level of the decomposition, by labels per person."""
+"""The gain of each level of the decomposition, by labels per user."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -64,7 +64,7 @@ _GROUP_TIMES = (0.3, 1.0, 3.0, 10.0, 30.0)
 _ALPHA_PERSONAL = (_NOTHING, 1.0, 0.5, 0.3, 0.24, 0.19, 0.15, 0.12, 0.06)
 _SHRINKAGE = (0.0, 0.03, 0.1, 0.3)
 _N_GROUPS = (1, 2, 3, 5, 8)
-# The crowds that the personal level is judged on.
+# The crowds on which the personal level is evaluated.
 SCHOOLS, LONERS, SIMULATION = "Schools, no loners", "Schools and loners", "The paper's simulation"
 # Held-out labels of each user, for any number of training labels. Of the paper's simulation, 2 %
 # are positive.

@@ -21,7 +21,7 @@ from likeminds.paper.experiments.trials import OURS
 HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
 OPEN = "cannot be told"  # with so few repeats
 _PLURAL = {HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", OPEN: OPEN}
-# A gain below this is none.
+# Smaller gains do not count.
 _NEGLIGIBLE = 0.005
 # The parts whose results are summarised at the top of the report.
 _SUMMARISED = ("table1", "table3", "ablation")
@@ -62,7 +62,7 @@ def lead(parts: Sequence[ReportPart], verdicts: Sequence[Verdict]) -> str:
 
 
 def grade(value: float, enough: float, some: float) -> str:
-    """Return a verdict on something that should be large."""
+    """Return a verdict on a number that should be large."""
     return HOLDS if value >= enough else IN_PART if value >= some else FAILS
 
 
@@ -76,7 +76,7 @@ def judge_leads(leads: Sequence[Sequence[float]]) -> str:
 
 
 def _both(first: str, second: str) -> str:
-    """Return the verdict on a claim that is judged in two ways."""
+    """Return the verdict on a claim with two criteria."""
     return first if first == second else IN_PART
 
 

@@ -34,7 +34,7 @@ from likeminds.paper.experiments.timing import blas_threads, n_cores
 EVERYTHING = "all"
 # The parts that are not made by ``run`` of the module of their name.
 _MADE_BY = {"fig5": ("table3", "run_figure")}
-# A part that takes longer than expected is taken to be at this share of itself.
+# The progress of a part that takes longer than expected, as a share of it.
 _LATE = 0.9
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
 
@@ -63,7 +63,7 @@ def reproduce(
         "table1", "table2", "table3", "fig3", "fig4", "fig5", "drawings" (Figures 1 and 2),
         "ablation", or "all".
     scale : {"quick", "paper", "tiny"}
-        Minutes, the paper's sizes, or just enough to test that it runs.
+        Sizes for a run of minutes, those of the paper, or sizes for tests.
     out : path
         The folder of the report, created if missing.
     shoes, sun : path, optional
@@ -71,11 +71,11 @@ def reproduce(
     data : sequence of paths, optional
         Further data sets for Table 3: tables (.csv, .parquet) or .npz.
     tuned : {"first", "every"}, optional
-        The repeats of Tables 1 and 3 in which penalties are chosen: in the first, whose penalties
-        the others keep, or in every one, inside its training rows. By default in every one at
-        the paper's scale.
+        The repeats of Tables 1 and 3 that choose penalties. "first": the others keep those of the
+        first. "every": each chooses its own, inside its training rows; the default at the paper's
+        scale.
     jobs : int, optional
-        How many fits run at the same time; by default one for each core.
+        The number of fits at the same time; by default one for each core.
     seed : int
         The seed of data, splits and folds.
     progress : bool
@@ -86,8 +86,8 @@ def reproduce(
     Returns
     -------
     list of Path
-        The report: Markdown and HTML. Beside them are its pictures (PNG and SVG) and
-        ``report.json`` with all results and a fingerprint: commit, date, versions, seed.
+        The report in Markdown and HTML. Its folder also has the pictures (PNG and SVG) and
+        ``report.json``, with all results, commit, date, versions and seed.
     """
     chosen = _chosen(what, scale, jobs)
     sizes = _with_tuning(SCALES[scale], tuned)
@@ -176,13 +176,13 @@ class _RemainingTime:
 
     @contextmanager
     def during(self, part: str) -> Iterator[None]:
-        """Take the time of a part."""
+        """Measure the time of a part."""
         self.part, self._computed, start = part, False, self._clock()
         self._start_of_part = start
         yield
         self.seconds[part] = self._clock() - start
         expected = self._left.pop(part)
-        if self._computed:  # parts from the store take no time: they have no pace
+        if self._computed:  # parts from the store take no time and are left out
             self._expected += expected
             self._taken += self.seconds[part]
 
@@ -228,7 +228,7 @@ def _expected(chosen: Sequence[str], scale: ExperimentScale) -> str:
 
 
 def fingerprint(setting: ExperimentSetting) -> dict[str, str]:
-    """Return what results depend on: commit, date, versions, scale and seed."""
+    """Return the origin of results: commit, date, versions, scale and seed."""
     return {
         "commit": _commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

@@ -17,7 +17,7 @@ from likeminds.paper.experiments.setting import ExperimentSetting
 _VARIANCE = 0.99
 # Larger data sets are sampled to this many users.
 _MOST_USERS = 300
-# Scenes are judged less alike than shoes: in the paper, all algorithms do worse on SUN.
+# Users agree less on scenes than on shoes: in the paper, all algorithms are worse on SUN.
 _SUN_NOISE, _N_SCHOOLS = 0.15, 3
 _SUFFIXES = (".csv", ".parquet", ".npz")
 _COLUMNS = ("X", "user", "item", "label")
@@ -106,7 +106,7 @@ def _of_images(
 
 
 def _labelled_items(annotations: Annotations) -> Annotations:
-    """Leave out features of items without labels: they would be sent to every worker process."""
+    """Leave out features of items without labels, to send less to worker processes."""
     used, place = np.unique(annotations.item_codes, return_inverse=True)
     items = annotations.item_ids[used]
     return Annotations(
@@ -123,9 +123,9 @@ def _labelled_items(annotations: Annotations) -> Annotations:
 def read_data(path: Path, most_users: int | None = None) -> dict[str, Annotations]:
     """Return the attributes of a file, each with at most so many users, drawn at random.
 
-    The file is a table for `Annotations.from_csv` or `from_parquet`, or an archive ``.npz`` with
-    ``X`` (items x features), and per label ``user``, ``item``, ``label`` (0 or 1) and optionally
-    ``group`` and ``attribute``. A single attribute has the name of the file.
+    The file is a table for `Annotations.from_csv` or `from_parquet`, or an archive ``.npz``. The
+    archive has ``X`` (items x features), and per label ``user``, ``item``, ``label`` (0 or 1) and
+    optionally ``group`` and ``attribute``. A single attribute has the name of the file.
     """
     if path.suffix not in _SUFFIXES:
         raise ValueError(f"{path}: data sets are files that end in {', '.join(_SUFFIXES)}.")

@@ -51,7 +51,7 @@ def _n_personal(ranker: ThreeLevelRanker) -> int:
 
 
 def _fit_drawn(drawn: Simulation, parameters: dict[str, Any]) -> ThreeLevelRanker:
-    """Fit with a penalty that leaves a few people a personal part."""
+    """Fit with a penalty at which a few users have a personal part."""
     for alpha in _PERSONAL:
         ranker = ThreeLevelRanker(**(parameters | {"alpha_personal": alpha}))
         ranker.fit(drawn.annotations)
@@ -72,7 +72,7 @@ def _decomposition(ranker: ThreeLevelRanker) -> "Figure":
     figure = new_figure(11, 4.3, shown=False)
     sides = figure.subplots(1, 4, sharey=True)
     limit = float(np.quantile(np.abs(ranker.coef_), 0.995))
-    # The personal level is small: in the colours of the others it would be invisible.
+    # The personal level is small, and invisible in the colours of the others.
     faint = limit / (float(np.abs(ranker.personal_).max()) or limit)
     for axes, (title, weights) in zip(sides, parts.items(), strict=True):
         times = faint if weights is ranker.personal_ else 1.0
@@ -90,7 +90,7 @@ def _decomposition(ranker: ThreeLevelRanker) -> "Figure":
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
-    """Some of one person's pictures and their scores, best first: positive ones, negative ones."""
+    """Some of one user's pictures and their scores, best first: positive ones, negative ones."""
 
     pictures: tuple[list[Any], list[Any]]
     scores: tuple[Float, Float]
@@ -108,7 +108,7 @@ class _Graph:
 
 
 def _graph(shoes: SketchShoes) -> _Graph:
-    """Choose pictures labelled by an open toe, and a person whose ranking of them has errors."""
+    """Choose pictures labelled by an open toe, and a user whose ranking of them has errors."""
     annotations = shoes.annotations
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -176,7 +176,7 @@ def _draw_edges(axes: "Axes", graph: _Graph) -> None:
 
 
 def _draw_affinity(axes: "Axes", graph: _Graph) -> None:
-    """Draw the matrix; rows and columns are numbered as the pictures are."""
+    """Draw the matrix; rows and columns have the numbers of the pictures."""
     affinity = graph.affinity
     n_positive, n_negative = graph.right.shape
     names = [f"+{i}" for i in range(1, n_positive + 1)] + [

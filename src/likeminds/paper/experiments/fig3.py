@@ -1,6 +1,6 @@
 """Figure 3: the true weights and those learned, and recovery of the structure by labels.
 
-Not in the paper: when groups and personal columns are recovered, and with which parameters.
+In addition to the paper: the recovery of groups and personal columns by labels and parameters.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ _ALPHA_GROUP = (1.0, 3.0)
 
 
 def run(setting: ExperimentSetting) -> ReportPart:
-    """Fit the paper's model to the simulation, and follow recovery by labels per person."""
+    """Fit the paper's model to the simulation, and measure recovery by labels per user."""
     drawn = setting.simulation()
     parameters = simulation_parameters(setting, drawn.annotations)
     ranker = ThreeLevelRanker(**parameters).fit(drawn.annotations)
@@ -156,7 +156,7 @@ def _rankers(drawn: Simulation, n_folds: int) -> dict[str, Any]:
 
 
 def split_by_distance(coef: Float, n_schools: int) -> Index:
-    """Divide people in two by their distance from the leading directions."""
+    """Divide users in two by their distance from the leading directions."""
     deviation = deviations(coef)
     _, _, leading = np.linalg.svd(deviation, full_matrices=False)
     leading = leading[: min(n_schools, len(leading))]
@@ -188,7 +188,7 @@ def score_structure(
 def _best(
     drawn: Simulation, statistics: Statistics, parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the comparison at the penalties that find the people with a personal part best."""
+    """Return the comparison at the penalties with the best recovery of personal parts."""
     chosen = parameters.get("alpha_group")
     path = [
         _compare(
@@ -218,7 +218,7 @@ def _compare(
 
 
 def describe_flagged(found: Facts) -> str:
-    """Return how many people have a personal part in a fit, and how many of them truly."""
+    """Return the numbers of users with a personal part in a fit, and of correct ones."""
     return (
         f"{found['flagged']} people, {found['right']} of the {found['true']} true (index "
         f"{found['personal']:.2f})"

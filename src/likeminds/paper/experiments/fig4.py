@@ -46,7 +46,7 @@ _FIRST_ORDER: Mapping[str, Solver] = {
 }
 # Objectives closer than this share to the lowest are drawn as if they had reached it.
 _FLOOR = 1e-12
-# How close to the lowest objective counts as there, for the table.
+# The distance from the lowest objective that counts as zero in the table.
 _NEAR = 1e-4
 # Increases of the objective below this share of the first are rounding.
 _ROUNDING = 1e-12
@@ -108,7 +108,7 @@ def follow(
 
 
 def _newton(loss: QuadraticLoss, components: Sequence[Component]) -> dict[str, Any]:
-    """Run it whole, and again for 1, 2, ... steps, because it records no iterates."""
+    """Run it whole, and again for 1, 2, ... steps, because it does not record iterates."""
     solution, seconds = timed(
         lambda: FastSolver().solve(loss, components, tol=1e-8, max_iter=_MOST_NEWTON_STEPS),
         process_time,

@@ -1,4 +1,4 @@
-"""Searches for penalties along log paths, extended where an edge wins."""
+"""Searches for penalties along log paths, extended if the best value is at an edge."""
 
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from likeminds.rankers.three_level_search import ThreeLevelRankerCV
 # The ratio of neighbours beyond an edge, how many are added at a time, and how often.
 _RATIO = 10**0.5
 _N_BEYOND, _MOST_EXTENSIONS = 2, 6
-# Numbers of groups or clusters: the least is not an edge.
+# Numbers of groups or clusters, whose least value is not an edge.
 _COUNTS = ("n_groups", "n_clusters")
 # The limit of this penalty depends on another one.
 _NOT_EXTENDED = ("group_shrinkage",)
@@ -26,9 +26,10 @@ Path = Mapping[str, Sequence[Any]]
 
 
 class ExtendedCV(RankerCV):
-    """Cross-validation of any ranker, with its grid extended where an edge wins.
+    """Cross-validation of any ranker, with its grid extended if the best value is at an edge.
 
-    Values beyond an edge are tried until none of them wins; ``extended_`` are their parameters.
+    Values beyond an edge are tried until none of them is the best; ``extended_`` are their
+    parameters.
     """
 
     extends_counts = True  # numbers of groups or clusters, too

@@ -37,7 +37,7 @@ _PICTURE = re.compile(r"!\[(.+)\]\((.+)\.png\)")
 class ReportPart:
     """One section of the report: blocks are paragraphs, tables and pictures in Markdown."""
 
-    key: str  # what ``likeminds reproduce`` calls it
+    key: str  # its name in ``likeminds reproduce``
     title: str
     found: str  # the result, in a sentence or two
     blocks: Sequence[str]

@@ -61,16 +61,16 @@ class ExperimentScale:
     n_folds: int  # of the search for penalties; 0 takes the defaults of each ranker
     simulation: SimulationSize  # the data of Table 1 and Figures 3 and 4
     pairs: SimulationSize  # and of Table 2
-    rounds: int  # how often times of Table 2 are measured
-    iterations: int  # how far Figure 4 follows the published algorithm
+    rounds: int  # the number of measurements of times in Table 2
+    iterations: int  # the number of iterations of the published algorithm in Figure 4
     shoes: PicturesSize
     sun: PicturesSize
-    recovery_labels: tuple[int, ...]  # labels per person of the figure of recovery
+    recovery_labels: tuple[int, ...]  # labels per user in the figure of recovery
     recovery_repeats: int
     ablation: SchoolsSize
     # The minutes of each part on two cores, for the forecast; rough at the paper's scale.
     minutes: Mapping[str, float] = field(default_factory=dict, hash=False)
-    tuned: Tuned = "in the first repeat"  # when penalties of Tables 1 and 3 are searched for
+    tuned: Tuned = "in the first repeat"  # the repeats that search for penalties of Tables 1 and 3
 
 
 # The parts, in the order of the report.
@@ -133,7 +133,7 @@ class ExperimentSetting:
 
     scale: ExperimentScale
     store: ResultStore
-    seed: int = 0  # where data, splits and folds start from
+    seed: int = 0  # the seed of data, splits and folds
     shoes: Path | None = None  # folders with the original data
     sun: Path | None = None
     data: tuple[Path, ...] = ()  # further data sets for Table 3

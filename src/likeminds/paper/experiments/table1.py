@@ -49,7 +49,7 @@ def run(setting: ExperimentSetting) -> ReportPart:
 
 
 def least_squares(*, size: Sequence[int], seed: int) -> list[list[float]]:
-    """Fit least squares to labels of ±1, person by person, hardly penalised (a `Job`)."""
+    """Fit least squares to labels of ±1, user by user, with a small penalty (a `Job`)."""
     annotations = make_simulation(*size, random_state=seed).annotations
     found = []
     for share in _TRAINING_SHARES:
@@ -71,7 +71,7 @@ def _solve(user: UserRows, intercept: bool) -> Float:
 
 
 def _summary(trials: Trials) -> dict[str, Any]:
-    """Return the figures that claims are judged by."""
+    """Return the figures for the verdicts on claims."""
     raw = {name: trials.means[variant_name(name, RAW)] for name in PAPER_BASELINES}
     fair = {name: trials.means[variant_name(name, INTERCEPT)] for name in PAPER_BASELINES}
     best = max(fair, key=fair.__getitem__)

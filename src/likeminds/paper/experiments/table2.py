@@ -32,7 +32,7 @@ from likeminds.solvers import AUTHORS_PROGRAM, PaperSolver
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# How the loss is evaluated.
+# The evaluations of the loss.
 EVALUATIONS = {
     "pairs": "all pairs",
     "rows": "Proposition 1, through the rows",
@@ -48,7 +48,7 @@ PENALTIES = (1.0, 0.1, 0.05)
 
 @dataclass(frozen=True)
 class UserRows:
-    """The rows of one person, as a contiguous array, and which are positive."""
+    """The rows of one user, as a contiguous array, and which are positive."""
 
     rows: Float
     positive: Bool
@@ -64,7 +64,7 @@ def rows_by_user(annotations: Annotations) -> list[UserRows]:
 
 @dataclass(frozen=True)
 class ThroughRows(QuadraticLoss):
-    """Proposition 1 as the paper uses it: two products with each person's rows, kept in memory."""
+    """Proposition 1 as in the paper: two products with each user's rows, kept in memory."""
 
     users: list[UserRows]
 
@@ -94,7 +94,7 @@ def pair_differences(user: UserRows) -> Float:
 
 
 def pair_gradient(differences: Float, w: Float) -> tuple[float, Float]:
-    """Return the loss and its gradient as they are defined, pair by pair."""
+    """Return the loss and its gradient by their definitions, pair by pair."""
     residual = 1.0 - differences @ w
     return 0.5 * float(residual @ residual) / len(residual), -(residual @ differences) / len(
         residual
@@ -102,7 +102,7 @@ def pair_gradient(differences: Float, w: Float) -> tuple[float, Float]:
 
 
 def run(setting: ExperimentSetting) -> ReportPart:
-    """Time everything at 20 to 100 % of the data, one job at a time."""
+    """Measure times at 20 to 100 % of the data, one job at a time."""
     scale = setting.scale
     sizes = {"sizes": tuple(scale.pairs), "rounds": scale.rounds, "seed": setting.seed}
     measured = [
@@ -120,7 +120,7 @@ def measure_share(sizes: Sequence[int], share: int, rounds: int, seed: int) -> d
 
 
 def share_of_each(annotations: Annotations, share: int) -> Annotations:
-    """Select a share, in per cent, of each person's positive and negative rows."""
+    """Select a share, in per cent, of each user's positive and negative rows."""
     keep = np.zeros(len(annotations), dtype=bool)
     stratum = 2 * annotations.user_codes + annotations.labels
     for rows in np.split(np.argsort(stratum, kind="stable"), np.cumsum(np.bincount(stratum))[:-1]):

@@ -52,12 +52,12 @@ class DataSetTrials:
 
     data: DataSet
     trials: Mapping[str, Trials]
-    # Of the paper's rankers on components that are not standardised.
+    # Results of the paper's rankers on components that are not standardised.
     plain: Mapping[str, Trials] = field(default_factory=dict)
 
     @cached_property
     def names(self) -> list[str]:
-        """The rankers that took part on all attributes."""
+        """The rankers with results on all attributes."""
         first, *others = self.trials.values()
         return [name for name in first.means if all(name in trials.means for trials in others)]
 
@@ -70,7 +70,7 @@ class DataSetTrials:
         return float(self.by_repeat(name).mean())
 
     def facts(self) -> dict[str, Any]:
-        """Return the figures that claims are judged by, and all results."""
+        """Return the figures for the verdicts on claims, and all results."""
         return {
             "stands_in_for": self.data.stands_in_for,
             "attributes": {name: trials.facts() for name, trials in self.trials.items()},
@@ -137,7 +137,7 @@ class DataSetTrials:
         return rows
 
     def n_equal(self) -> int:
-        """Return on how many attributes RAMU equals RMTL, which looks like a mistake."""
+        """Return the number of attributes on which RAMU equals RMTL, probably by mistake."""
 
         def both_ways(trials: Trials, name: str) -> list[list[float]]:
             return [trials.by_repeat[variant_name(name, v)].tolist() for v in _VARIANTS]

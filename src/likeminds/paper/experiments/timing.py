@@ -19,7 +19,7 @@ def timed(work: Callable[[], R], clock: Callable[[], float] = time.perf_counter)
 
 
 def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    """Return how long one call takes."""
+    """Return the duration of one call."""
     return timed(work, clock)[1]
 
 
@@ -28,7 +28,7 @@ def in_turns(
     repeats: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """Return the median time of each, all measured in every round after one to warm up."""
+    """Return the median time of each, measured in turns after a warm-up round."""
     for work in works.values():
         work()
     rounds = [{name: seconds(work, clock) for name, work in works.items()} for _ in range(repeats)]

@@ -1,7 +1,7 @@
 """Repeated splits of one data set, and the rankers compared on them.
 
-They are the paper's eight, baselines without and with an intercept, simple baselines, and the
-learned prior.
+The rankers are the paper's eight, baselines without and with an intercept, simple baselines, and
+the learned prior.
 """
 
 import json
@@ -34,7 +34,7 @@ OURS = "Three levels"  # "Ours" in the paper
 SHRUNK = "Three levels, groups shrunk"
 LEARNED = "Learned prior"
 LEAST_SQUARES = "Three levels on least squares"
-# We infer that the paper's baselines have none.
+# We infer that the paper's baselines have no intercept.
 RAW, INTERCEPT = "without an intercept", "with an intercept"
 LOSSES = {RAW: "least_squares_raw", INTERCEPT: "least_squares"}
 SIMPLE_BASELINES = {
@@ -72,8 +72,8 @@ def paper_search(
 ) -> PathCV:
     """Return the search for the paper's four parameters, without group shrinkage.
 
-    Penalties are multiples of what suits the number of features per label. The loss without
-    an intercept is a sum over rows, so there they grow with the rows.
+    Penalties are multiples of a unit for the number of features per label. The loss without an
+    intercept is a sum over rows, so its penalties grow with the rows.
     """
     labels_each = len(annotations) / annotations.n_users
     n_features = annotations.n_features if n_features is None else n_features
@@ -136,7 +136,7 @@ def compared_rankers(
 
 
 def learned_prior(n_labels: int) -> HierarchicalRanker:
-    """Return the ranker with nothing to tune, with the loss that suits so many labels."""
+    """Return the ranker without hyperparameters, with a loss for so many labels."""
     return HierarchicalRanker(loss="auc" if n_labels > MANY_LABELS else "auto")
 
 
@@ -211,7 +211,7 @@ class Trials:
         return {name: float(values.mean()) for name, values in self.by_repeat.items()}
 
     def difference(self, name: str, against: str) -> PairedDifference:
-        """Compare two rankers over the repeats that both took part in."""
+        """Compare two rankers over their common repeats."""
         first, second = self.by_repeat[name], self.by_repeat[against]
         shared = min(len(first), len(second))
         return over_repeats(first[:shared] - second[:shared], TEST_SIZE)
