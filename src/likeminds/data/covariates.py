@@ -57,7 +57,7 @@ class Covariates:
         """Read a mapping from user to a mapping by name, a data frame, or a file.
 
         In frames and files, the users are in the column called ``user``, or else in one with a
-        usual name, which may be the index of pandas. Columns of numbers (and true/false) are
+        usual name. This may be the index of pandas. Columns of numbers (and true/false) are
         numbers, texts are categories; None, NaN and the empty text are missing. To make number
         codes categories, write them as texts.
         """

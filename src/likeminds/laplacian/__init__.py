@@ -1,9 +1,9 @@
 """Proposition 1: products with the Laplacian of the AUC graph, in linear time.
 
-The graph joins every positive row of a user to every negative one, with weight ``w_p w_q / (w_+
-w_-)``, where ``w_+`` and ``w_-`` are the sums of the weights of each class. With equal weights this
-is ``1 / (n_+ n_-)``. If labels are grades, it joins every two rows of unequal grades with weight
-``w_r w_s / N``, where N is the weight of all such pairs: see `losses.loss`. With its Laplacian L,
+The graph joins every positive row of a user to every negative one. The weight is ``w_p w_q / (w_+
+w_-)``, with the sums ``w_+`` and ``w_-`` of the weights of each class. With equal weights this is
+``1 / (n_+ n_-)``. If labels are grades, it joins every two rows of unequal grades. The weight is
+then ``w_r w_s / N``, with the weight N of all such pairs: see `losses.loss`. With its Laplacian L,
 the squared AUC loss is a quadratic form,
 
     1/2 (y - f)' L (y - f) = 1/2 mean over pairs of (1 - (f_p - f_q))^2,    y in {0, 1},

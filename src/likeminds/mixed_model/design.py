@@ -221,7 +221,7 @@ class _Centred:
     """The rows of a table that have a share, measured from their mean.
 
     A unit is half the range of a column, and zero for a column that is constant up to rounding.
-    Columns are measured from the middle of the range and in units, so a large mean does not swallow
+    Columns are measured from the middle of the range and in units. So a large mean does not swallow
     a small spread, and squares are not zero.
     """
 

@@ -88,8 +88,8 @@ def find_mode(
 ) -> PosteriorMode:
     """Find the posterior modes of a block by Newton's method, from an earlier mode if given.
 
-    A user has converged after a gain below ``tol``, in units of log-likelihood, or if the predicted
-    gain of the next step is less than about its square. ``approximate`` solves for steps
+    A user has converged after a gain below ``tol``, in units of log-likelihood. So has a user whose
+    next step has a predicted gain below about its square. ``approximate`` solves for steps
     iteratively.
     """
     system = system_of(data, prior, approximate=approximate and not likelihood.is_quadratic)

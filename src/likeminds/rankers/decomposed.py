@@ -78,8 +78,8 @@ class ComponentsRanker(IterativeRanker):
 class DecomposedRanker(ComponentsRanker):
     """One ranking function per user, the sum of components of your choice.
 
-    With one part of the weights for each component, it minimises the users' losses at the sum of
-    the parts, plus the penalties of the components.
+    The weights have one part for each component. The parts minimise the users' losses at their sum,
+    plus the penalties of the components.
 
     Parameters
     ----------

@@ -194,9 +194,9 @@ def _mark_of(population: Population) -> str:
 def keep_schools(ranker: Ranker) -> None:
     """Cache with a ranker how its users divide, and their soft labels.
 
-    `find_schools` with the ranker's own items and labels then takes a fraction of the time, also
-    after the ranker was saved with its data and loaded. A cache for other weights or labels is not
-    used. For a ranker without items, nothing is cached.
+    `find_schools` with the ranker's own items and labels then takes a fraction of the time. The
+    cache is saved with the ranker's data. A cache for other weights or labels is not used. For a
+    ranker without items, nothing is cached.
     """
     fitted = as_ranker(ranker)
     if not Capability.LEVELS.of(fitted) or fitted.training_annotations_ is None:
