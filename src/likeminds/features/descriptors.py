@@ -115,9 +115,9 @@ def gabor_bank(side: int, orientations: tuple[int, ...]) -> NDArray[np.float32]:
     """Return the filters' transfer functions, (n_filters, side, side), zero frequency first.
 
     A filter has a scale s (from 0) and an orientation o out of n. Its frequencies f are in cycles
-    per pixel, its angles a in (-pi, pi]. Its gain is `exp(-3.5 (f/f_s - 1)^2 - 2 pi (n/8)^2 (a + pi
-    o/n)^2)`, with `f_s = 0.3/1.85^s`. Filters are one-sided, so the size of the response is an
-    envelope.
+    per pixel, its angles a in (-pi, pi]. Its gain is
+    ``exp(-3.5 (f/f_s - 1)^2 - 2 pi (n/8)^2 (a + pi o/n)^2)``, with ``f_s = 0.3/1.85^s``. Filters
+    are one-sided, so the size of the response is an envelope.
     """
     frequency = np.fft.fftfreq(side)
     radius = np.hypot(frequency[:, np.newaxis], frequency)

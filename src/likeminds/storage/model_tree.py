@@ -1,18 +1,15 @@
 """Models serialised to arrays and a tree in JSON, and deserialised lazily.
 
-A node of the tree is a plain value, a list of nodes, or an object with one key that says what
-it stands for:
+A node of the tree is a plain value, a list of nodes, or an object whose only key is its kind:
 
-========== =====================================================================
-``array``   an array of the file, by name (with ``as``, the type of its dates)
-``ids``     an array of texts, tuples and other ids, which the file holds as JSON
-``people``  an array with a row for each person, in the files of people (`storage.user_files`)
-``tuple``   a tuple of nodes
-``dict``    a mapping from texts to nodes
-``float``   a number that JSON does not have: nan, inf, -inf
-``data``    annotations, statistics or what people are drawn from, field by field
-``model``   a ranker: its class, its parameters, and what it learned
-========== =====================================================================
+- ``array``: an array of the file, by name (with ``as``, the type of its dates)
+- ``ids``: an array of texts, tuples and other ids, which the file holds as JSON
+- ``people``: an array with a row for each user, in the files of users (`storage.user_files`)
+- ``tuple``: a tuple of nodes
+- ``dict``: a mapping from texts to nodes
+- ``float``: a number that JSON does not have: nan, inf, -inf
+- ``data``: annotations, statistics or a prior, field by field
+- ``model``: a ranker: its class, its parameters, and its fitted attributes
 """
 
 import json
