@@ -1,6 +1,6 @@
 """Mixed logits beside xlogit's: ``python -m benchmarks.choice_models --data FOLDER``.
 
-Writes the measured part of ``docs/choice-models.md`` and its picture. Every specification is one
+Writes the table of ``docs/development/xlogit.md``, and a picture. Every specification is one
 that xlogit's examples publish, with the number of draws they use, and is fitted by both: the same
 features, the same that vary, independent distributions. Log-likelihoods are simulated by our
 importance sampler with many draws, at our estimates and at xlogit's, so that they compare estimates
@@ -27,7 +27,8 @@ from likeminds.choice_models.importance_sampling import Coefficients
 from likeminds.choice_models.summary import LogLikelihood, simulate_likelihood
 from likeminds.rankers.choice_reporting import _simulated
 
-PAGE = ROOT / "docs" / "choice-models.md"
+PAGE = ROOT / "docs" / "development" / "xlogit.md"
+PICTURE = ROOT / "docs" / "choice-models.png"
 BEGIN, END = "<!-- measured -->", "<!-- end of what was measured -->"
 
 
@@ -334,7 +335,7 @@ def _draw(found: dict[str, dict[str, Fit]], published: dict[str, float]) -> None
     axes.set_title("The same model is met; correlations are what pays")
     axes.margins(x=0.1, y=0.15)
     axes.legend(loc="upper left")
-    figure.savefig(PAGE.with_suffix(".png"), dpi=150)
+    figure.savefig(PICTURE, dpi=150)
 
 
 def _kept(spec: Specification, choices: Annotations, chosen: argparse.Namespace) -> dict[str, Fit]:
