@@ -62,7 +62,7 @@ class CovarianceParameters:
 
     @property
     def reach(self) -> Float:
-        """How far each number may move from the start."""
+        """The largest move of each number from the start."""
         return np.where(self.is_log, _LOG_REACH, _REACH)
 
     def _factor(self, vector: Float) -> Float:

@@ -261,7 +261,7 @@ def compare(
     n_folds : int, default=5
         Folds of the searches that are set up here.
     n_jobs : int, optional
-        How many fits run at the same time (joblib).
+        The number of fits at the same time (joblib).
     random_state : int, default=0
         The seed of the first split and of the folds.
     folder : path, optional

@@ -91,7 +91,7 @@ def score_shots(
     annotations : Annotations
         Comparisons, rankings or choices; or labels or grades, scored by the concordance.
     shots : sequence of int, default=(0, 5, 10)
-        How many choices (or labels) of new users the ranker takes.
+        The numbers of choices (or labels) of new users that the ranker takes.
     random_state : int or Generator, optional
         Makes the draw reproducible.
 

@@ -322,12 +322,12 @@ def load_shoes(
     Parameters
     ----------
     folder : path
-        Where the files are.
+        The folder of the files.
     attributes : str or list of str, optional
         Some of brown, comfortable, fashionable, formal, open, ornate and pointy. Or the paper's
         abbreviations: BR, CM, FA, FM, OP, ON, PT. By default all.
     min_labels : int
-        How many labels of each kind a user must have given.
+        The least number of labels of each kind per user.
     reduce : float or None
         The share of the variance to keep; None keeps the features as they are.
     positive : hashable, optional
@@ -372,7 +372,7 @@ def load_sun(
     Parameters
     ----------
     folder : path
-        Where the files are.
+        The folder of the files.
     attributes : str or list of str, optional
         Some of cluttered, modern, opening area, rustic and soothe, or the paper's abbreviations
         (CL, MO, OP, RU, SO). By default all.

@@ -79,7 +79,7 @@ def make_simulation(
     n_users, n_samples, n_features : int
         The number of users, of samples of each user, and of features.
     n_positive : int
-        How many of a user's samples are positive: those with the highest scores.
+        The number of positive samples of a user: those with the highest scores.
     noise : float
         Standard deviation of the noise of the scores.
     consensus_high, consensus_spread : float

@@ -78,7 +78,7 @@ class SketchShoes:
             The share of the variance that `ImageCrowd.split` keeps
             (``n_components=None`` gives the features of Shoes).
         min_labels : int
-            How many labels of each kind a user must have given about an attribute.
+            The least number of labels of each kind per user and attribute.
         """
         return ImageCrowd(self.annotations.with_enough_labels(min_labels), reduce)
 

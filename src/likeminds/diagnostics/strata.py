@@ -25,7 +25,7 @@ class Strata:
 
     @property
     def counts(self) -> tuple[Float, Float]:
-        """How many positive and negative labels each stratum has."""
+        """The numbers of positive and negative labels of each stratum."""
         n = int(self.stratum.max(initial=-1)) + 1
         positive = _sums(self.stratum[self.positive], None, n)
         return positive, _sums(self.stratum, None, n) - positive

@@ -206,7 +206,7 @@ class DeepFeatures(Extractor):
     n_values : int, optional
         The expected number of values; another number raises ValueError.
     n_threads : int, optional
-        How many threads the network may use.
+        The largest number of threads of the network.
     batch_size, cache, progress
         As in `likeminds.features.GIST`.
     """

@@ -49,7 +49,7 @@ class GIST(Extractor):
     blocks : int
         The number of rows, and of columns, of the grid.
     batch_size : int
-        How many pictures are held at once.
+        The number of pictures in memory at a time.
     cache : path, optional
         A folder to keep the values in: see `likeminds.features.extractor.FeatureCache`.
     progress : bool

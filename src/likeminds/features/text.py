@@ -251,7 +251,7 @@ class SentenceEmbeddings(Extractor):
     output : str, optional
         The name of the output; needed if the file has more than one.
     n_threads : int, optional
-        How many threads the network may use.
+        The largest number of threads of the network.
     batch_size, cache, progress
         As in `likeminds.features.GIST`.
     """

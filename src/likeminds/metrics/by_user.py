@@ -157,7 +157,7 @@ def precision_at_k(
     """Return the share of positives among each user's ``k`` best-scored rows.
 
     If a tie straddles the k-th place, it is the expected share if ties are broken at
-    random. Users with fewer than ``k`` rows are judged on what they have: the share of
+    random. Users with fewer than ``k`` rows are evaluated on these: the share of
     positives among all their rows.
 
     Parameters
@@ -165,7 +165,7 @@ def precision_at_k(
     labels, scores, users
         As in :func:`auc_by_user`.
     k : int
-        How many of the best rows count, at least 1.
+        The number of best rows that count, at least 1.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def ndcg_at_k(
     labels, scores, users
         As in :func:`auc_by_user`.
     k : int
-        How many of the best rows count, at least 1.
+        The number of best rows that count, at least 1.
 
     Returns
     -------

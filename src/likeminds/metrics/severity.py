@@ -90,7 +90,7 @@ class Severity:
 
 
 def are_chosen(annotations: Annotations) -> bool:
-    """Tell whether most labels come in choice sets with both kinds, as choices do."""
+    """Return whether most labels come in choice sets with both kinds, as choices do."""
     if annotations.choice_set_codes is None:
         return False
     total = np.bincount(annotations.choice_set_codes)

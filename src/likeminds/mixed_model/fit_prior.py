@@ -98,7 +98,7 @@ _LARGEST = 0.25
 
 @dataclass(frozen=True)
 class SubsampleRecord:
-    """How a prior was fitted to a sample of many users."""
+    """The record of a fit of the prior to a sample of many users."""
 
     n_learned: int  # users to whom the prior was fitted
     n_asked: int  # users whose gradient corrected it

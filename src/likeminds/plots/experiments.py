@@ -89,7 +89,7 @@ def learning_curves(
     title, size_label, label : str
         The title, and the labels of the two axes.
     ax : matplotlib Axes, optional
-        Where to draw.
+        The axes to draw in.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def cocluster_recovery(recovery: CoClusterRecovery, *, figure: "Figure | None" =
     recovery : CoClusterRecovery
         The result of `likeminds.paper.cocluster_recovery`.
     figure : matplotlib Figure, optional
-        Where to draw; by default a new figure.
+        The figure to draw in; by default a new figure.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def personal_path(
     true : array of shape (n_users,), optional
         Which users truly have a personal part; these are also counted separately.
     ax : matplotlib Axes, optional
-        Where to draw.
+        The axes to draw in.
 
     Returns
     -------

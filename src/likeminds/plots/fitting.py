@@ -52,7 +52,7 @@ def convergence(traces: Trace | Mapping[str, Trace], *, ax: "Axes | None" = None
     traces : fitted ranker, or mapping from name to ranker or array
         A ranker's ``objective_trace_``, or traces of objectives.
     ax : matplotlib Axes, optional
-        Where to draw.
+        The axes to draw in.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def auc_by_user(diagnostics: Diagnostics, *, ax: "Axes | None" = None) -> "Axes"
     diagnostics : Diagnostics
         The result of `likeminds.diagnose`.
     ax : matplotlib Axes, optional
-        Where to draw.
+        The axes to draw in.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def cv_surface(
         Two parameters of its grid; by default two with a full surface. For a single parameter, a
         line is drawn.
     ax : matplotlib Axes, optional
-        Where to draw.
+        The axes to draw in.
 
     Returns
     -------
@@ -254,7 +254,7 @@ def reliability(
     n_bins : int, default=10
         The number of bins, each with the same number of labels.
     ax : matplotlib Axes, optional
-        Where to draw.
+        The axes to draw in.
 
     Returns
     -------

@@ -62,12 +62,12 @@ def people_map(
     schools : Schools
         The result of `likeminds.find_schools`.
     ax : matplotlib Axes, optional
-        Where to draw.
+        The axes to draw in.
     items, images : Items, and a mapping from item id to picture, optional
         The labelled items, and their pictures: if directions are named after items, the ends of the
         axes show the favourites of users there.
     width : float
-        Of a new figure, in inches.
+        The width of a new figure, in inches.
 
     Returns
     -------
@@ -257,9 +257,9 @@ def item_shares(schools: Schools, ax: "Axes | None" = None, *, width: float = 7.
     schools : Schools
         The result of `likeminds.find_schools`, with soft labels.
     ax : matplotlib Axes, optional
-        Where to draw.
+        The axes to draw in.
     width : float
-        Of a new figure, in inches.
+        The width of a new figure, in inches.
 
     Returns
     -------
@@ -299,7 +299,7 @@ def leaderboards(boards: Mapping[str, Leaderboard], *, width: float = 7.0) -> "A
     boards : mapping from str to Leaderboard
         Results of `likeminds.leaderboard` by name, such as everyone and each school.
     width : float
-        Of the figure, in inches.
+        The width of the figure, in inches.
 
     Returns
     -------

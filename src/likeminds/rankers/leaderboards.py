@@ -88,7 +88,7 @@ def leaderboard(
     level : float, default=0.9
         The probability that a score or a rank lies in its interval.
     n_next : int, default=5
-        How many comparisons to propose.
+        The number of comparisons to propose.
 
     Returns
     -------

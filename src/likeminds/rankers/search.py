@@ -77,7 +77,7 @@ class RankerCV(Ranker):
     one_standard_error : bool, default=False
         Take the simplest candidate within one standard error of the best.
     n_jobs : int, optional
-        How many fits run at the same time (joblib).
+        The number of fits at the same time (joblib).
     random_state : int, default=0
         The seed of the assignment of rows to folds.
     verbose : bool, default=False

@@ -37,7 +37,7 @@ class Explanation(Population):
     labels : Annotations or None
         Labels of the items; by default those that the ranker has kept.
     n_schools : int or "auto"
-        How many schools, as in `find_schools`.
+        The number of schools, as in `find_schools`.
 
     Examples
     --------

@@ -71,7 +71,7 @@ def find_schools(
         the ranker was fitted to, if it has kept them. Otherwise features are taken as independent,
         with the spread the ranker measured, and no items are shown.
     n_schools : int or "auto", default="auto"
-        How many schools; "auto" chooses the number, possibly 0, by a criterion (see
+        The number of schools; "auto" chooses it, possibly 0, by a criterion (see
         `likeminds.schools.mixture`).
     random_state : int or Generator, default=0
         Makes the result reproducible.

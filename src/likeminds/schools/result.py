@@ -34,7 +34,7 @@ class School:
         Its strongest features in words; if these have no names with a meaning, the items that it
         likes, or rejects, unlike all others.
     size, share : int and float
-        How many users belong to it, and the same as a share of all.
+        The number of its users, and their share of all.
     stability : float
         The mean Jaccard index with schools of resampled users. Below 0.6, the school is hardly
         separate from others.
@@ -114,7 +114,7 @@ class Schools(ResultTable):
     feature_names, feature_words : tuples of str
         The features, and words for them: names, or the items that have most and least of each.
     strength : array of shape (n_schools, n_features)
-        How strongly each feature sets each school apart; see `School.features`.
+        The strength of each feature in each school; see `School.features`.
     feature_school : array of shape (n_features,)
         The school that each feature sets apart most, -1 where it sets none apart: with
         ``labels``, the co-clusters of users and features.

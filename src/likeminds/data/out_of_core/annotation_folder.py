@@ -85,7 +85,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
     progress : callable, optional
         Called as ``progress(what, done, total)`` while rows are read.
     options
-        Those of `Annotations.from_frame`: names of columns, ``features=`` (columns, or a table
+        Options of `Annotations.from_frame`: names of columns, ``features=`` (columns, or a table
         with one row per item), ``positive=``, ``threshold=``, ``grades=``, ``user_features=``.
         Columns of attributes, alternatives and availability are refused.
 

@@ -81,7 +81,7 @@ def reproduce(
     progress : bool
         Show a progress bar.
     console : Console, optional
-        Where messages are printed.
+        The console for messages.
 
     Returns
     -------

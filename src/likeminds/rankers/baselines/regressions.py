@@ -241,7 +241,7 @@ class LogisticPerUser(_LogisticRanker):
     tol, max_iter
         Stopping criteria of each regression.
     n_jobs : int, optional
-        How many blocks of users are fitted at the same time (joblib).
+        The number of blocks of users fitted at the same time (joblib).
 
     Attributes
     ----------
