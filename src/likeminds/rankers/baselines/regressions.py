@@ -1,24 +1,34 @@
 """Ridge and logistic regressions: one for all users, one per user, or shrunk to a consensus."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from sklearn import config_context
+from joblib import Parallel, delayed
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from likeminds._util.array_types import Float, Index
 from likeminds._util.lazy_imports import LazyModule
+from likeminds._util.per_user_arrays import (
+    EXACT,
+    damped_newton,
+    lift_diagonal,
+    row_dots,
+    solve,
+    times,
+    times_back,
+)
 from likeminds._util.text_format import counted
 from likeminds.data.annotations import Annotations
 from likeminds.losses import Loss, QuadraticLoss
-from likeminds.losses.quadratic import spectra
+from likeminds.losses.quadratic import spectra, spectrum_of_factors
+from likeminds.losses.rows import POSITIVE, RowBlock, Rows
 from likeminds.losses.statistics import AbstractStatistics, Statistics
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.statistics_rankers import StatisticsRanker
@@ -162,10 +172,8 @@ class RidgeToConsensus(_RidgeRanker):
 
 linear_model: Any = LazyModule("sklearn.linear_model")
 
-# The input is checked once, not again for each user.
-_UNCHECKED = {"assume_finite": True, "skip_parameter_validation": True}
-# Blocks of users for each worker: enough for an even load.
-_BLOCKS_EACH = 4
+# Added to the diagonals of Hessians, relative to their trace.
+_LIFT = 1e-13
 
 
 # Parameters are the fields of a dataclass: see `IterativeRanker`.
@@ -191,8 +199,7 @@ class _LogisticRanker(Ranker):
         statistics = Statistics.from_annotations(annotations, "factored")
         ones = np.ones(statistics.n_features)
         self.scale_ = statistics.feature_scale() if self.standardize else ones
-        users, found = self._fit_parts(annotations, statistics)
-        weights, stopped = np.vstack([some for some, _ in found]), sum(count for _, count in found)
+        users, weights, stopped = self._fit_parts(annotations, statistics)
         if stopped:
             warnings.warn(
                 f"{stopped} of {counted(len(weights), 'logistic regression')} stopped after "
@@ -207,29 +214,14 @@ class _LogisticRanker(Ranker):
 
     def _fit_parts(
         self, annotations: Annotations, statistics: Statistics
-    ) -> tuple[Index | slice, list[tuple[Float, int]]]:
-        """Return the users whose weights are found, and what `_fit_each` returned."""
+    ) -> tuple[Index | slice, Float, int]:
+        """Return users, their weights (one row for all, or one each), and how many fits stopped."""
         raise NotImplementedError
-
-    def _fit_each(self, parts: Iterable[Annotations]) -> tuple[Float, int]:
-        """Return the weights of a regression for each part, and how many stopped early."""
-        model = linear_model.LogisticRegression(C=self.C, tol=self.tol, max_iter=self.max_iter)
-        weights, stopped = [], 0
-        assert self.scale_ is not None
-        with warnings.catch_warnings(), config_context(**_UNCHECKED):
-            warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
-            for rows in parts:
-                # The intercept absorbs any shift, and the solver loses no digits near the origin.
-                moved = rows.X - np.average(rows.X, axis=0, weights=rows.weights)
-                model.fit(moved / self.scale_, rows.labels, rows.weights)
-                weights.append(model.coef_[0] / self.scale_)
-                stopped += int(model.n_iter_[0] >= self.max_iter)
-        return np.array(weights), stopped
 
 
 @dataclass(eq=False, repr=False)
 class LogisticPerUser(_LogisticRanker):
-    """A logistic regression for each user (scikit-learn's, with an intercept).
+    """A logistic regression for each user, with an intercept, by Newton's method.
 
     Parameters
     ----------
@@ -238,8 +230,11 @@ class LogisticPerUser(_LogisticRanker):
         `sklearn.linear_model.LogisticRegression`: it multiplies the sum over the user's rows.
     standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
-    tol, max_iter
-        Stopping criteria of each regression.
+    tol
+        The largest slope at which a regression has converged, per unit of C and of its rows'
+        weight, as in scikit-learn.
+    max_iter
+        The most Newton steps.
     n_jobs : int, optional
         The number of blocks of users fitted at the same time (joblib).
 
@@ -266,21 +261,86 @@ class LogisticPerUser(_LogisticRanker):
     _grid = grid(C=(0.01, 0.1, 1.0, 10.0))
 
     def _fit_parts(
-        self, annotations: Annotations, statistics: Statistics
-    ) -> tuple[Index, list[tuple[Float, int]]]:
+        self,
+        annotations: Annotations,  # noqa: ARG002
+        statistics: Statistics,
+    ) -> tuple[Index, Float, int]:
         warn_of_one_class(statistics.user_ids, statistics.has_pairs)
-        able = np.flatnonzero(statistics.has_pairs)
-        n_blocks = min(len(able), _BLOCKS_EACH * effective_n_jobs(self.n_jobs))
+        rows = statistics.rows.of(statistics.has_pairs[statistics.rows.users])
         found = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._fit_block)(annotations, users) for users in np.array_split(able, n_blocks)
+            delayed(self._fit_block)(rows, chosen, statistics.origin) for chosen in rows.plan()
         )
-        return able, found
+        users, weights, stopped = zip(*found, strict=True)
+        order = np.argsort(np.concatenate(users))
+        return np.concatenate(users)[order], np.vstack(weights)[order], sum(stopped)
 
-    def _fit_block(self, annotations: Annotations, users: Index) -> tuple[Float, int]:
-        order, offsets = annotations.user_index()
-        return self._fit_each(annotations[order[offsets[u] : offsets[u + 1]]] for u in users)
+    def _fit_block(self, rows: Rows, chosen: Index, origin: Float) -> tuple[Index, Float, int]:
+        """Return users, their weights, and how many fits stopped early."""
+        assert self.scale_ is not None
+        block = rows.block(chosen, origin)
+        problem = _LogisticProblem.of(block, self.scale_, self.C)
+        z, stopped = problem.minimise(self.tol, self.max_iter)
+        return block.users, problem.weights(z) / self.scale_, stopped
 
 
+@dataclass(frozen=True)
+class _LogisticProblem:
+    """Logistic regressions of some users, whose rows are in coordinates of their span."""
+
+    basis: Float | None  # of each user's span, in rows; without it, of the features
+    design: Float  # coordinates, and ones; shape (b, n, m + 1)
+    positive: Float  # 1 or 0, shape (b, n)
+    weight: Float  # C times that of each row, shape (b, n); padding has none
+
+    @classmethod
+    def of(cls, block: RowBlock, scale: Float, C: float) -> "_LogisticProblem":
+        weight = block.weight.sum(axis=1)
+        # The intercept absorbs any shift; near the origin, sums lose no digits.
+        mean = times_back(block.rows, weight) / weight.sum(axis=1)[:, None]
+        rows = (block.rows - mean[:, None]) * (weight > 0)[:, :, None] / scale
+        basis, (_, n_rows, n_features) = None, rows.shape
+        if n_rows < n_features:
+            # The minimum is a combination of the rows: fewer unknowns than features.
+            basis = spectrum_of_factors(block.users, rows, weight).basis
+            rows = rows @ basis.transpose(0, 2, 1)
+        design = np.concatenate([rows, np.ones((*rows.shape[:2], 1))], axis=2)
+        positive = (block.weight[:, POSITIVE] > 0).astype(np.float64)
+        return cls(basis, design, positive, C * weight)
+
+    def minimise(self, tol: float, max_iter: int) -> tuple[Float, int]:
+        """Return the coordinates with the intercept last, and how many fits stopped early."""
+        start = np.zeros((len(self.design), self.design.shape[2]))
+        enough = max(EXACT, tol**2)
+        z, scores = damped_newton(start, self._at, self._step, enough=enough, n_steps=max_iter)
+        slope = np.abs(self._slope(z, expit(scores))).max(axis=1)
+        return z, int((slope > tol * self.weight.sum(axis=1)).sum())
+
+    def weights(self, z: Float) -> Float:
+        """Return the weights of features."""
+        return z[:, :-1] if self.basis is None else times_back(self.basis, z[:, :-1])
+
+    def _at(self, z: Float) -> tuple[tuple[Float, Float], Float]:
+        scores = times(self.design, z)
+        loss = np.logaddexp(0.0, scores) - self.positive * scores
+        return (z, scores), row_dots(self.weight, loss) + 0.5 * (z[:, :-1] ** 2).sum(axis=1)
+
+    def _slope(self, z: Float, odds: Float) -> Float:
+        slope = times_back(self.design, self.weight * (self.positive - odds))
+        slope[:, :-1] -= z[:, :-1]
+        return slope
+
+    def _step(self, found: tuple[Float, Float]) -> Float:
+        z, scores = found
+        odds = expit(scores)
+        rows = np.sqrt(self.weight * odds * (1.0 - odds))[:, :, None] * self.design
+        hessian = rows.transpose(0, 2, 1) @ rows
+        features = np.arange(z.shape[1] - 1)
+        hessian[:, features, features] += 1.0
+        right = self._slope(z, odds)[:, :, None]
+        return solve(lift_diagonal(hessian, _LIFT), right)[:, :, 0]
+
+
+@dataclass(eq=False, repr=False)
 class PooledLogistic(_LogisticRanker):
     """One logistic regression over all rows (scikit-learn's, with an intercept).
 
@@ -299,9 +359,16 @@ class PooledLogistic(_LogisticRanker):
 
     def _fit_parts(
         self, annotations: Annotations, statistics: Statistics
-    ) -> tuple[slice, list[tuple[Float, int]]]:
+    ) -> tuple[slice, Float, int]:
         if not statistics.class_weight.sum(axis=0).all():
             raise ValueError(
                 "All labels are of one class: a ranker needs positive and negative ones."
             )
-        return slice(None), [self._fit_each([annotations])]
+        assert self.scale_ is not None
+        model = linear_model.LogisticRegression(C=self.C, tol=self.tol, max_iter=self.max_iter)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
+            # The intercept absorbs any shift, and the solver loses no digits near the origin.
+            moved = annotations.X - np.average(annotations.X, axis=0, weights=annotations.weights)
+            model.fit(moved / self.scale_, annotations.labels, annotations.weights)
+        return slice(None), model.coef_ / self.scale_, int(model.n_iter_[0] >= self.max_iter)
