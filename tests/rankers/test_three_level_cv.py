@@ -45,6 +45,25 @@ def test_fitted_like_the_ranker_with_the_best_parameters(schools, tuned):
     assert set(tuned.best_params_) == set(GRID)
 
 
+def test_penalties_that_leave_no_personal_level_share_a_fit(schools):
+    alphas, steps = [30.0, 10.0, 0.02, 0.01], []
+    ranker = ThreeLevelRanker(callback=lambda *step: steps.append(step) and None)
+    grid = {"alpha_personal": alphas, "n_groups": [0]}  # convex: a start does not matter
+    together = RankerCV(ranker, grid, n_folds=2, halving=False).fit(schools)
+    n_steps = len(steps)
+    scores = together.cv_results_["mean_test_score"]
+    order = [c["alpha_personal"] for c in together.cv_results_["params"]]
+    by_alpha = dict(zip(order, scores, strict=True))
+    assert by_alpha[30.0] == by_alpha[10.0] != by_alpha[0.02] != by_alpha[0.01]
+    for alpha in alphas:
+        alone = RankerCV(ranker, grid | {"alpha_personal": [alpha]}, n_folds=2).fit(schools)
+        assert alone.best_score_ == pytest.approx(by_alpha[alpha], abs=2e-3)
+    few = RankerCV(ranker, grid | {"alpha_personal": [30.0, 0.02, 0.01]}, n_folds=2, halving=False)
+    steps.clear()
+    few.fit(schools)
+    assert len(steps) == n_steps
+
+
 def test_results_are_those_of_fitting_every_complement(schools):
     grid = {"alpha_group": [1.0], "n_groups": [1], "group_shrinkage": [0.1]}
     tuned = ThreeLevelRankerCV(grid, n_folds=3, halving=False).fit(schools)

@@ -154,3 +154,20 @@ def test_other_components_are_refused(crowd):
     loss = SquaredAUC().of(Statistics.from_annotations(crowd))
     with pytest.raises(TypeError):
         FastSolver().solve(loss, [Consensus(1.0), Personal(1.0)])
+
+
+@pytest.mark.parametrize("n_groups", [0, 2])
+def test_silencing_is_the_least_penalty_without_a_personal_level(n_groups):
+    crowd = make_schools(20, 20, 60, 6, 2, contested=0.5, random_state=0).annotations
+    loss = SquaredAUC().of(Statistics.from_annotations(crowd))
+    solver, prohibitive = FastSolver(), three_levels(0.01, 1.0, 1e3, n_groups)
+    decomposition = solver.decompose(loss)
+    without = solver.descend(decomposition, prohibitive, tol=1e-8)
+    assert 0.0 < without.silencing < 1e3
+    for share, expected in ((1.001, True), (0.98, False)):
+        levels = three_levels(0.01, 1.0, share * without.silencing, n_groups)
+        found = solver.descend(decomposition, levels, start=without.parts, tol=1e-8)
+        assert (not found.parts[2].any()) == expected
+        assert np.isfinite(found.silencing) == expected
+    gradient = loss.gradient(without.parts[0] + without.parts[1])
+    assert np.linalg.norm(gradient, axis=1).max() == pytest.approx(without.silencing, rel=1e-6)

@@ -198,7 +198,8 @@ class Group(PerUser):
 
     def value(self, part: Float) -> float:
         """Return alpha * (weak directions) + shrinkage * (strong directions), squared."""
-        strong = float(np.sum((part @ top_directions(part, self.n_groups)) ** 2))
+        squares = np.linalg.eigvalsh(_gram(part))
+        strong = float(squares[len(squares) - self.n_groups :].sum())
         return self.alpha * (float(np.vdot(part, part)) - strong) + self.shrinkage * strong
 
     def prox(self, point: Float, step: float) -> Float:
@@ -290,8 +291,7 @@ class SingularValues:
     @classmethod
     def by_gram(cls, part: Float) -> "SingularValues":
         """Decompose a matrix by its Gram matrix: faster, but values below 1e-8 are noise."""
-        gram = part.T @ part if part.shape[0] >= part.shape[1] else part @ part.T
-        squares, vectors = np.linalg.eigh(gram)
+        squares, vectors = np.linalg.eigh(_gram(part))
         return cls(part, np.sqrt(np.maximum(squares[::-1], 0.0)), vectors[:, ::-1])
 
     def scaled(self, factor: Float) -> Float:
@@ -323,6 +323,11 @@ class SingularValues:
 def singular_values(part: Float) -> Float:
     """Return the singular values, the largest first, exact to rounding."""
     return np.asarray(np.linalg.svd(_triangle(part), compute_uv=False))
+
+
+def _gram(part: Float) -> Float:
+    """Return the Gram matrix of the shorter side."""
+    return np.asarray(part.T @ part if part.shape[0] >= part.shape[1] else part @ part.T)
 
 
 def _triangle(part: Float) -> Float:

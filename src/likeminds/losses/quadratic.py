@@ -41,7 +41,7 @@ class RowFactors:
 
     def __iter__(self) -> Iterator[Factor]:
         """Yield (users, Z, t), a block of users at a time."""
-        return map(self.of, self.rows.plan())
+        return map(self.of, self.rows.plan()) if self.cached is None else iter(self.cached)
 
     def of(self, chosen: Index) -> Factor:
         """Return (users, Z, t) of one block of the plan."""

@@ -20,7 +20,7 @@ from likeminds._util.console import report_progress
 from likeminds._util.per_user_arrays import nan_mean
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
-from likeminds.losses import as_loss
+from likeminds.losses import QuadraticLoss, as_loss
 from likeminds.losses.statistics import Form, Statistics
 from likeminds.metrics.concordance import concordance_by_user
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Candidate = dict[str, Any]
 R = TypeVar("R", bound="Ranker")
 S = TypeVar("S", bound="StatisticsRanker")
+T = TypeVar("T")
 
 # The tolerance (a relative residual) at which candidates of statistics are compared. Rankers of
 # rows define tol in other ways.
@@ -41,6 +42,9 @@ _SEARCH_PARAMETERS = {"warm_start": True, "unknown": "consensus", "verbose": Fal
 _REMAINING_SHARE, _LEAST_REMAINING = 1 / 4, 5
 # Rows and weights of so many labels fit into the processor's cache.
 _ROWS_AT_A_TIME = 1024
+# Parameters that the loss depends on, and bytes per fold for its rows of users with few labels.
+_LOSS_PARAMETERS = ("loss", "standardize")
+_MEMORY = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -51,13 +55,25 @@ class Split:
     rest: Statistics
     user_ids: IdArray
     training: Callable[[], Annotations]
-    # Results that candidates share, with the parameters they depend on.
+    # Losses that candidates share, with the parameters they depend on.
     cache: list[tuple[Candidate, Any]] = field(default_factory=list)
 
     @cached_property
     def rows(self) -> Annotations:
         """The rows that are not held out."""
         return self.training()
+
+    def loss_of(
+        self, ranker: "StatisticsRanker", prepare: Callable[[QuadraticLoss], T]
+    ) -> tuple[Float, T]:
+        """Return the ranker's units, and its loss after ``prepare``, once for all candidates."""
+        values = {name: getattr(ranker, name) for name in _LOSS_PARAMETERS}
+        found = next((shared for cached, shared in self.cache if cached == values), None)
+        if found is None:
+            loss = prepare(ranker._measure(self.rest))
+            found = ranker.scale_, loss
+            self.cache.append((values, found))
+        return found
 
 
 @dataclass(frozen=True)
@@ -145,7 +161,10 @@ class FromStatistics(FromRows[S]):
         return super()._trial(**{"tol": tol} | values)
 
     def _fit_and_score(self, ranker: S, split: Split) -> Float:
-        ranker._fit_statistics(split.rest)
+        ranker.scale_, loss = split.loss_of(ranker, lambda loss: loss.cache(_MEMORY))
+        parts = ranker._fit_loss(loss, split.rest)
+        ranker.users_ = split.rest.user_ids
+        ranker._set_parts(parts, split.rest.has_pairs)
         return linear_scores(ranker, split)
 
     def fit(self, ranker: S, rows: Callable[[], Annotations], statistics: Statistics) -> None:  # noqa: ARG002

@@ -123,6 +123,7 @@ class StatisticsRanker(Ranker):
 
     def _measure(self, statistics: Statistics) -> QuadraticLoss:
         """Return the loss in the units chosen."""
+        refuse_too_wide(type(self).__name__, statistics.n_features)
         self.scale_ = self._scale_of(statistics)
         return as_loss(self.loss).of(statistics, self.scale_)
 

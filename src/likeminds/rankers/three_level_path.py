@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from itertools import chain, groupby, product
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from likeminds._util.array_types import Float, Index
+from likeminds.components import Component
 from likeminds.losses.statistics import Statistics
 from likeminds.rankers.candidates import Candidate, FromStatistics, Split, linear_scores
 from likeminds.rankers.ranker import both_callbacks
 from likeminds.solvers import FastSolver
-from likeminds.solvers.newton_three_level import Eigendecomposition
+from likeminds.solvers.solver import Parts
 
 if TYPE_CHECKING:
     from likeminds.rankers.three_level import ThreeLevelRanker
@@ -27,8 +30,6 @@ _N_GROUPS = (1, 2, 4)
 _ALPHA_WITHOUT_GROUPS_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0, 1000.0)
 # Candidates are compared at this tolerance, after at most so many steps.
 _TOL, _STEPS = 1e-2, 20
-# Parameters that the eigenvectors depend on.
-_LOSS_PARAMETERS = ("loss", "standardize")
 
 
 def default_grid(alpha_group: float) -> list[Candidate]:
@@ -88,25 +89,37 @@ class ThreeLevels(FromStatistics["ThreeLevelRanker"]):
         return list(by_groups.values())
 
     def _held_out_scores(self, split: Split, path: Sequence[Candidate]) -> Iterator[Float]:
-        """Fit each candidate from its predecessor's solution, in coordinates that all share."""
-        ranker, last, solver = self._trial(tol=_TOL, max_iter=_STEPS), None, FastSolver(n_starts=1)
+        """Fit each candidate from its predecessor's solution, in coordinates that all share.
+
+        If no user has a personal level, the solution serves all penalties on it that leave none.
+        """
+        ranker: ThreeLevelRanker = self._trial(tol=_TOL, max_iter=_STEPS)
+        solver = FastSolver(n_starts=1)
+        last: Parts | None = None
+        known: dict[tuple[Component, ...], tuple[float, Float]] = {}
         for candidate in path:
             ranker.set_params(**candidate)
-            decomposition, levels = _decompose(ranker, split), ranker._levels(split.rest)
-            with both_callbacks(ranker, ranker.callback) as callback:
-                solution = solver.solve(
-                    decomposition,
-                    levels,
-                    start=last,
-                    tol=ranker.tol,
-                    max_iter=ranker.max_iter,
-                    callback=callback,
-                )
-            if solution.interrupted:
-                raise KeyboardInterrupt
-            last = solution.parts
-            ranker._set_parts(last, split.rest.has_pairs)
-            yield linear_scores(ranker, split)
+            ranker.scale_, decomposition = split.loss_of(ranker, solver.decompose)
+            levels = ranker._levels(split.rest)
+            others = tuple(levels[:-1])
+            silencing, scores = known.get(others, (np.inf, np.empty(0)))
+            if ranker.alpha_personal < silencing:
+                with both_callbacks(ranker, ranker.callback) as callback:
+                    found = solver.descend(
+                        decomposition,
+                        levels,
+                        start=last,
+                        tol=ranker.tol,
+                        max_iter=ranker.max_iter,
+                        callback=callback,
+                    )
+                if found.interrupted:
+                    raise KeyboardInterrupt
+                last = found.parts
+                ranker._set_parts(last, split.rest.has_pairs)
+                scores = linear_scores(ranker, split)
+                known[others] = found.silencing, scores
+            yield scores
 
 
 def _snake(
@@ -117,15 +130,3 @@ def _snake(
     for number, (_, run) in enumerate(groupby(ordered, key=lambda c: simplicity(c)[:-1])):
         path.extend(run if number % 2 == 0 else reversed(list(run)))
     return path
-
-
-def _decompose(ranker: "ThreeLevelRanker", split: Split) -> Eigendecomposition:
-    """Set the ranker's units; return the eigenvectors of its loss, one for all candidates."""
-    values = {name: getattr(ranker, name) for name in _LOSS_PARAMETERS}
-    found = next((shared for cached, shared in split.cache if cached == values), None)
-    if found is None:
-        decomposition = FastSolver().decompose(ranker._measure(split.rest))
-        found = ranker.scale_, decomposition
-        split.cache.append((values, found))
-    ranker.scale_, decomposition = found
-    return decomposition

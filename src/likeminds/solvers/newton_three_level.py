@@ -128,6 +128,16 @@ def _streamed_blocks(block: LossBlock, sample: EigenvectorSample) -> ThreadExecu
 
 
 @dataclass(frozen=True)
+class Descent:
+    """The levels that a descent found, before its solution is evaluated on all rows."""
+
+    parts: Parts
+    steps: list[tuple[float, float]]  # objective and residual of each
+    silencing: float  # the least penalty on the personal level with this solution, or infinity
+    interrupted: bool
+
+
+@dataclass(frozen=True)
 class FastSolver:
     """Newton's method on the consensus and the strong directions of the group level.
 
@@ -163,16 +173,40 @@ class FastSolver:
 
         The result of `decompose` can replace the loss.
         """
-        consensus, group, personal = _three_levels(components)
         decomposition = self.decompose(loss) if isinstance(loss, QuadraticLoss) else loss
+        loss = decomposition.loss
+        found = self.descend(
+            decomposition, components, start=start, tol=tol, max_iter=max_iter, callback=callback
+        )
+        with one_blas_thread():
+            gradient = loss.gradient(total_weights(found.parts, loss.shape[0]))
+            residual = optimality_residual(loss, components, found.parts, gradient)
+            value = objective(loss, components, found.parts, gradient)
+        objectives, residuals = np.array([*found.steps, (value, residual)]).T
+        # Without a step, the first residual is not that of the start.
+        history = History(objectives, residuals[min(1, len(found.steps)) :])
+        return Solution(found.parts, value, residual, residual <= tol, history, found.interrupted)
+
+    def descend(
+        self,
+        decomposition: Eigendecomposition,
+        components: Sequence[Component],
+        *,
+        start: Parts | None = None,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        callback: Callback | None = None,
+    ) -> Descent:
+        """Find the three levels like `solve`, without passes over the rows."""
+        consensus, group, personal = _three_levels(components)
         loss = decomposition.loss
         # The mean of |b_i|^2 is a lower bound of the size of A_i for the AUC loss.
         curvature = float(np.vdot(loss.linear, loss.linear)) / loss.shape[0] + _TINY
         penalty = Penalty.of(consensus, group, personal, curvature)
         unit = gradient_scale(loss, components)
-        problem, sample = decomposition.problems(penalty, unit, accuracy=min(1e-8, 1e-4 * tol))
+        problem, sample = decomposition.problems(penalty, unit, accuracy=1e-4 * tol)
         constant, number = 0.5 * float(loss.constant.sum()), count(1)
-        steps: list[tuple[float, float]] = []  # objective and residual of each
+        steps: list[tuple[float, float]] = []
 
         def watch(value: float, residual: float) -> bool:
             steps.append((value + constant, residual))
@@ -192,14 +226,9 @@ class FastSolver:
                 found = replace(found, point=at)
             steps.clear()
             found = found if found.interrupted else descend(problem, found.point)
-            parts = (found.point.theta, *all_levels(problem, found.point))
-            gradient = loss.gradient(total_weights(parts, loss.shape[0]))
-            residual = optimality_residual(loss, components, parts, gradient)
-            value = objective(loss, components, parts, gradient)
-        objectives, residuals = np.array([*steps, (value, residual)]).T
-        # Without a step, the first residual is not that of the start.
-        history = History(objectives, residuals[min(1, len(steps)) :])
-        return Solution(parts, value, residual, residual <= tol, history, found.interrupted)
+            G, P, longest = all_levels(problem, found.point)
+        silencing = 2.0 * penalty.weak * longest if longest <= penalty.threshold else np.inf
+        return Descent((found.point.theta, G, P), steps, silencing, found.interrupted)
 
     def _race(
         self, problem: ReducedProblem, descend: Callable[..., TrustRegionResult]

@@ -132,25 +132,29 @@ def _gram(block: Block, state: RowWork, previous: Own) -> tuple[Float, None]:
     return rows.T @ rows, None
 
 
-def all_levels(problem: ReducedProblem, point: Iterate) -> tuple[Float, Float]:
-    """Return G and P, shape (n_users, n_features): one more pass over those not in memory."""
+def all_levels(problem: ReducedProblem, point: Iterate) -> tuple[Float, Float, float]:
+    """Return G and P, shape (n_users, n_features), and the length of the longest deviation.
+
+    That is one more pass over those not in memory.
+    """
     G = np.zeros((problem.n_users, problem.n_features))
-    P = np.zeros_like(G)
+    P, longest = np.zeros_like(G), 0.0
     at = problem.at(point.theta, point.B, np.eye(point.B.shape[1]))
     both = problem.executors(point.block_fits)
-    for positions, group, personal in chain(
+    for positions, group, personal, length in chain(
         *(users.map(_levels, at, previous) for users, previous in both)
     ):
         G[positions], P[positions] = group, personal
-    return G, P
+        longest = max(longest, length)
+    return G, P, longest
 
 
-def _levels(block: Block, at: FitPoint, previous: Own) -> tuple[Index, Float, Float]:
+def _levels(block: Block, at: FitPoint, previous: Own) -> tuple[Index, Float, Float, float]:
     """Return users with their G and P: deviations up to the threshold belong to G."""
     C, V = block.coordinates_and_deviations(at, previous)
     length = np.linalg.norm(V, axis=1, keepdims=True)
     weak = V * (at.penalty.threshold / np.maximum(length, at.penalty.threshold))
-    return block.users, C @ at.B.T + weak, V - weak
+    return block.users, C @ at.B.T + weak, V - weak, float(length.max(initial=0.0))
 
 
 def _group_level(block: Block, at: FitPoint, previous: Own) -> Float:

@@ -29,7 +29,9 @@ def minimiser(rows, labels, weights, C):
 
 
 @pytest.mark.filterwarnings("ignore:.*one class only:UserWarning")
-def test_each_person_alone_minimises_the_logistic_loss(crowd):
+@pytest.mark.parametrize("n_features", [5, 12])  # with 12, most users have fewer labels
+def test_each_person_alone_minimises_the_logistic_loss(n_features):
+    crowd = make_crowd(np.random.default_rng(3), n_features, shift=FAR, spread=3.0)
     ranker = LogisticPerUser(C=0.3, tol=1e-8).fit(crowd)
     scale = np.sqrt(np.cov(crowd.X.T, aweights=crowd.weights, ddof=0).diagonal())
     np.testing.assert_allclose(ranker.scale_, scale)

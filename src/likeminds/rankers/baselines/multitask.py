@@ -115,19 +115,19 @@ class PaperBaseline(ComponentsRanker):
             shared = _SHARED_DOC.format(parameters=parameters.strip(), parts=parts)
             cls.__doc__ = f"{summary}\n\n    Parameters{shared}"
 
-    def _of_parameters(self, which: str, loss: QuadraticLoss) -> dict[str, Any]:
-        """Return the defaults or the candidates of the declared parameters."""
-        return {one.name: one.metadata[which](loss) for one in fields(self) if one.metadata}
-
     def _list_components(self, loss: QuadraticLoss) -> list[Component]:
-        values = self._of_parameters("default", loss)
-        values |= {name: getattr(self, name) for name in values if getattr(self, name) is not None}
+        values = {}
+        for one in fields(self):
+            if one.metadata:
+                given = getattr(self, one.name)
+                values[one.name] = one.metadata["default"](loss) if given is None else given
         return [kind(*(values[name] for name in names)) for kind, names in self._parts]
 
     def _default_grid(self, statistics: Statistics) -> list[Candidate]:
         """Return candidates for the parameters, strong penalties first."""
         scale = statistics.feature_scale() if self.standardize else None
-        tried = self._of_parameters("candidates", as_loss(self.loss).of(statistics, scale))
+        loss = as_loss(self.loss).of(statistics, scale)
+        tried = {one.name: one.metadata["candidates"](loss) for one in fields(self) if one.metadata}
         axes = [zip(*(tried[name] for name in names), strict=True) for names in self._axes]
         names = [name for axis in self._axes for name in axis]
         return [dict(zip(names, chain(*chosen), strict=True)) for chosen in product(*axes)]
