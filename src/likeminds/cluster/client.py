@@ -61,7 +61,7 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 @dataclass
-class Session:
+class FutureScope:
     """The futures of a fit on a cluster, which are released at its end.
 
     ``tell`` is called as ``tell(what, done, total)`` while results arrive.

@@ -21,7 +21,7 @@ from likeminds._util.atomic_files import write_whole
 from likeminds._util.map_reduce import Executor, Own, in_this_thread, one_blas_thread
 from likeminds._util.per_user_arrays import SubsetRows, restore_user_arrays, split_user_arrays
 from likeminds.cluster.checkpoints import Journal, from_bytes, to_bytes
-from likeminds.cluster.client import Future, Session, identity, release
+from likeminds.cluster.client import Future, FutureScope, identity, release
 from likeminds.mixed_model.responses import InMemoryResponses
 from likeminds.rankers.training_data import users_in
 
@@ -72,7 +72,7 @@ class Carry:
 
 
 @dataclass
-class ClusterSession(Session):
+class ClusterSession(FutureScope):
     """A fit on a cluster; ``visits`` counts passes over the users, replayed ones included."""
 
     _: KW_ONLY
@@ -85,7 +85,7 @@ class ClusterSession(Session):
     def results(
         self, futures: Iterable[Future], what: str | None = None, *, direct: bool = False
     ) -> Iterator[Any]:
-        """Yield results: see `Session`, and `in_reach`."""
+        """Yield results: see `FutureScope`, and `in_reach`."""
         with self.in_reach():
             yield from super().results(futures, what, direct=direct)
 

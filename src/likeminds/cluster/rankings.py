@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from likeminds._util.array_types import FloatArray
 from likeminds._util.atomic_files import folder_for
 from likeminds._util.checks import listing
-from likeminds.cluster.client import Client, Session, identity, release
+from likeminds.cluster.client import Client, FutureScope, identity, release
 from likeminds.cluster.in_place_posteriors import folder_on_workers, is_visible
 from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import as_arrow
@@ -121,7 +121,7 @@ def _parts(
             yield _ranked(subset_users(ranker, some), items, k)
         return
     model, is_shared = folder_on_workers(ranker, client), is_visible(scratch, client)
-    session = Session(client)
+    session = FutureScope(client)
     given = session.make(identity, items)
     waiting = [
         session.submit(
@@ -239,7 +239,7 @@ def _for_each(shards: "Shards", ranker: Ranker) -> Iterator[Ranker | Path]:
 def _answers(
     shards: "Shards", work: Callable[[Annotations, Any], T], rankers: Iterable[object]
 ) -> Iterator[T]:
-    session, known = Session(shards.client), shards.user_features
+    session, known = FutureScope(shards.client), shards.user_features
     users = [shards.counts.user_ids[places].tolist() for places in shards.counts.places]
     waiting = [
         session.submit(_with_covariates, work, rows, one, known and known.of(theirs))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray
 from likeminds._util.lazy_imports import require
 from likeminds._util.map_reduce import in_this_thread, one_blas_thread
-from likeminds.cluster.client import Future, Session, identity, release_memory_of_workers
+from likeminds.cluster.client import Future, FutureScope, identity, release_memory_of_workers
 from likeminds.cluster.item_broadcast import (
     ItemBroadcast,
     catalogue_in_rows,
@@ -198,7 +198,7 @@ def _row_bytes(rows: Annotations, catalogue: ItemBroadcast) -> float:
 
 
 @dataclass
-class Shuffle(Session):
+class Shuffle(FutureScope):
     """One shuffle by user; with ``statistics``, partitions are reduced before.
 
     ``features`` are the columns of partitions that have features of items.
