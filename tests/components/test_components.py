@@ -198,7 +198,6 @@ def test_the_residual_that_comes_for_free_vanishes_where_it_should():
 )
 def test_group_value_is_that_of_the_singular_values(n_users, n_features, n_groups, shrink, seed):
     part = np.random.default_rng(seed).standard_normal((n_users, n_features))
-    n_groups = min(n_groups, n_users, n_features)
     sigma = np.linalg.svd(part, compute_uv=False)
     expected = 0.5 * np.sum(sigma[n_groups:] ** 2) + shrink * np.sum(sigma[:n_groups] ** 2)
     assert Group(0.5, n_groups, shrink).value(part) == pytest.approx(expected, abs=1e-12)

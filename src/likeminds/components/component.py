@@ -199,7 +199,7 @@ class Group(PerUser):
     def value(self, part: Float) -> float:
         """Return alpha * (weak directions) + shrinkage * (strong directions), squared."""
         squares = np.linalg.eigvalsh(_gram(part))
-        strong = float(squares[len(squares) - self.n_groups :].sum())
+        strong = float(squares[::-1][: self.n_groups].sum())
         return self.alpha * (float(np.vdot(part, part)) - strong) + self.shrinkage * strong
 
     def prox(self, point: Float, step: float) -> Float:
