@@ -353,15 +353,10 @@ class TestParts:
             ablation.PERSONAL: (False, True),
             ablation.GROUP: (True, False),
         }.items():
-            parameters = ablation._middle(model, 0.3) | (
-                {"alpha_personal": 0.03} if personal else {}
-            )
-            fitted = (
-                ComparedRanker(ablation.models(0.3)[model])
-                .with_parameters(parameters)
-                .fit(said)
-                .ranker_
-            )
+            search = ablation.models(0.3)[model]
+            middle = {name: grid[len(grid) // 2] for name, grid in search.param_grid.items()}
+            parameters = middle | ({"alpha_personal": 0.03} if personal else {})
+            fitted = ComparedRanker(search).with_parameters(parameters).fit(said).ranker_
             assert (np.abs(fitted.group_).max() > 1e-3) == group
             assert (np.abs(fitted.personal_).max() > 1e-3) == personal
 
