@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.shared_crowds import read_crowds
 from likeminds import Annotations, HierarchicalRanker, split_within_users
 from likeminds.mixed_model.likelihoods import label_probability
-from likeminds.rankers.probabilities import scores_and_variances
+from likeminds.rankers.probabilities import prediction_rows
 
 PAGE = Path(__file__).parents[1] / "docs" / "calibration.json"
 _TEST, _NEW, _BINS = 0.3, 0.2, 10
@@ -33,7 +33,8 @@ def measure(said: Annotations, seed: int = 0) -> dict[str, list[tuple[float, flo
     ranker = HierarchicalRanker(loss="logistic", unknown="consensus").fit(train)
     found = {}
     for who, part in (("known", test), ("new", said[new])):
-        eta, variance, _ = scores_and_variances(ranker, part, None)
+        posterior, rows, places, _ = prediction_rows(ranker, part, None)
+        eta, variance = posterior.linear_predictor(rows, places)
         chances = (
             ranker.predict_proba(part)[:, 1],
             label_probability(eta, np.sqrt(variance)),
