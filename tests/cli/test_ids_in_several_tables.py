@@ -125,7 +125,8 @@ class TestTypedColumns:
     def test_numbers_name_users(self, folder):
         ranked = succeed(folder, "rank", "m.likeminds", "--user", "7", "--user", "12345")
         assert {row["user"] for row in ranked["rankings"]} == {7, 12345}
-        assert "'007' here may be the known 7" in refused(folder, "rank", "m.likeminds", "--user", "007")
+        error = refused(folder, "rank", "m.likeminds", "--user", "007")
+        assert "'007' here may be the known 7" in error
 
     @pytest.mark.seconds
     def test_people_of_both_kinds_are_written_to_tables(self, folder):
