@@ -56,6 +56,11 @@ def reproduce(
         panel=SETTINGS,
         default=None,
     ),
+    repeats: int | None = option(
+        "Repeats of Tables 1 and 3, at least 2; by default those of the scale.",
+        panel=SETTINGS,
+        default=None,
+    ),
     jobs: int | None = option(
         "Fits at the same time; by default one for each core.", panel=SETTINGS, default=None
     ),
@@ -72,6 +77,7 @@ def reproduce(
     console = SafeConsole(stderr=True, quiet=output.quiet)
     options |= {
         "tuned": tuned,
+        "repeats": repeats,
         "seed": seed,
         "progress": not output.quiet and sys.stderr.isatty(),
         "console": console,

@@ -8,7 +8,7 @@ import pytest
 from likeminds import make_schools, make_simulation
 from likeminds.comparing.runs import ResultStore
 from likeminds.paper.experiments import ablation, claims, data_sets, table1
-from likeminds.paper.experiments.command import _with_tuning
+from likeminds.paper.experiments.command import _with_options
 from likeminds.paper.experiments.fig3 import BEST, CHOSEN, TRUE_KAPPA, score_structure
 from likeminds.paper.experiments.path_search import (
     ExtendedCV,
@@ -137,8 +137,8 @@ class TestScaling:
 class TestTuning:
     def test_every_repeat_is_the_default_of_the_papers_scale(self):
         assert SCALES["paper"].tuned == "in every repeat"
-        assert _with_tuning(SCALES["quick"], "every").tuned == "in every repeat"
-        assert _with_tuning(SCALES["quick"], None) is SCALES["quick"]
+        assert _with_options(SCALES["quick"], "every", None).tuned == "in every repeat"
+        assert _with_options(SCALES["quick"], None, None) is SCALES["quick"]
 
     def test_the_report_says_how_candidates_are_dropped(self):
         for scale in ("quick", "paper"):
@@ -148,12 +148,32 @@ class TestTuning:
 
     def test_other_words_are_refused(self):
         with pytest.raises(ValueError, match="first or every"):
-            _with_tuning(SCALES["quick"], "always")
+            _with_options(SCALES["quick"], "always", None)
 
     def test_the_command_that_makes_a_part_has_the_option(self, tmp_path):
-        scale = _with_tuning(SCALES["quick"], "every")
+        scale = _with_options(SCALES["quick"], "every", None)
         made_by = ExperimentSetting(scale, ResultStore(tmp_path)).command("table1")
         assert "--tuned every" in made_by
+
+
+class TestRepeats:
+    def test_the_report_gives_them_next_to_those_of_the_paper(self, tmp_path):
+        usual = SCALES["paper"]
+        fewer = _with_options(usual, None, 4)
+        assert "4 repeats (the paper: 15)" in phrase("difference", fewer)
+        assert "repeats" not in phrase("difference", usual)
+        assert "--repeats 4" in ExperimentSetting(fewer, ResultStore(tmp_path)).command("all")
+        assert "--repeats" not in ExperimentSetting(usual, ResultStore(tmp_path)).command("all")
+
+    def test_the_forecast_follows_them(self):
+        usual = SCALES["paper"]
+        fewer = _with_options(usual, None, 5).minutes
+        assert fewer["table3"] == usual.minutes["table3"] / 3
+        assert fewer["ablation"] == usual.minutes["ablation"]
+
+    def test_fewer_than_two_are_refused(self):
+        with pytest.raises(ValueError, match="at least 2"):
+            _with_options(SCALES["paper"], None, 1)
 
 
 class TestSizes:

@@ -34,6 +34,8 @@ from likeminds.paper.experiments.timing import blas_threads, n_cores
 EVERYTHING = "all"
 # The parts that are not made by ``run`` of the module of their name.
 _MADE_BY = {"fig5": ("table3", "run_figure")}
+# The parts whose repeats can be chosen: intervals over repeats need two.
+_REPEATED, _LEAST_REPEATS = ("table1", "table3"), 2
 # The progress of a part that takes longer than expected, as a share of it.
 _LATE = 0.9
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
@@ -48,6 +50,7 @@ def reproduce(
     sun: str | Path | None = None,
     data: Sequence[str | Path] = (),
     tuned: Literal["first", "every"] | None = None,
+    repeats: int | None = None,
     jobs: int | None = None,
     seed: int = 0,
     progress: bool = True,
@@ -74,6 +77,8 @@ def reproduce(
         The repeats of Tables 1 and 3 that choose penalties. "first": the others keep those of the
         first. "every": each chooses its own, inside its training rows; the default at the paper's
         scale.
+    repeats : int, optional
+        The number of repeats of Tables 1 and 3, at least 2; by default that of the scale.
     jobs : int, optional
         The number of fits at the same time; by default one for each core.
     seed : int
@@ -90,12 +95,12 @@ def reproduce(
         ``report.json``, with all results, commit, date, versions and seed.
     """
     chosen = _chosen(what, scale, jobs)
-    sizes = _with_tuning(SCALES[scale], tuned)
+    sizes = _with_options(SCALES[scale], tuned, repeats)
     _refuse_missing({"--shoes": shoes, "--sun": sun}, data)
     folder = make_folder(out, "the report")
-    remaining = _RemainingTime(chosen, SCALES[scale])
+    remaining = _RemainingTime(chosen, sizes)
     screen = SafeConsole(stderr=True) if console is None else console
-    screen.print(_expected(chosen, SCALES[scale]))
+    screen.print(_expected(chosen, sizes))
     with report_progress(progress, "% of the work", 100, console=screen) as report:
         shown = 0
 
@@ -141,12 +146,21 @@ def _chosen(what: str, scale: str, jobs: int | None) -> list[str]:
     return list(PARTS) if what == EVERYTHING else [what]
 
 
-def _with_tuning(scale: ExperimentScale, tuned: str | None) -> ExperimentScale:
-    if tuned is None:
-        return scale
-    if tuned not in TUNED:
-        raise ValueError(f"tuned must be {' or '.join(TUNED)}, but is {tuned!r}.")
-    return replace(scale, tuned=TUNED[tuned])
+def _with_options(
+    scale: ExperimentScale, tuned: str | None, repeats: int | None
+) -> ExperimentScale:
+    """Return the sizes with other repeats of Tables 1 and 3, and the forecast of their times."""
+    if tuned is not None:
+        if tuned not in TUNED:
+            raise ValueError(f"tuned must be {' or '.join(TUNED)}, but is {tuned!r}.")
+        scale = replace(scale, tuned=TUNED[tuned])
+    if repeats is not None:
+        if repeats < _LEAST_REPEATS:
+            raise ValueError(f"repeats must be at least {_LEAST_REPEATS}, but is {repeats}.")
+        share = repeats / scale.repeats
+        minutes = {k: m * share if k in _REPEATED else m for k, m in scale.minutes.items()}
+        scale = replace(scale, repeats=repeats, minutes=minutes)
+    return scale
 
 
 def _refuse_missing(folders: Mapping[str, str | Path | None], data: Sequence[str | Path]) -> None:

@@ -145,7 +145,9 @@ class ExperimentSetting:
     def command(self, key: str) -> str:
         """Return the command that makes a part, without folders of this machine."""
         words = [f"likeminds reproduce {key} --scale {self.scale.name} --seed {self.seed}"]
-        if self.scale.tuned != SCALES[self.scale.name].tuned:
+        usual = SCALES[self.scale.name]
+        words += [f"--repeats {self.scale.repeats}"] * (self.scale.repeats != usual.repeats)
+        if self.scale.tuned != usual.tuned:
             words += [
                 f"--tuned {name}" for name, tuned in TUNED.items() if tuned == self.scale.tuned
             ]
