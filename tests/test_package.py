@@ -35,11 +35,10 @@ def test_the_extra_all_is_all_others_but_large_ones_that_few_need():
     extras = project["optional-dependencies"]
     (everything,) = extras.pop("all")
     large = {"mlflow", "onnx", "spark"}
-    always = {"images", "plots"}  # in the dependencies, too
     required = {re.match(r"[a-z-]+", one)[0] for one in project["dependencies"]}
     assert {"pillow", "matplotlib"} <= required
     (named,) = re.fullmatch(rf"{project['name']}\[(.*)\]", everything).groups()
-    assert set(named.split(",")) == set(extras) - large - always
+    assert set(named.split(",")) == set(extras) - large
 
 
 @pytest.mark.parametrize(

@@ -10,5 +10,7 @@ def test_a_module_is_loaded_at_first_use():
 
 
 def test_a_missing_package_is_named_with_its_extra():
-    with pytest.raises(ImportError, match=r"needs no_such_package: install likeminds\[images\]"):
-        require("no_such_package", "Reading pictures", "images")
+    with pytest.raises(
+        ImportError, match=r"needs no_such_package: pip install 'likeminds\[duckdb\]'"
+    ):
+        require("no_such_package", "Reading tables", "duckdb")

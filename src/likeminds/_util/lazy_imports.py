@@ -42,13 +42,11 @@ def load_later(*names: str) -> None:
             loader.exec_module(sys.modules[name])
 
 
-def require(module: str, purpose: str, extra: str) -> Any:
-    """Return a module; the error for a missing one names the extra of likeminds."""
+def require(module: str, purpose: str, extra: str | None = None) -> Any:
+    """Return a module; the error for a missing one names the extra of likeminds, or the package."""
     try:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0].replace("PIL", "Pillow")
-        raise ImportError(
-            f"{purpose} needs {package}: install likeminds[{extra}] "
-            f"(pip install 'likeminds[{extra}]')."
-        ) from error
+        install = f"likeminds[{extra}]" if extra else package
+        raise ImportError(f"{purpose} needs {package}: pip install '{install}'.") from error

@@ -133,7 +133,7 @@ def did_you_mean(wrong: object, known: Iterable[object]) -> str:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb in the infinitive; its object replaces "it".
+    """Words for a positive label in explanations: an infinitive, whose object replaces "it".
 
     Examples
     --------

@@ -20,14 +20,14 @@ from likeminds.cli.main import SignalledError, command
 
 # The package of each extra, and its purpose.
 _EXTRAS = {
-    "images": ("pillow", "reading pictures"),
-    "plots": ("matplotlib", "pictures and reports"),
     "onnx": ("onnxruntime", "features of deep networks"),
     "duckdb": ("duckdb", "reading DuckDB databases"),
     "postgres": ("psycopg", "reading from PostgreSQL"),
     "serve": ("fastapi", "serving a model over HTTP"),
+    "dask": ("distributed", "fits on a cluster"),
 }
-_NEEDED = ("numpy", "scipy", "scikit-learn", "pyarrow", "narwhals", "safetensors", "typer", "rich")
+_NEEDED = ("numpy", "scipy", "scikit-learn", "pyarrow", "narwhals", "safetensors", "matplotlib")
+_NEEDED += ("pillow", "typer", "rich")
 # The self-check passes above this AUC on simulated labels.
 _LEAST_AUC = 0.75
 

@@ -288,7 +288,7 @@ class CodedLabels:
         return self._with(user_features=read_covariates(user_features, self.user_ids))
 
     def with_verb(self, verb: str) -> Self:
-        """Return the same labels with a verb: see `Annotations`."""
+        """Return the same labels with other words for a positive label: see `Annotations`."""
         return self._with(verb=read_verb(verb))
 
     def written_as(

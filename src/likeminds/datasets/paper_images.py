@@ -365,7 +365,7 @@ def load_sun(
     The folder is laid out as for `likeminds.load_shoes`: ``annotations.csv``, and ``images/`` or
     features computed before. Features of pictures are the 2,048 values of Inception-V3's
     second-last layer, by the network in ``inception_v3.onnx`` in the folder. The page on features
-    has the three lines that make it; it needs ``likeminds[onnx]``. Users with fewer than 8 labels
+    has the three lines that make it; it needs the extra ``onnx``. Users with fewer than 8 labels
     of either kind are removed, and principal components keep 90 % of the variance, for each
     attribute by itself: see `ImageCrowd.split`.
 

@@ -188,7 +188,7 @@ class DeepFeatures(Extractor):
 
     The file's input is a batch of RGB pictures, channels first or last; its output is one
     row of values per picture, or maps of values, which are averaged over the picture.
-    Needs ``likeminds[onnx]``. Nothing is downloaded; the page on features shows how to export.
+    Needs the extra ``onnx``. Nothing is downloaded; the page on features shows how to export.
 
     Parameters
     ----------

@@ -179,7 +179,7 @@ def _on_white(array: Picture) -> Picture:
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
     """Open a picture file; only its header is read before its size is known."""
-    pillow = require("PIL.Image", _PURPOSE, "images")
+    pillow = require("PIL.Image", _PURPOSE)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pillow.DecompressionBombWarning)  # see below
@@ -249,7 +249,7 @@ def _resize(pixels: Picture, size: int, crop: float) -> Picture:
     if min(height, width) == shorter:
         top, left = (height - size) // 2, (width - size) // 2
         return pixels[top : top + size, left : left + size]
-    pillow = require("PIL.Image", _PURPOSE, "images")
+    pillow = require("PIL.Image", _PURPOSE)
     scale = shorter / min(height, width)
     new = max(shorter, round(width * scale)), max(shorter, round(height * scale))
     left, top = (new[0] - size) // 2, (new[1] - size) // 2
@@ -297,7 +297,7 @@ def png_bytes(picture: ArrayLike) -> bytes:
     if pixels.ndim != 3 or pixels.shape[2] != 3:
         raise ValueError(f"picture must have the shape (height, width, 3), not {pixels.shape}.")
     content = io.BytesIO()
-    require("PIL.Image", _PURPOSE, "images").fromarray(pixels).save(content, "PNG", optimize=True)
+    require("PIL.Image", _PURPOSE).fromarray(pixels).save(content, "PNG", optimize=True)
     return content.getvalue()
 
 

@@ -232,7 +232,7 @@ class SentenceEmbeddings(Extractor):
     For networks of the BERT family, such as those of sentence-transformers: the inputs are
     ``input_ids`` and, if the network has them, ``attention_mask`` and ``token_type_ids``.
     The output is one row per text, or one per token of a text, which are pooled. Needs
-    ``likeminds[onnx]``; nothing is downloaded.
+    the extra ``onnx``; nothing is downloaded.
 
     Parameters
     ----------

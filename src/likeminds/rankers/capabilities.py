@@ -182,7 +182,7 @@ class ReadableModel:
 
     @property
     def verb(self) -> Verb:
-        """The verb of positive labels, such as "like"; by default "rate high"."""
+        """The words of explanations for a positive label, such as "like"; default: "rate high"."""
         return Verb.of(self.verb_)
 
     @property

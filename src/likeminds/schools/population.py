@@ -353,7 +353,7 @@ class Population:
 
     @property
     def verb(self) -> Verb:
-        """The verb of a positive label."""
+        """The words of explanations for a positive label, such as "like"."""
         verb: Verb = as_ranker(self.ranker).verb
         return verb
 

@@ -144,7 +144,8 @@ class Schools(ResultTable):
         The share of all users, and of each school, that would say yes to each item. None without
         items, and where scores are not log-odds and no labels calibrate them.
     verb : Verb
-        The verb of a positive label.
+        The words of explanations for a positive label, such as "like"; set by
+        ``Annotations(verb=...)``.
     severity : Severity or None
         Users' shares of positive labels; None for choices and grades.
     """

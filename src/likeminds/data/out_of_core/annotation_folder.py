@@ -160,7 +160,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
 
     @property
     def verb(self) -> str | None:
-        """The verb for a positive label: see `Annotations`."""
+        """The words of explanations for a positive label: see `Annotations`."""
         verb: str | None = self.survey.shared["verb"]
         return verb
 

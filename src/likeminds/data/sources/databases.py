@@ -92,7 +92,7 @@ def split(source: str) -> Address:
 
 
 def _read_sqlite(address: Address) -> "pa.Table":
-    sqlite3 = require("sqlite3", "Reading an SQLite database", "sqlite")
+    sqlite3 = require("sqlite3", "Reading an SQLite database")
     path = _existing(address)
     # The module runs one statement only; each action is authorised, so no statement
     # reaches another file, which would not be opened for reading only.
