@@ -77,7 +77,7 @@ def main() -> None:
     chosen = parser.parse_args()
     asked = "" if chosen.attributes is None else f" --attributes {chosen.attributes}"
     lines = [
-        "# The learned prior and the mixed logit",
+        "# Comparison with the mixed logit",
         "",
         f"Made by `python -m benchmarks.mixed_logit --data FOLDER --seconds {chosen.seconds:.0f}"
         f"{asked}` (GPBoost installed). Mean AUC of the people on the 30 % of their labels held "

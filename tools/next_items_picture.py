@@ -1,8 +1,8 @@
-"""Make docs/next-items.png, what asking the right items gains: python -m tools.next_items_picture.
+"""Draw docs/next-items.png, the AUC of new users by label: python -m tools.next_items_picture.
 
-Newcomers to a crowd of `make_schools` are asked about items, one after the other: those that
-`next_items` proposes, or items at random. They answer by their own weights, with the simulation's
-noise, and are scored on items that are not asked about.
+New users of a crowd of `make_schools` label one item after the other: items that `next_items`
+chooses, or random items. Labels follow the users' true weights, with the simulation's noise. The
+AUC is that of other items.
 """
 
 from pathlib import Path
@@ -20,21 +20,24 @@ SIZES = (0, 1, 2, 3, 5, 8, 12, 16, 24, 32)
 def learning_curves(
     seed: int, *, n_there: int = 150, n_new: int = 30, sizes: tuple[int, ...] = SIZES
 ) -> dict[str, Float]:
-    """Return the mean AUC of newcomers by number of labels, shape (n_sizes,), for both ways."""
+    """Return the mean AUC of new users by number of labels, shape (n_sizes,), by choice."""
     crowd = make_schools(n_there + n_new, 40, 400, 20, 3, random_state=seed)
     said = crowd.annotations
     ranker = HierarchicalRanker().fit(said.of_users(said.user_ids[:n_there]))
     rng = np.random.default_rng(seed)
     pool, unseen = rng.standard_normal((2, 150, 20))
-    curves = {"items at random": np.zeros(len(sizes)), "next_items": np.zeros(len(sizes))}
+    curves = {
+        "random items": np.zeros(len(sizes)),
+        "items chosen by next_items": np.zeros(len(sizes)),
+    }
     for weights in crowd.coef[n_there:]:
         scores = pool @ weights
         answers = (scores > np.quantile(scores, 0.7)) ^ (rng.random(len(pool)) < 0.05)
         truth = unseen @ weights
         liked = truth > np.quantile(truth, 0.7)
         orders = {
-            "items at random": rng.permutation(len(pool))[: max(sizes)].tolist(),
-            "next_items": _asked(ranker, pool, answers, max(sizes)),
+            "random items": rng.permutation(len(pool))[: max(sizes)].tolist(),
+            "items chosen by next_items": _asked(ranker, pool, answers, max(sizes)),
         }
         for name, order in orders.items():
             for place, size in enumerate(sizes):
@@ -46,7 +49,7 @@ def learning_curves(
 
 
 def _asked(ranker: HierarchicalRanker, pool: Float, answers: Float, most: int) -> list[int]:
-    """Ask one item at a time, each chosen by what was answered before."""
+    """Choose one item at a time, given the labels of the items before it."""
     order: list[int] = []
     for _ in range(most):
         rest = np.setdiff1d(np.arange(len(pool)), order)
@@ -60,15 +63,15 @@ def main() -> None:
     mpl.use("Agg")
     runs = [learning_curves(seed) for seed in range(5)]
     values = {name: np.column_stack([100 * run[name] for run in runs]) for name in runs[0]}
-    gain = (values["next_items"] - values["items at random"]).mean(axis=1)
+    gain = (values["items chosen by next_items"] - values["random items"]).mean(axis=1)
     best = int(gain.argmax())
     axes = plots.learning_curves(
         SIZES,
         values,
-        title=f"Asking the right items gains most with {SIZES[best]} labels: "
-        f"+{gain[best]:.1f} points of AUC",
-        size_label="labels of a newcomer",
-        label="AUC on items nobody was asked about, per cent",
+        title=f"Chosen items raise the AUC most with {SIZES[best]} labels: "
+        f"+{gain[best]:.1f} points",
+        size_label="labels of a new user",
+        label="AUC on other items, per cent",
     )
     axes.figure.savefig(DOCS / "next-items.png", dpi=120, bbox_inches="tight")
     for size, *row in zip(SIZES, *(values[name].mean(axis=1) for name in values), strict=True):

@@ -318,7 +318,7 @@ def test_items_asked_for_tell_more_than_items_at_random(schools):
 def test_newcomers_learn_faster_from_the_items_asked_for():
     # The curves of docs/next-items.png, smaller.
     curves = learning_curves(7, n_there=60, n_new=10, sizes=(0, 4, 8))
-    at_random, asked = curves["items at random"], curves["next_items"]
+    at_random, asked = curves["random items"], curves["items chosen by next_items"]
     assert asked[0] == at_random[0]  # nothing asked, nothing learned
     assert (asked[1:] > at_random[1:] + 0.01).all()
 
