@@ -26,8 +26,10 @@ _EXTRAS = {
     "serve": ("fastapi", "serving a model over HTTP"),
     "dask": ("distributed", "fits on a cluster"),
 }
-_NEEDED = ("numpy", "scipy", "scikit-learn", "pyarrow", "narwhals", "safetensors", "matplotlib")
-_NEEDED += ("pillow", "typer", "rich")
+_NEEDED = (
+    *("numpy", "scipy", "scikit-learn", "pyarrow", "narwhals", "safetensors", "matplotlib"),
+    *("pillow", "typer", "rich"),
+)
 # The self-check passes above this AUC on simulated labels.
 _LEAST_AUC = 0.75
 
