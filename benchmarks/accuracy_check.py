@@ -4,7 +4,8 @@
 prints paired differences over users with 95 % intervals, a verdict for each data set, and processor
 seconds; the exit status is 1 if a data set is worse. Measures are the AUC and the log loss of
 labels, the concordance and the log loss of grades, and the accuracy and the log loss of choices and
-pairs. 30 % of the labels of each user are held out by whole groups, with fixed seeds. The
+pairs. 30 % of the labels of each user are held out at random, by whole choice sets, with fixed
+seeds. The
 electricity data is bundled; FOLDER may hold the others as ``NAME.npz``. Large data sets are
 represented by some of their users.
 """
@@ -211,7 +212,7 @@ def measure(trial: Trial, folder: Path, seed: int, positions: int | None) -> dic
     """Fit to one split; return the measures of each user by name, and processor seconds."""
     most = trial.users if positions is None else min(positions, trial.users)
     said = fewer_users(trial.read(folder, trial.file), most)
-    train, test = split_within_users(said, TEST, random_state=seed)
+    train, test = split_within_users(said, TEST, random_state=seed, stratify=False)
     begun = time.process_time()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The labels of .* one class only", UserWarning)

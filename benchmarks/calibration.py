@@ -29,7 +29,7 @@ def measure(said: Annotations, seed: int = 0) -> dict[str, list[tuple[float, flo
     rng = np.random.default_rng(seed)
     drawn = rng.random(said.n_users) < _NEW
     new = drawn[said.user_codes]
-    train, test = split_within_users(said[~new], _TEST, random_state=seed)
+    train, test = split_within_users(said[~new], _TEST, random_state=seed, stratify=False)
     ranker = HierarchicalRanker(loss="logistic", unknown="consensus").fit(train)
     found = {}
     for who, part in (("known", test), ("new", said[new])):

@@ -52,6 +52,19 @@ def test_without_groups_both_labels_are_divided(seed):
             assert np.ptp(np.bincount(mine, minlength=3)) <= 1
 
 
+def test_without_strata_the_held_out_labels_are_a_random_draw():
+    labels = np.tile(np.arange(20) < 6, 200)
+    said = Annotations(
+        users=np.repeat(np.arange(200), 20), items=None, labels=labels, features=np.ones((4000, 1))
+    )
+    _, test = split_within_users(said, 0.5, 0, stratify=False)
+    counts = test.label_counts()
+    assert (counts.sum(axis=1) == 10).all()
+    # The number of positives is hypergeometric: mean 3, variance 10 * .3 * .7 * 10 / 19.
+    assert counts[:, 1].mean() == pytest.approx(3.0, abs=0.25)
+    assert counts[:, 1].var() == pytest.approx(1.105, abs=0.35)
+
+
 @pytest.mark.parametrize("size", [0.0, 1.0, -1, 2])
 def test_test_size_is_a_share(size):
     with pytest.raises(ValueError):

@@ -10,12 +10,18 @@ from likeminds.data.identifiers import encode_pairs
 
 
 def split_within_users(
-    annotations: Annotations, test_size: float = 0.3, random_state: int | Generator | None = None
+    annotations: Annotations,
+    test_size: float = 0.3,
+    random_state: int | Generator | None = None,
+    *,
+    stratify: bool = True,
 ) -> tuple[Annotations, Annotations]:
     """Hold out a share of each user's labels.
 
     Rows of one choice set stay together. Without choice sets, a user's positive and negative labels
-    are divided separately, so both sides have both if possible.
+    are divided separately, so both sides have both if possible. To evaluate probabilities, use
+    ``stratify=False``: a stratified split repeats each user's share of positive labels in the test
+    part, which favours models that shrink this share too little.
 
     Parameters
     ----------
@@ -25,6 +31,8 @@ def split_within_users(
         The share of each user's choice sets (or labels) to hold out, between 0 and 1.
     random_state : int or Generator, optional
         Makes the split reproducible.
+    stratify : bool, default=True
+        Whether to divide positive and negative labels separately.
 
     Returns
     -------
@@ -39,7 +47,8 @@ def split_within_users(
     """
     if not 0 < test_size < 1:
         raise ValueError(f"test_size must lie between 0 and 1, but is {test_size}.")
-    place, total = _drawn_places(*_units(annotations), np.random.default_rng(random_state))
+    units = _units(annotations) if stratify else _units_of_users(annotations)
+    place, total = _drawn_places(*units, np.random.default_rng(random_state))
     held_out = place < np.floor(test_size * total + 0.5)
     if not held_out.any() or held_out.all():
         raise ValueError(
@@ -79,12 +88,7 @@ def folds_within_users(annotations: Annotations, n_folds: int = 5, random_state:
 
 def order_within_users(annotations: Annotations, rng: Generator) -> Index:
     """Return each row's place in a random order of its user's choice sets (or rows), from 0."""
-    unit = _choices(annotations)
-    if unit is None:
-        unit = np.arange(len(annotations))
-    owner = np.zeros(int(unit.max()) + 1, dtype=np.intp)
-    owner[unit] = annotations.user_codes
-    return _drawn_places(unit, owner, rng)[0]
+    return _drawn_places(*_units_of_users(annotations), rng)[0]
 
 
 def _units(annotations: Annotations) -> tuple[Index, Index]:
@@ -93,14 +97,20 @@ def _units(annotations: Annotations) -> tuple[Index, Index]:
     A unit is a choice set, a tie, or a row without a choice set. A stratum is a user, or a user's
     labels of one kind without choice sets.
     """
-    users, choices = annotations.user_codes, _choices(annotations)
-    if choices is None:
-        unit: Index = np.arange(len(annotations))
-        return unit, encode_pairs(users, annotations.labels.astype(np.intp))
-    unit = choices
-    stratum = np.zeros(int(unit.max()) + 1, dtype=np.intp)
-    stratum[unit] = users
-    return unit, stratum
+    unit, user = _units_of_users(annotations)
+    if annotations.choice_set_codes is not None:
+        return unit, user
+    return unit, encode_pairs(user, annotations.labels.astype(np.intp))
+
+
+def _units_of_users(annotations: Annotations) -> tuple[Index, Index]:
+    """Return the unit of each row, and the user of each unit."""
+    unit = _choices(annotations)
+    if unit is None:
+        return np.arange(len(annotations)), annotations.user_codes
+    user = np.zeros(int(unit.max()) + 1, dtype=np.intp)
+    user[unit] = annotations.user_codes
+    return unit, user
 
 
 def _choices(annotations: Annotations) -> Index | None:
