@@ -43,9 +43,7 @@ _output = partial(_field, panel="Output")
 
 
 Model = Annotated[Path, typer.Argument(help="The model, which fit wrote.", show_default=False)]
-Attribute = Annotated[
-    str | None, option("The attribute, where the model has several.", "--attribute")
-]
+Attribute = Annotated[str | None, option("The attribute, if the model has several.", "--attribute")]
 Top = Annotated[int, option("How many rows to show.", "--top", "-k", min=1)]
 Like = Annotated[list[str] | None, option("An attribute the items should have; may be repeated.")]
 NotLike = Annotated[
@@ -133,7 +131,7 @@ class LabelTableOptions:
     item: str | None = _column("The item: item, image, ...", "--item-column")
     label: str | None = _column("The label: label, rating, chosen, ...", "--label-column")
     attribute: str | None = _column(
-        "The attribute that a label is about, where there are several.", "--attribute-column"
+        "The attribute that a label is about, if there are several.", "--attribute-column"
     )
     choice_set: str | None = _column(
         "Items that were shown together: choice_set, group, chid.", "--choice-set-column"

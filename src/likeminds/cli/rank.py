@@ -236,7 +236,7 @@ def show_rankings(
     if False in rises:
         output.hint(
             "(sorted by score: expected grades need not fall, since they are nearer the average "
-            "where the score is uncertain)"
+            "if the score is uncertain)"
         )
 
 

@@ -48,9 +48,7 @@ def serve(
         help="The model, a file or a folder; with --demo: shoes, electricity or statements.",
         default=None,
     ),
-    demo: bool = option(
-        "Serve a model that is made for it, with its own data.", "--demo", default=False
-    ),
+    demo: bool = option("Serve a model of bundled data.", "--demo", default=False),
     items: ItemOptions,
     texts: Texts = None,
     pictures: Path | None = option(
@@ -62,10 +60,10 @@ def serve(
     state: State = None,
     database: Database = None,
     check: bool = option(
-        "Try out the model and the database, and do not serve.", "--check", default=False
+        "Check the model and the database, without serving.", "--check", default=False
     ),
     visitors: bool = option(
-        "Let people without a key see the crowd and teach it their taste.",
+        "Let visitors without a key see the crowd and label items.",
         "--visitors",
         default=False,
     ),
@@ -88,7 +86,7 @@ def serve(
         "The largest number of entries in a batch.", panel=_LIMITS, min=1, default=1000
     ),
 ) -> None:
-    """Serve a model over HTTP, with a page on which visitors teach it their taste.
+    """Serve a model over HTTP, with a page on which visitors label items and see their ranking.
 
     Without API keys, it accepts local requests only, with full access.
     """
@@ -141,7 +139,7 @@ def keys(
     *,
     model: Path = typer.Argument(help="The model that is served."),
     add: str | None = option("Make a key: read, write or admin.", default=None),
-    name: str = option("Whose key it is, for the list.", default=""),
+    name: str = option("The owner of the key, for the list.", default=""),
     revoke: str | None = option("Revoke a key, by its id.", default=None),
     state: State = None,
     database: Database = None,
@@ -217,7 +215,7 @@ def _greet(output: Output, settings: "Settings", host: str, port: int) -> None:
         n_keys = len(store.api_keys())
     finally:
         store.close()
-    who = "visitors may teach it their taste" if settings.visitors else f"{n_keys} keys"
+    who = "visitors may label items" if settings.visitors else f"{n_keys} keys"
     if not n_keys and not settings.visitors:
         who = "No API keys: only local requests are accepted, with full access"
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -1,1 +1,1 @@
-"""An HTTP service around a saved model, and a page on which visitors teach it their taste."""
+"""An HTTP service around a saved model, and a page on which visitors label items."""

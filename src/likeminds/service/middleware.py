@@ -94,7 +94,7 @@ class Middleware:
             facts = {"id": record.id, "where": _where(error)}
             logger.error("failed", extra={"facts": facts}, exc_info=True)
             if not record.status:
-                response = answer(500, "This should not happen; the log says more.", record.id)
+                response = answer(500, "Internal error: see the log of the service.", record.id)
                 await response(scope, receive, record.send)
         finally:
             self._log(scope, record)
@@ -106,12 +106,12 @@ class Middleware:
         name = host if host.endswith("]") else host.rsplit(":", 1)[0]
         if self.state.is_open and not is_loopback(name):
             # A page of another site may have a host name that resolves to this machine.
-            detail = "Without keys, the service answers to this machine alone."
+            detail = "Without keys, the service accepts local requests only."
             return answer(403, detail, record.id)
         origin = headers.get("origin")
         writes = scope["method"] not in {"GET", "HEAD", "OPTIONS"}
         if writes and origin not in {None, *settings.origins, f"http://{host}", f"https://{host}"}:
-            return answer(403, "Pages of other sites may not write here.", record.id)
+            return answer(403, "Pages of other sites may not write to this service.", record.id)
         size = headers.get("content-length", "0")
         if not size.isdigit() or int(size) > settings.most_bytes:
             return answer(413, f"A body may have {settings.most_bytes:,} bytes at most.", record.id)

@@ -82,12 +82,12 @@ def caller_of(
             raise HTTPException(401, "This key is not valid, or was revoked.")
         return Caller(found[0], f"key {found[1]}")
     if shown is not None:
-        raise HTTPException(401, "What is shown is neither a key (lmk_...) nor a token (lmp_...).")
+        raise HTTPException(401, "This is neither a key (lmk_...) nor a token (lmp_...).")
     if state.is_open:
         return Caller(Role.ADMIN, "open")
     if state.settings.visitors:
         return Caller(Role.USER, "visitor")
-    raise HTTPException(401, "Show a key: Authorization: Bearer lmk_...")
+    raise HTTPException(401, "Send a key: Authorization: Bearer lmk_...")
 
 
 Calling = Annotated[Caller, Depends(caller_of)]

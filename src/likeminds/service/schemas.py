@@ -34,7 +34,7 @@ class AttributeQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    attribute: Name | None = Field(None, description="Which attribute, where there are several")
+    attribute: Name | None = Field(None, description="The attribute, if there are several")
 
 
 class ItemQuery(AttributeQuery):
@@ -214,7 +214,7 @@ class ItemScore(BaseModel):
     text: str | None
     score: float
     expected: float | None = Field(
-        description="Expected grade, or probability of a yes; null where users choose"
+        description="Expected grade, or probability of a yes; null if users choose"
     )
     interval: list[float] | None = Field(description="90 % of the score")
 

@@ -157,7 +157,7 @@ def agreed(query: Annotated[schemas.PageQuery, Query()], queries: Queries) -> di
 
 @router.get("/divisive", response_model=schemas.Facts)
 def divisive(query: Annotated[schemas.PageQuery, Query()], queries: Queries) -> dict[str, Any]:
-    """List the most divisive items; none where users rank alike."""
+    """List the most divisive items; none if users rank alike."""
     return _about_items("divisive", query, queries)
 
 

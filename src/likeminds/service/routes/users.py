@@ -158,8 +158,8 @@ def facts(
     user_id, explained = queries.current.users[user], scorer.explanation
     if lookup([user_id], explained.levels.users, "users")[0] < 0:
         raise UnableError(
-            f"There are facts about a sample of {len(explained.levels.users):,} users only, and "
-            "this user is not among them. Rankings and explanations are there."
+            f"Facts are computed for a sample of {len(explained.levels.users):,} users, without "
+            "this one. Rankings and explanations of scores are available."
         )
     return explained.user(user_id)
 
@@ -187,16 +187,16 @@ def forget(user: schemas.Name, queries: Queries) -> schemas.Deleted:
     in_model = export(user, queries).in_model
     gone = state.store.forget(user, hashed(user))
     state.forgotten |= {hashed(user)}
-    model = "it has learned nothing from them"
+    model = "not trained on labels of this user"
     if in_model and queries.current.card.get("takes_updates"):
-        model = "it says nothing about them from now on, and forgets them when it is refreshed"
+        model = "no longer answers about this user, who is removed at the next refresh"
     elif in_model:
-        model = "it says nothing about them from now on; fit it anew without them to remove them"
+        model = "no longer answers about this user; to remove the user, fit it without their labels"
     return schemas.Deleted(user=user, labels=gone, model=model)
 
 
 def _in_answers(queries: Queries, rows: list[Label]) -> list[schemas.StoredLabel]:
-    """Return labels as answers of the model's scale, where it still has their attribute."""
+    """Return labels as answers of the model's scale, if it still has their attribute."""
     current, found = queries.current, []
     for row in rows:
         if row.label is None:
