@@ -501,7 +501,7 @@ SPECIFICATIONS = [
     ({"distributions": {"price": "normal"}, "signs": {"price": -1}}, "either sign"),
     ({**LOGS, "draws": 0}, "draws cannot be 0"),
     ({**LOGS, "loss": "auc"}, "Only choices and labels of yes or no"),
-    ({**LOGS, "item_effects": True}, "Leave out either"),
+    ({**LOGS, "item_effects": True}, "Leave out item_effects=True"),
     ({"fixed": ["prize"]}, "Did you mean price"),
     ({"fixed": ["weight"]}, "fixed names 'weight', but the features are price, size, speed"),
     ({"signs": {"price": 2}}, "a sign is 1 or -1"),
@@ -659,7 +659,7 @@ RANKERS = [
         lambda: HierarchicalRanker().fit(
             Annotations(["a", "a", "b", "b"], ["p", "q", "r", "s"], [1, 0, 1, 0])
         ),
-        "several users judge",
+        "several users label",
     ),
     (
         lambda: HierarchicalRanker().fit(said(features=np.ones((4, 2)))),

@@ -79,7 +79,7 @@ def test_it_is_said_once_that_no_item_is_shared(tmp_path, votes):
     found = run(tmp_path, "fit", "-a", "own.csv", "--out", "own.likeminds")
     assert found.code == 0
     heard = " ".join((found.out + found.err).split())
-    assert heard.count("No item was judged by two users") == 1
+    assert heard.count("No item was labelled by two users") == 1
     folder, *_ = votes
     found = run(folder, "fit", "-a", "votes.csv", "--out", "again.likeminds")
     assert "No item was judged" not in found.out + found.err

@@ -23,8 +23,8 @@ from likeminds.mixed_model.extensions.sign_constraints import (
     moments_of_weights,
 )
 
-# Scores give standard errors with this many users per parameter; a full Omega has standard errors
-# with at most this many parameters.
+# Standard errors by scores need this many users per parameter; those of a full Omega need at most
+# this many parameters.
 _USERS_EACH, _MOST_PARAMETERS = 2, 120
 # An information matrix is invertible if its least eigenvalue is at least this share of the largest,
 # in units of its diagonal.

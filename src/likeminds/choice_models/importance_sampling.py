@@ -25,7 +25,7 @@ from likeminds.mixed_model.responses import PaddedRows, Responses, data_of, of_e
 
 # Degrees of freedom of the proposal.
 _FREEDOM = 8.0
-# Draws for each dimension that matching of moments needs, and how often draws are scaled.
+# Draws per dimension that are needed to match moments, and how often draws are scaled.
 _EACH, _MATCHES = 4, 4
 # Bytes of scores computed at a time, and of all draws.
 _BYTES_AT_ONCE, _MOST_BYTES = 1 << 24, 1 << 31
@@ -62,7 +62,7 @@ class SimulatedLikelihood:
 
 @dataclass(frozen=True)
 class SimulationProblem:
-    """Responses, their likelihood, and which weights vary in which way."""
+    """Responses, their likelihood, and the distribution of each weight over users."""
 
     responses: Responses
     likelihood: Likelihood

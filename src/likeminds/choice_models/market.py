@@ -138,7 +138,7 @@ def willingness_to_pay(
     if share < 1:
         notes.append(
             f"{1 - share:.1%} of the normal distribution of users have a weight of {names[price]} "
-            "that is not negative: these users are left out of the columns of users."
+            "that is not negative: the columns of users leave them out."
         )
     return Table("Willingness to pay", rows, tuple(notes), frames=frames)
 
@@ -158,5 +158,5 @@ def _refuse_no_price(estimates: Estimates, name: str, price: int, quantile: floa
     if mean > 0:
         raise ValueError(
             f"The mean weight of {name} is {mean:.3g}: people like more of it, so it is not "
-            "a price. Name a feature that people would rather have less of."
+            "a price. Name a feature that users would rather have less of."
         )

@@ -30,7 +30,7 @@ from likeminds.solvers.solver import Callback
 _ROUNDS, _GAIN = 50, 0.02
 # Radius of the trust region, as a share of the bounds: the first, and the last.
 _FIRST_RADIUS, _LAST_RADIUS = 0.5, 0.01
-# Its factors, where more than the upper or less than the lower share of a gain is confirmed.
+# Its factors if more than the upper or less than the lower share of a gain is confirmed.
 _GROWTH, _SHRINKAGE = 2.0, 0.3
 _UPPER, _LOWER = 0.75, 0.25
 # How far parameters may move in a round: means and entries of Omega, in standard deviations of the
@@ -181,7 +181,7 @@ def covariance_parameters(
     whole = GaussianPrior.of_covariance(at.mean, at.covariance)
     prior = whole.truncated(min(n_groups, n_weights), n_weights)
     n, rank = prior.loadings.size, prior.rank
-    # The intercept, where there is one, has a residual of its own.
+    # The intercept, if there is one, has a residual of its own.
     groups = np.maximum(own - n_weights + 1, 0)
     start = np.concatenate([prior.loadings.ravel(), np.zeros(int(groups.max()) + 1)])
     return CovarianceParameters(

@@ -97,10 +97,10 @@ class Specification:
             )
         varies = np.setdiff1d(np.arange(design.size), self.fixed)
         if not varies.size:
-            raise ValueError("fixed names all features: leave at least one that people differ in.")
+            raise ValueError("fixed names all features: leave at least one that users differ in.")
         if shifts is not None and self.logs.any():
             raise ValueError(
-                "Covariates of people move their weights, and the logarithm of a weight is not "
+                "Covariates of users move their weights, and the logarithm of a weight is not "
                 'moved in the same way: leave out user_features=, or distributions="lognormal".'
             )
         signs, logs = self._coordinates(design)[:, varies]

@@ -300,7 +300,7 @@ class SingularValues:
         return np.asarray(self.part @ square if self._is_tall else square @ self.part)
 
     def replaced(self, sigma: Float) -> Float:
-        """Return the matrix with other singular values (zero where they are zero now)."""
+        """Return the matrix with other singular values (singular values of zero stay zero)."""
         return self.scaled(sigma / np.where(self.sigma > 0, self.sigma, 1.0))
 
     def left_and_right(self, which: Bool) -> tuple[Float, Float]:

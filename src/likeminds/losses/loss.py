@@ -13,7 +13,7 @@ and the linear term of the pairs, each with its higher grade first, is
     sum over a < b of n_a n_b / N d_ab = sum over a of n_a (below_a - above_a) / N m_a
 
 with the weights below_a and above_a of rows with lower and with higher grades. With two grades
-this is the Laplacian of the paper: see `paper.laplacian`.
+this is the Laplacian of the paper: see `likeminds.laplacian`.
 """
 
 from abc import ABC, abstractmethod
@@ -165,7 +165,7 @@ class SquaredAUC(Loss):
         return Z, target
 
     def dense(self, dense: ClassMoments, shift: Float) -> tuple[Float, Float]:  # noqa: ARG002
-        """Return A = X'LX and b of the pairs; zeros where there are no pairs."""
+        """Return A = X'LX and b of the pairs; zeros if there are no pairs."""
         if dense.weight.shape[1] > 2:
             return _moments_of_grades(dense)
         # Equal to the result for grades, but precise also with heavy weights on few rows.

@@ -191,7 +191,7 @@ class CurvatureSpectrum:
     """The curvature of some users who have the same number r of eigen-directions."""
 
     users: Index  # their positions among all users, shape (p,)
-    basis: Float  # Q_i, shape (p, r, d); rows of zeros where the curvature is zero
+    basis: Float  # Q_i, shape (p, r, d); rows of zeros if the curvature is zero
     curvature: Float  # the eigenvalues a_i, shape (p, r)
     slope: Float  # s_i = Q_i b_i, shape (p, r)
 

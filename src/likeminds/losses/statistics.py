@@ -228,7 +228,7 @@ class Statistics(AbstractStatistics):
         counts : array of shape (n_users,)
             The number of labels of each user in all pieces.
         grades : array, optional
-            The grades, ascending, where statistics are by grade.
+            The grades, ascending, if statistics are by grade.
         at_once : int
             Pieces are joined up to so many bytes of features before matrices are updated.
 

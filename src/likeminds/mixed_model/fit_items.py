@@ -170,9 +170,9 @@ def with_centred_factors(
 ) -> tuple[ItemMarginalLikelihood, PriorModel]:
     """Move the mean factor weight into item effects; scores do not change.
 
-    Weights of f_j have prior mean zero. But if almost all users agree on items, J is least with tau
-    near zero and weights of f_j of one sign. Their mean belongs to the item effects b_j, which new
-    users and the consensus share.
+    Weights of f_j have prior mean zero. But if almost all users agree on items, J has its minimum
+    at a tau near zero and weights of f_j of one sign. Their mean belongs to the item effects b_j,
+    which new users and the consensus share.
     """
     items, prior = objective.item_responses.items, at.model.prior
     n_factors = items.n_factors

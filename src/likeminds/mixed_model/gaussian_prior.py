@@ -73,7 +73,7 @@ class GaussianPrior:
 
     per_user: ClassVar = ("shifts",)
 
-    mean: Float  # (p,): the consensus, and last the mean intercept where there is one
+    mean: Float  # (p,): the consensus, and last the mean intercept if there is one
     loadings: Float  # (p, k): the leading directions, in units of the residual
     residual: Float  # (p,): standard deviations of the residual
     # (n_users, p): the shift of each user's mean by covariates.
@@ -265,8 +265,8 @@ class ItemPosteriors:
     factors: Float  # (m, r): f_j
     # (m, r, r): T_j, the posterior covariance of f_j.
     factor_covariance: Float = field(metadata={"stored": "unsure"})
-    # The share of T_j that is penalised in users' weights. All of it is too much where items
-    # are well known (factors that help vanish), much less too little where they are not.
+    # The share of T_j that is penalised in users' weights. With a larger share, real factors vanish
+    # if items are well known; with a much smaller one, spurious factors stay if they are not.
     share: float = 1.0
 
     @classmethod

@@ -26,12 +26,12 @@ from likeminds.mixed_model.laplace import (
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, Likelihood
 from likeminds.mixed_model.responses import Responses
 
-# Standard deviations have a prior of their own, in units of the first guess (where scores differ
-# by about one). Residuals: a gamma distribution of shape 1 + OFF_ZERO. The likelihood is so flat
-# near zero that its maximum often lies there, with intervals too narrow; this moves it off zero
-# by about one standard error (Chung et al. 2013 take a shape of 2; 3 gives intervals of ranks
-# their nominal coverage). All: a scale that only matters if labels can be separated perfectly,
-# so the likelihood has no maximum.
+# Standard deviations have a prior of their own, in units of the first guess, with which scores
+# differ by about one. Residuals: a gamma distribution of shape 1 + OFF_ZERO. The likelihood is so
+# flat near zero that its maximum often lies there, with intervals too narrow; this moves it off
+# zero by about one standard error (Chung et al. 2013 take a shape of 2; 3 gives intervals of ranks
+# their nominal coverage). All: a scale that only matters if labels can be separated perfectly, so
+# the likelihood has no maximum.
 FAR = 10.0
 OFF_ZERO = 2.0
 # The least share of a direction that counts as known: without it, steps that divide by the
@@ -171,7 +171,7 @@ class MarginalLikelihood:
         return 0.5 * model.ridge * float(deviation @ deviation)
 
     def _one_each(self, numbers: Float) -> Float:
-        """Return the entry that all weights share, and the intercept's where there is one."""
+        """Return the entry that all weights share, and the intercept's if there is one."""
         return np.array([numbers[0], *numbers[self.n_weights :]])
 
     def __call__(self, vector: Float) -> tuple[float, Float]:

@@ -206,8 +206,8 @@ def _cross_validate(
         if losses.sum() > before:
             break
         before = float(losses.sum())
-    # One unit of log-likelihood is enough: all of Omega is shrunk, so it costs little where it is
-    # not needed. A standard error on top costs the trolley dilemmas half a point of AUC.
+    # One unit of log-likelihood is enough: all of Omega is shrunk, so it costs little if it is not
+    # needed. A standard error on top costs the trolley dilemmas half a point of AUC.
     if low_rank is None or is_lower(lowest, np.concatenate(low_rank), n_errors=0.0, noticed=1.0):
         return best
     return LOW_RANK

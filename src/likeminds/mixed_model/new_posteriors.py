@@ -157,7 +157,7 @@ def fold_in(
 ) -> ItemPosteriors:
     """Return the posteriors of new items, given labels with scores eta of other parts.
 
-    ``bound`` times the curvatures of rows bounds the Hessian: 2 where rows share a choice set, as
+    ``bound`` times the curvatures of rows bounds the Hessian: 2 if rows share a choice set, as
     its Hessian is diagonally dominant.
     """
     n_items, size = len(unknown.effects), 1 + unknown.n_factors

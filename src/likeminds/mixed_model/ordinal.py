@@ -181,7 +181,7 @@ class CumulativeLogit(RowLikelihood):
     def each(
         self, eta: Float, response: Float, users: Index, variance: Float | float = 0.0
     ) -> Float:
-        """Return the loss of every label, where scores are known with some variance."""
+        """Return the expected loss of every label, given a variance of its score."""
         rough = damping(self.slope**2 * variance)
         codes = np.asarray(response, dtype=np.intp)
         above, below = self._sides(eta / rough, codes, self.use[users] / rough)
@@ -358,7 +358,7 @@ class StandardNormal(RowLikelihood):
     def each(
         self, eta: Float, response: Float, users: Index, variance: Float | float = 0.0
     ) -> Float:
-        """Return the loss of every label, of weight one, where scores have some variance."""
+        """Return the expected loss of every label, of weight one, given a variance of its score."""
         codes = np.asarray(response, dtype=np.intp)
         return np.asarray(0.5 * ((self.standardised(codes, users) - eta) ** 2 + variance))
 

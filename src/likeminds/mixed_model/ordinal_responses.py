@@ -156,7 +156,7 @@ class DavidsonLikelihood(ChoiceLikelihood):
 
     @classmethod
     def of_share(cls, tie_share: float) -> "DavidsonLikelihood":
-        """Return nu for a share of ties, where scores have a variance of about one."""
+        """Return nu for a share of ties, if scores have a variance of about one."""
         first = cls(1.0, min(float(tie_share), _MOST_TIED))
         return first.refined(np.zeros(1), np.full(1, 2.0), np.ones(1))
 

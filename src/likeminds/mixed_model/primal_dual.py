@@ -62,7 +62,7 @@ class Primal:
         return Primal(columns.transpose(0, 2, 1), self.offset[users], user_penalty)
 
     def without_penalty(self) -> "Primal":
-        """Return the system in y, where the penalty is part of the prior."""
+        """Return the system in y, with the penalty as part of the prior."""
         return (
             self
             if self.user_penalty is None
@@ -185,7 +185,7 @@ class Dual:
         return Dual(rows, offset, gram, user_penalty, self.approximate)
 
     def without_penalty(self) -> "Dual":
-        """Return the system in y, where the penalty is part of the prior."""
+        """Return the system in y, with the penalty as part of the prior."""
         return replace(self, user_penalty=None)
 
     def start(self, residuals: Float) -> Float:

@@ -266,7 +266,7 @@ def find_user_posteriors(
 def _log_normal_posteriors(
     data: PaddedRows, finder: PosteriorFinder, logs: LogNormalPrior
 ) -> tuple[Index, Float, Single]:
-    """Return users, means of weights, and K, where some weights are log-normal."""
+    """Return users, means of weights, and K, if some weights are log-normal."""
     likelihood = finder.params.likelihood
     mode = find_mode_of_logs(data, logs.prior, likelihood, logs.signs)
     found, derivatives = mode.logs, mode.derivatives

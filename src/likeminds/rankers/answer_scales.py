@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Spellings of yes and no, besides those of the labels.
 _YES, _NO = ("yes", "true", "1"), ("no", "false", "0", "-1")
-# So many grades may be bins of several: any number in their range is valid.
+# With so many grades, levels may be bins of several grades: any number in their range is valid.
 _FINE = 20
 
 

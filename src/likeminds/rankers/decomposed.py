@@ -93,7 +93,7 @@ class DecomposedRanker(ComponentsRanker):
     standardize : bool, default=True
         Give all features unit variance first (undone in the coefficients).
     tol : float, default=1e-4
-        Stop when the optimality residual is below: the length of a subgradient of the
+        Stop when the optimality residual is below this: the length of a subgradient of the
         objective, over the length of the loss's gradient at zero.
     max_iter : int, default=1000
         The largest number of iterations; reaching it gives a warning.

@@ -32,10 +32,10 @@ class HierarchicalRanker(PriorRanker):
     Omega), and the ridge penalty of Gamma is learned, too. A keyboard interrupt keeps the best
     prior found so far.
 
-    If several users label the same items, items have effects of their own: the score of item j
-    for user i is x_j'W_i + b_j + f_j'v_i, with the item effect b_j and a few learned factors f_j.
-    b_j, f_j and v_i are random effects with learned variances; they shrink to zero where features
-    explain all. Then features may be left out altogether.
+    If several users label the same items, items have effects of their own: the score of item j for
+    user i is x_j'W_i + b_j + f_j'v_i, with the item effect b_j and a few learned factors f_j. b_j,
+    f_j and v_i are random effects with learned variances; they shrink to zero if features explain
+    all. Then features may be left out altogether.
 
     Parameters
     ----------
@@ -162,10 +162,10 @@ class HierarchicalRanker(PriorRanker):
         Steps of the last descent, and whether it ended by ``tol``.
     sampling_ : SubsampleRecord or None
         The record of learning from a subsample (8,000 users or more, without item effects and
-        covariates; else None): the numbers of users in the subsample (``n_learned``) and in
-        corrections (``n_asked``). The predicted and actual decrease of the objective by each
-        correction (``promised``, ``gained``). The expected distance from its minimum (``excess``),
-        in nats per label.
+        covariates; else None). ``n_learned`` and ``n_asked`` are the numbers of users in the
+        subsample and in corrections. ``promised`` and ``gained`` are the predicted and the actual
+        decrease of the objective by each correction. ``excess`` is its expected distance from the
+        minimum, in nats per label.
 
     Examples
     --------

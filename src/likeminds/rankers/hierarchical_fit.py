@@ -245,9 +245,9 @@ def _have_effects(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> b
     if ranker._simulation() is not None:
         if ranker.item_effects is True:
             raise ValueError(
-                "Items have effects of their own, or draws, fixed and signs are given: a "
-                "likelihood that is simulated person by person cannot have items that people "
-                "share. Leave out either."
+                "The likelihood is simulated user by user (draws, fixed, signs), which is not "
+                "possible with item effects, as users share these. Leave out item_effects=True, "
+                "or the other parameters."
             )
         may_have = False
     elif ranker.item_effects not in {False, "auto"} and not loss.takes_items:
@@ -258,8 +258,8 @@ def _have_effects(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> b
     has_items = may_have and data.is_shared
     if not (has_items or data.table.n_features):
         raise ValueError(
-            "These annotations have no features, so items are known by their effects alone: "
-            "that needs items that several users judge, item_effects not False, and another "
+            "These annotations have no features, so items are known by their effects alone. "
+            "Effects need items that several users label, item_effects not False, and another "
             'loss than "auc".'
         )
     if may_have and not has_items and not ranker._is_trial:

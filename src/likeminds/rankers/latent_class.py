@@ -33,7 +33,7 @@ from likeminds.rankers.training_checks import as_annotations, refuse_too_wide
 from likeminds.rankers.training_data import TrainingData
 from likeminds.rankers.validation import rows_and_users
 
-# The fewest users of a class, where BIC chooses the number of classes.
+# The fewest users of a class, if BIC chooses the number of classes.
 _USERS_PER_CLASS = 5
 _LOSSES = ("logistic", "choice", "mixed")
 
@@ -85,7 +85,7 @@ class LatentClassRanker(Ranker):
         The probability that each user belongs to each class, given their labels.
     log_likelihood_, bic_, aic_, entropy_ : float
         The log-likelihood of the labels and its criteria; BIC counts users as observations. The
-        relative entropy is 1 where the class of every user is certain.
+        relative entropy is 1 if the class of every user is certain.
     selection_ : list of dict
         These numbers for each number of classes that was tried.
     coef_, consensus_, group_, personal_, users_, scale_, feature_names_

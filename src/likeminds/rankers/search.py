@@ -64,7 +64,7 @@ class RankerCV(Ranker):
     Parameters
     ----------
     ranker : ranker
-        The ranker to tune; its parameters apply where the grid has none.
+        The ranker to tune; its parameters apply if the grid has none.
     param_grid : dict or list of dicts, optional
         Lists of values of the ranker's parameters; all combinations are candidates, the
         simplest (strongest penalties) first. By default the ranker's own grid; a ranker

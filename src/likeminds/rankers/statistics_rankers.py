@@ -54,7 +54,7 @@ class StatisticsRanker(Ranker):
     _learned_from: ClassVar[str] = "statistics_"
     _nothing_to_add_to = (
         "This ranker does not have the statistics of its training data, since it was read from a "
-        "file, or fitted to many people on a cluster: more labels cannot be added to it. Fit it "
+        "file, or fitted to many users on a cluster: more labels cannot be added to it. Fit it "
         "in one process, and save it with save(..., with_data=True)."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -103,9 +103,9 @@ class ThreeLevelRanker(IterativeRanker):
         of components. "paper" is the algorithm as printed, which takes thousands of iterations;
         "authors" is the program that its authors published, with Nesterov momentum.
     tol : float, default=1e-4
-        Stop when the optimality residual is below: the length of a subgradient of the
+        Stop when the optimality residual is below this: the length of a subgradient of the
         objective, over the length of the loss's gradient at zero. With "authors", stop when the
-        relative change of the objective is below.
+        relative change of the objective is below this.
     max_iter : int, default=1000
         The largest number of iterations; reaching it gives a warning.
     unknown : {"error", "consensus"}, default="error"

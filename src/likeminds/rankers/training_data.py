@@ -289,7 +289,7 @@ class TrainingData:
         if self.counts.grades is None:
             raise ValueError(
                 f'loss="{loss.name}" learns from grades, but these labels are yes or no: pass '
-                "grades=True where they are read, if they are grades."
+                "grades=True when they are read, if they are grades."
             )
         return loss.graded.given(self.counts.grades)
 

@@ -6,12 +6,11 @@
 where Gamma_c are the columns of covariate c, in the units of the first guess. W_i are weights of
 features, the intercept, and weights of item factors: the units of their rows follow those of the
 factors. The gradient of J by Gamma is -L^-T sum_i first_i z_i', with the terms first_i of
-`Moments.first`. Its Hessian is about (L^-T K L^-1) (x) Z'Z, with K = I - (mean posterior
-covariance of z_i). Newton steps, which
-are shortened until J falls, alternate with steps of the prior, given each user's Gamma z_i. The
-ridges maximise the evidence (MacKay's fixed point, as for the consensus in `marginal_likelihood`):
-one for each covariate, so those without an effect shrink to zero. They are estimated in the first
-rounds; after that J never rises.
+`Moments.first`. Its Hessian is about (L^-T K L^-1) (x) Z'Z, with K = I - (mean posterior covariance
+of z_i). Newton steps, which are shortened until J falls, alternate with steps of the prior, given
+each user's Gamma z_i. The ridges maximise the evidence (MacKay's fixed point, as for the consensus
+in `marginal_likelihood`): one for each covariate, so those without an effect shrink to zero. They
+are estimated in the first rounds; after that J never rises.
 """
 
 from collections.abc import Callable

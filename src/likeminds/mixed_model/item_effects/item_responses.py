@@ -43,7 +43,7 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 NOT_SHARED = (
-    "No item was judged by two users, so items have no effects beyond their "
+    "No item was labelled by two users, so items have no effects beyond their "
     "features: item effects are off."
 )
 

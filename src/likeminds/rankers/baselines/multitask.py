@@ -143,7 +143,7 @@ class RMTL(PaperBaseline):
     Parameters
     ----------
     alpha_low_rank, alpha_personal : float, optional
-        The two penalties; by default 0.03 of the smallest that leave nothing.
+        The two penalties; by default 0.03 times the smallest with parts of zero.
     """
 
     alpha_low_rank: float | None = _penalty(silencing(LowRank))
@@ -163,7 +163,7 @@ class RMTFL(PaperBaseline):
     Parameters
     ----------
     alpha_shared, alpha_personal : float, optional
-        The two penalties; by default 0.03 of the smallest that leave nothing.
+        The two penalties; by default 0.03 times the smallest with parts of zero.
     """
 
     alpha_shared: float | None = _penalty(silencing(SharedFeatures))
@@ -180,7 +180,7 @@ class LassoMTL(PaperBaseline):
     Parameters
     ----------
     alpha : float, optional
-        The penalty; by default 0.03 of the smallest that leaves nothing.
+        The penalty; by default 0.03 times the smallest with weights of zero.
     """
 
     alpha: float | None = _penalty(silencing(Sparse), tried=_SHARES)
@@ -198,7 +198,7 @@ class JFL(PaperBaseline):
     Parameters
     ----------
     alpha : float, optional
-        The penalty; by default 0.03 of the smallest that leaves nothing.
+        The penalty; by default 0.03 times the smallest with weights of zero.
     """
 
     alpha: float | None = _penalty(silencing(SharedFeatures), tried=_SHARES)
@@ -217,7 +217,7 @@ class RAMU(PaperBaseline):
     Parameters
     ----------
     alpha : float, optional
-        The penalty; by default 0.03 of the smallest that leaves nothing.
+        The penalty; by default 0.03 times the smallest with weights of zero.
     threshold : float, optional
         The cap, in the units of standardised weights if ``standardize`` is true. By default 0.3 of
         the largest singular value of the users' slopes over the mean curvature.

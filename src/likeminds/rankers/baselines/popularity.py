@@ -149,7 +149,7 @@ class Popularity(Ranker):
             raise ValueError(
                 f"None of the {n_items} items is shared by two people (items are known "
                 f"by their {known_by}), so there are no labels of others to predict from. "
-                "Popularity needs items that several people labelled."
+                "Popularity needs items that several users labelled."
             )
         self.item_counts_ = sums_by(of_row, counts, n_items)
         self.own_counts_ = sums_by(own, counts, len(self.own_pairs_))
@@ -173,7 +173,7 @@ def places_of_items(ranker: Ranker, items: IdArray | None) -> Index:
     if items is None or ranker.item_ids_ is None:
         raise ValueError(
             f"{type(ranker).__name__} knows items by their ids, and these rows do not say which "
-            "item they are about. Pass Annotations with items=, or items= beside the features."
+            "item they are about. Pass Annotations with items=, or items= with the features."
         )
     return lookup(items, ranker.item_ids_, "items")
 

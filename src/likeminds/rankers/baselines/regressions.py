@@ -179,7 +179,7 @@ _LIFT = 1e-13
 # Parameters are the fields of a dataclass: see `IterativeRanker`.
 @dataclass(eq=False, repr=False)
 class _LogisticRanker(Ranker):
-    """Base of both, with standardised features."""
+    """Base of both logistic rankers, with standardised features."""
 
     C: float = 1.0
     _: KW_ONLY
