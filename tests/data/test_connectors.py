@@ -110,7 +110,7 @@ def test_the_same_judged_again_counts_once_and_later(tmp_path):
     first, second = annotation(5, chose("glad")), annotation(5, chose("sad"))
     export = label_studio(tmp_path, {"id": 1, "data": {}, "annotations": [first, second]})
     assert export.labels == [(5, 1, "mood", "sad")]
-    assert reasons(export) == {"since the same person judged the same again later": 1}
+    assert reasons(export) == {"since the same user labelled the same item again later": 1}
 
 
 def test_argilla_of_both_versions(tmp_path):
@@ -244,7 +244,7 @@ def test_polis_takes_the_later_vote_and_no_passes(tmp_path):
     assert not without.texts
     assert reasons(without) == {
         "since it is a pass": 1,
-        "since the same person judged the same again later": 1,
+        "since the same user labelled the same item again later": 1,
     }
     write(tmp_path / "comments.csv", COMMENTS)
     assert read_export("polis", tmp_path).texts == {"0": "Cars, and less of them"}

@@ -17,7 +17,7 @@ V = TypeVar("V")
 
 # Products of squares of larger numbers may overflow.
 LARGEST = 1e100
-# Rows of more weight than the first make all others rounding errors; below the second, products of
+# Above the first, a weight makes all other rows rounding errors; below the second, products of
 # weights underflow.
 _HEAVIEST, _LIGHTEST = 1e12, 1e-100
 # The numbers of a large array that are checked together.

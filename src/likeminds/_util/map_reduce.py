@@ -5,7 +5,7 @@ of the last pass. It does not change its arguments. It returns the block's share
 block's own state for the next pass. State and sum can be pickled, and their size does not depend on
 the number of users. So blocks may be in this process (`ThreadExecutor`: in memory, or made of
 memory-mapped rows at each pass) or on the workers of a cluster
-(`likeminds.cluster.executor.DaskExecutor`), and lost ones can be computed again.
+(`likeminds.cluster.executor.DaskExecutor`), and lost blocks can be computed again.
 
 Blocks are summed in their order, so the result is the same with any number of threads.
 """

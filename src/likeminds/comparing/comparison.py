@@ -62,7 +62,8 @@ class Comparison(ResultTable):
     cells : pyarrow.Table
         ``ranker``, ``repeat``, ``mean_score``, ``seconds``, ``parameters`` (those chosen, as JSON)
         and ``score_by_user`` (in the order of ``users``). NaN is the score of a user without a pair
-        to rank. Seconds are those of the fit with its tuning, next to other workers on the machine.
+        to rank. Seconds are those of the fit with its tuning, while other workers run on the
+        machine.
     users : array
         The users.
     test_size : float
@@ -219,7 +220,7 @@ class Comparison(ResultTable):
 
     @cached_property
     def _by_user(self) -> Float:
-        """Scores averaged over repeats, rankers x users; NaN where it never was defined."""
+        """Scores averaged over repeats, rankers x users; NaN if it was never defined."""
         flat = np.array(self.cells["score_by_user"].to_pylist(), dtype=np.float64)
         scores = flat.reshape(len(self.rankers), self._n_repeats, len(self.users))
         return nan_mean(scores.transpose(0, 2, 1))

@@ -35,7 +35,7 @@ class FewShotScores:
     shots : int
         The number of choices of new users that the model takes, without a refit.
     measures : dict of MetricByUser
-        For choices, "accuracy" and (where scores are log-odds) "log_loss"; for labels and grades,
+        For choices, "accuracy" and (if scores are log-odds) "log_loss"; for labels and grades,
         "auc" or "concordance".
     n_scored : int
         The number of choices, or labels, that are scored.

@@ -127,7 +127,7 @@ def constants_among(column: str, alternatives: IdArray, names: Sequence[str]) ->
 
 
 def within_sets(features: FloatArray, sets: Index) -> Float:
-    """Return features less their means in each choice set; zero where that is rounding."""
+    """Return features less their means in each choice set; zero if that is rounding."""
     sizes = np.bincount(sets)
     out = np.empty(features.shape, dtype=np.float64)
     for k, column in enumerate(features.T):

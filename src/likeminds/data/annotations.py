@@ -127,7 +127,7 @@ class Annotations(ChoiceConstructors):
     grades : array of float or None
         For each row, its grade: the number, or the position in the order of words.
     outcomes : array
-        The grades, or the labels where there are none: the target of the ranking.
+        The grades, or the labels if there are none: the target of the ranking.
     choice_set_ids : array or None
         The id of each choice set.
     reading : LabelReading or None

@@ -154,7 +154,7 @@ def choice_sets(
 ) -> list[ChoiceSet]:
     """Return the sets of items that were shown; and those of the rest, the worst chosen.
 
-    A missing worst item was not asked.
+    A missing worst item means that only the best one was asked for.
     """
     menus = [_as_list(items, "set") for items in shown]
     picks = [none if is_missing(pick) else pick for pick in _as_list(chosen, "column")]

@@ -175,7 +175,7 @@ class CodedLabels:
 
     @property
     def n_choices(self) -> int:
-        """The number of choices; 0 where rows are single labels or grades."""
+        """The number of choices; 0 if rows are single labels or grades."""
         if not self._has_sets:
             return 0
         return len(self._set_sizes) if are_choices(self) else int((self._set_sizes > 1).sum())

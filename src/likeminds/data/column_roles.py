@@ -297,7 +297,7 @@ def read_coded(table: Frame, name: str, *, as_ids: bool = False) -> IdArray | In
 
 
 def dictionary_codes(column: "pa.ChunkedArray | pa.Array") -> IntegerCodes | None:
-    """Return the codes of an Arrow column of texts; None where some are missing or empty."""
+    """Return the codes of an Arrow column of texts; None if some are missing or empty."""
     if column.null_count or not len(column):
         return None
     encoded = column.dictionary_encode()
@@ -312,7 +312,7 @@ def dictionary_codes(column: "pa.ChunkedArray | pa.Array") -> IntegerCodes | Non
 
 
 def read_values(table: Frame, name: str, *, as_ids: bool = False) -> IdArray:
-    """Return a column without gaps; whole decimals as integers where they are ids."""
+    """Return a column without gaps; whole decimals as integers if they are ids."""
     column = table.get_column(name)
     kind = column.dtype
     missing = column.is_null()

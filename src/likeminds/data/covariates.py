@@ -37,7 +37,7 @@ class Covariates:
     names : tuple of str
         The names of the columns.
     columns : tuple of arrays of shape (n_users,)
-        Numbers, NaN where missing; or categories as texts, None where missing.
+        Numbers, NaN if missing; or categories as texts, None if missing.
 
     Examples
     --------
@@ -156,10 +156,9 @@ def _refuse_other(
 class CovariateEncoder:
     """Encoder of covariates as standardised columns z, fitted to training users.
 
-    Numbers are centred and given unit variance. Categories are one-hot, centred, and divided by
-    one number, so their variances add up to one. Missing values are zero, the mean; so
-    are new categories, and those of fewer than three users. Covariates
-    that do not differ have no columns.
+    Numbers are centred and given unit variance. Categories are one-hot, centred, and divided by one
+    number, so their variances add up to one. Missing values, new categories and those of fewer than
+    three users are zero, the mean. Covariates that do not differ have no columns.
     """
 
     names: tuple[str, ...]

@@ -233,7 +233,7 @@ def _graded(
 
 
 def _numbers(labels: IdArray) -> FloatArray:
-    """Return numbers, also where they are written as texts."""
+    """Return numbers, also if they are written as texts."""
     if labels.dtype.kind == "b":
         raise ValueError("labels are true and false, which are not grades.")
     if labels.dtype.kind != "O":

@@ -264,7 +264,7 @@ def coerce_ids(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArray:
     values = array.tolist()
     if all(value in exact for value in values):
         return array
-    # Ids of both kinds are meant as they are.
+    # If known ids are of both kinds, ids are taken as they are.
     target = kinds[1] if len(kinds[0]) == 1 else set()
     whole = target == {"number"} and _types_of(known) <= {int}
     candidates = _candidates(values, known)

@@ -173,7 +173,7 @@ def joined_columns(first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
 
 
 def joined_marks(parts: Sequence[CodedLabels], name: str) -> Bool | None:
-    """Join a column of marks of rows; None where no part has it."""
+    """Join a column of marks of rows; None if no part has it."""
     marks = [getattr(part, name) for part in parts]
     if all(one is None for one in marks):
         return None
@@ -243,7 +243,7 @@ def named_choice_sets(users: Index, codes: Index | None, ids: IdArray | None) ->
 
 
 def _join_choice_sets(users: Index, first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
-    """Join sets of one id; without ids on both sides, none. Each row without a set is a set.
+    """Join choice sets with the same id, if both sides have ids. A row without a set becomes a set.
 
     A column of ids on one side only is refused.
     """

@@ -95,7 +95,7 @@ def diagnose(
 
     Notes
     -----
-    Labels are compared inside folds, or inside choice sets where most have both kinds. Grades are
+    Labels are compared inside folds, or inside choice sets if most have both kinds. Grades are
     split at the middle of each user's own, so the scale may be used in any way. Against chance, the
     variance of an AUC is that of a random order (doubled for a user's own function, because folds
     learn from each other). Random users fail that test at the plain level, and are predicted worse
@@ -217,7 +217,7 @@ def _judge(
     p_chance = np.minimum(2.0 * np.minimum(p_consensus, p_own), 1.0)
     labels = annotations.label_counts()
     counts = count_labels(strata.owner, strata.positive).astype(np.float64)
-    # Comparisons inside strata are fewer than those of all labels: intervals are wider for it.
+    # There are fewer comparisons inside strata than among all labels, so intervals are wider.
     fewer = np.sqrt(chance / auc_variance(np.full(len(own), 0.5), counts[:, 1], counts[:, 0]))
     low, high = auc_interval(own, counts[:, 1], counts[:, 0], z=_TWO_SIDED * fewer)
     p_attentive = _p_attentive(own, own_chance, counts)
@@ -275,7 +275,7 @@ def _thresholds(annotations: Annotations, consensus: Float) -> tuple[Float, Floa
 
 
 def _above(excess: Float, variance: Float) -> Float:
-    """Return the upper tail probability of a normal excess; 1/2 where both are 0."""
+    """Return the upper tail probability of a normal excess; 1/2 if both are 0."""
     deviation = np.sqrt(variance)
     safe = np.where(deviation > 0, deviation, np.finfo(np.float64).tiny)
     return np.asarray(ndtr(-excess / safe))

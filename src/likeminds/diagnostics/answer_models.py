@@ -26,7 +26,7 @@ def p_same_answer(
 
     Rows have a yes or no, a user, and the code of the answer (of a grade, say). ``chance`` is the
     probability of a yes by a rater with the median threshold. The rarer of yes and no has a
-    Poisson binomial distribution. The p-value is 1 where more than 5 % of answers are not the
+    Poisson binomial distribution. The p-value is 1 if more than 5 % of answers are not the
     user's most frequent one.
     """
     found = np.ones(n_users)

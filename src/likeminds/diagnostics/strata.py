@@ -48,7 +48,7 @@ class Strata:
         return ratio(total, self.n_pairs())
 
     def chance_variance(self) -> Float:
-        """Return the variance of each user's AUC where labels are in random order."""
+        """Return the variance of each user's AUC if labels are in random order."""
         positive, negative = self.counts
         pairs = positive * negative
         return ratio(self._by_user(pairs * (positive + negative + 1) / 12), self.n_pairs() ** 2)
@@ -96,7 +96,7 @@ def auc_interval(
 
 
 def auc_variance(auc: Float, n_positive: Float, n_negative: Float) -> Float:
-    """Return the variance of an AUC found from some labels where it truly is ``auc``."""
+    """Return the variance of an AUC estimated from some labels if its true value is ``auc``."""
     half = 0.5 * (n_positive + n_negative) - 1.0
     spread = 1.0 + half * ((1.0 - auc) / (2.0 - auc) + auc / (1.0 + auc))
     return np.asarray(auc * (1.0 - auc) * spread / np.maximum(n_positive * n_negative, 1.0))

@@ -42,11 +42,11 @@ class Diagnostics(ResultTable):
         The users.
     verdict : array of shape (n_users,)
         "agrees": the consensus predicts their labels. "different": their own function predicts
-        them, and better than the consensus does. "reversed": the consensus predicts the opposite
-        of their labels, and hardly worse than their own function predicts these. "constant": the
-        answers do not depend on the item: nearly all are the same, where a rater with the median
-        threshold would vary, or they come in long runs. "random": nothing predicts them better
-        than chance, though there are enough labels. "unclear": too few labels.
+        them, and better than the consensus does. "reversed": the consensus predicts the opposite of
+        their labels, and hardly worse than their own function predicts these. "constant": the
+        answers do not depend on the item: nearly all are the same, although a rater with the median
+        threshold would vary, or they come in long runs. "random": nothing predicts them better than
+        chance, though there are enough labels. "unclear": too few labels.
     consensus_auc, own_auc : arrays of shape (n_users,)
         AUC of the consensus and of the user's own function on held-out labels. Grades are split at
         the middle of the user's own. NaN for users without a pair to compare.
@@ -60,11 +60,11 @@ class Diagnostics(ResultTable):
     p_chance : array of shape (n_users,)
         The p-value of ranking as well as the better of both functions by chance.
     p_attentive : array of shape (n_users,)
-        The p-value of an attentive user's AUC being as low; NaN where labels or users are too few.
+        The p-value of an attentive user's AUC being as low; NaN if labels or users are too few.
     held_out : bool
         Whether the labels were held out already, rather than by cross-fitting.
     seconds : array of shape (n_users,), optional
-        Median response times; NaN where they are not known.
+        Median response times; NaN if they are not known.
     agreement : Agreement or None
         Coefficients of agreement, and each user's mean kappa with the others; None for choices,
         and without items that several users labelled.

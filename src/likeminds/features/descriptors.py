@@ -32,8 +32,8 @@ class GIST(Extractor):
 
     A picture is scaled and cut to a square, made grey, and brought to a uniform local contrast.
     Gabor filters, products in the frequency domain, follow. The sizes of the responses are averaged
-    in each block. 4 scales x 8 orientations x 4 x 4 blocks give 512 values. Some thousand pictures
-    of 128 x 128 a minute on one core.
+    in each block. 4 scales x 8 orientations x 4 x 4 blocks give 512 values. One core transforms
+    some thousand pictures of 128 x 128 pixels per minute.
 
     Filters, prefilter, constants and the order of the values follow the program of Oliva and
     Torralba (scale, orientation, column of blocks, row of blocks; the last one changes fastest).

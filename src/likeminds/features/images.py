@@ -148,7 +148,7 @@ def block_means(pixels: Picture, down: int, across: int) -> Picture:
 
 
 def _in_bands(height: int, width: int, rows: Callable[[slice], Picture]) -> Picture:
-    """Read a picture some rows at a time, scaled down by a whole number where it is too large."""
+    """Read a picture some rows at a time, scaled down by a whole number if it is too large."""
     step = 1
     while (height // min(step, height)) * (width // min(step, width)) > MOST_PIXELS:
         step += 1
@@ -266,7 +266,7 @@ def _resize(pixels: Picture, size: int, crop: float) -> Picture:
 
 
 def picture_of(images: Pictures | None, item: Hashable, row: int) -> Image | None:
-    """Return the picture of an item, or None where there is none."""
+    """Return the picture of an item, or None if there is none."""
     if images is None:
         return None
     if isinstance(images, Mapping):

@@ -27,7 +27,7 @@ def laplacian_product(A: ArrayLike, labels: ArrayLike, weights: ArrayLike | None
     Parameters
     ----------
     A : array of shape (n_rows, a)
-        One row per label of the person.
+        One row per label of the user.
     labels : array of shape (n_rows,)
         True (or 1) for a positive row, False (or 0) for a negative one; or grades.
     weights : array of shape (n_rows,), optional
@@ -61,7 +61,7 @@ def laplacian_form(
     Parameters
     ----------
     A, B : arrays of shape (n_rows, a) and (n_rows, b)
-        One row per label of the person.
+        One row per label of the user.
     labels, weights
         As in `laplacian_product`.
 

@@ -38,7 +38,7 @@ class MetricByUser(ResultTable):
     users : ndarray
         The distinct users, in the order of ``values``.
     values : ndarray of float64
-        The metric of each user; NaN where it is undefined.
+        The metric of each user; NaN if it is undefined.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class MetricByUser(ResultTable):
         return self.users[np.isnan(self.values)]
 
     def to_arrow(self) -> "pa.Table":
-        """Return a table of pyarrow: user, and value (missing where it is undefined)."""
+        """Return a table of pyarrow: user, and value (missing if it is undefined)."""
         values = pa.array(self.values, from_pandas=True)
         return pa.table({"user": as_arrow(self.users.tolist()), "value": values})
 
@@ -316,7 +316,7 @@ def _ties(sorted_scores: FloatArray) -> tuple[Index, Index] | None:
 
 
 def ratio(above: NDArray[np.number], below: NDArray[np.number], least: float = 0.0) -> Float:
-    """Divide; NaN where the divisor is not above the least."""
+    """Divide; NaN if the divisor is not above the least."""
     result = np.full(np.shape(above), np.nan)
     np.divide(above, below, out=result, where=below > least)
     return result

@@ -99,8 +99,7 @@ def kendall_tau_by_user(
 ) -> MetricByUser:
     """Return Kendall's rank correlation (tau-b) of each user's grades and scores.
 
-    Parameters are those of :func:`concordance_by_user`; NaN where grades or scores are all
-    the same.
+    Parameters are those of :func:`concordance_by_user`; NaN if grades or scores are all the same.
 
     Examples
     --------

@@ -25,7 +25,8 @@ Level = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
 # Denominators up to this are rounding.
 _LEAST = 1e-12
-# Pairs of users are many: their interval has fewer draws, and none in larger teams.
+# Cohen's kappa is a mean over pairs of users: its interval has fewer draws, and it has none with
+# many users.
 _MOST_DRAWS, _MOST_USERS = 200, 200
 # Weights of items that are drawn at a time.
 _MOST_WEIGHTS = 2_000_000
@@ -35,7 +36,7 @@ _RELIABLE, _TENTATIVE = 0.8, 0.667
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A coefficient of agreement with a bootstrap interval over items; NaN where undefined."""
+    """A coefficient of agreement with a bootstrap interval over items; NaN if undefined."""
 
     name: str
     value: float
@@ -72,7 +73,7 @@ class Agreement(ResultTable):
         return next(found for found in self.coefficients if found.name == name)
 
     def to_arrow(self) -> "pyarrow.Table":
-        """Return one row per coefficient; null where it is not defined."""
+        """Return one row per coefficient; null if it is undefined."""
         names, *columns = zip(*(vars(one).values() for one in self.coefficients), strict=True)
         numbers = [pa.array(column, from_pandas=True) for column in columns]
         return pa.table([pa.array(names), *numbers], names=["name", "value", "low", "high"])

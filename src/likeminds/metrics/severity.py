@@ -11,7 +11,7 @@ from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 
-# Users differ in severity where chance would spread their shares as far this seldom.
+# Users differ in severity if chance would spread their shares as far this seldom.
 _LEVEL = 0.01
 # Labels are choices if at least this share is in choice sets with both kinds of labels.
 _MOSTLY = 0.5

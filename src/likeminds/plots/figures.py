@@ -25,7 +25,7 @@ _BRIGHTER = {BLUE: SKY, VERMILION: "#ff7a45", GREEN: "#2fc79b", GREY: "#a6a6a6"}
 
 
 def require_matplotlib(module: str = "pyplot") -> Any:
-    """Import a module of matplotlib; without it, the error names the extra."""
+    """Import a module of matplotlib; without it, the error names the package."""
     return require(f"matplotlib.{module}", "Drawing")
 
 

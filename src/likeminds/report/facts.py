@@ -82,7 +82,7 @@ class ReportFacts:
 
     @property
     def verb(self) -> Verb:
-        """The verb of a positive label."""
+        """The words of explanations for a positive label."""
         return self.explained.verb
 
     @property

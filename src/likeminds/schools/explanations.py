@@ -127,9 +127,9 @@ class Explanation(Population):
         soft = found.soft_labels
         if items is None or soft is None:
             raise ValueError(
-                "Nothing says who would say yes to which item: this takes items, and labels of "
-                "theirs, or a HierarchicalRanker that has learned log-odds. Keep the data with "
-                "the model, or give annotations."
+                "The shares of users who would say yes need items, and labels of these or a "
+                "HierarchicalRanker whose scores are log-odds. Save the model with its data, or "
+                "pass annotations."
             )
         key = {"agreed": soft.at_least, "divisive": self.disagreement}[which]
         judged = items.judged(key, len(items), self.disagreement)
@@ -206,7 +206,7 @@ class Explanation(Population):
         return facts
 
     def judged_by(self, user: Hashable) -> set[Any]:
-        """Return the items that a user has labelled; none where labels are not kept."""
+        """Return the items that a user has labelled; none if labels are not kept."""
         labels = self.known_labels
         if self.items is None or labels is None or user not in labels.user_ids.tolist():
             return set()
@@ -269,7 +269,7 @@ class Explanation(Population):
         ]
 
     def _grades(self, items: Items, rows: Index, user: Hashable | None) -> list[Any] | None:
-        """Return the expected grades of some items; None where labels are not grades."""
+        """Return the expected grades of some items; None if labels are not grades."""
         ranker = self.ranker._best_model
         features = items.features[rows][:, : len(ranker.feature_names_)]
         owners = None if user is None else repeated(user, len(rows))
@@ -291,7 +291,7 @@ def likeness(weights: Float, consensus: Float, spread: Float) -> Float:
     """Return the correlation over the items of each user's scores with the consensus's.
 
     1 is the same ranking, -1 the reverse. If only one of the two has variance, the
-    correlation is taken as 0; where neither has, as 1.
+    correlation is taken as 0; if neither has, as 1.
     """
     own, shared = (np.sqrt(score_variances(w, spread)) for w in (weights, consensus[None]))
     size = own * shared

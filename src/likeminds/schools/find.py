@@ -67,9 +67,9 @@ def find_schools(
         Fitted, with a group level: `ThreeLevelRanker` (tuned or not), `HierarchicalRanker`, or a
         `DecomposedRanker` with a component called group or low_rank.
     annotations : Annotations or Items, optional
-        Its items say how features vary and go together, and are shown as examples. By default those
-        the ranker was fitted to, if it has kept them. Otherwise features are taken as independent,
-        with the spread the ranker measured, and no items are shown.
+        Variances and correlations of features are those of its items, which are shown as examples.
+        By default those the ranker was fitted to, if it has kept them. Otherwise features are taken
+        as independent, with the spread the ranker measured, and no items are shown.
     n_schools : int or "auto", default="auto"
         The number of schools; "auto" chooses it, possibly 0, by a criterion (see
         `likeminds.schools.mixture`).
@@ -77,7 +77,7 @@ def find_schools(
         Makes the result reproducible.
     texts : mapping from item id to str, optional
         Texts or names of items, by default those that the ranker keeps (`name_items`). Schools are
-        named after items where features have no names that mean anything (x0, component_3).
+        named after items if features have no names that mean anything (x0, component_3).
     labels : Annotations, optional
         Labels for the soft labels: by default ``annotations``, or those the ranker has kept.
 

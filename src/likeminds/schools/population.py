@@ -97,7 +97,7 @@ class Items:
         return replace(self, features=columns, feature_names=names, learned=posteriors)
 
     def text_of(self, item: Hashable) -> str | None:
-        """Return the text of an item, where there is one."""
+        """Return the text of an item, if there is one."""
         return None if self.texts is None else self.texts.get(item)
 
     def called(self, position: int, letters: int = LETTERS_IN_A_NAME) -> str:
@@ -313,7 +313,7 @@ def score_variances(weights: Float, spread: Float) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """The users of a ranker with a group level, and their items and labels, where known."""
+    """The users of a ranker with a group level, and their items and labels, if known."""
 
     ranker: Ranker
     items: Items | None = None

@@ -116,7 +116,7 @@ class Schools(ResultTable):
     strength : array of shape (n_schools, n_features)
         The strength of each feature in each school; see `School.features`.
     feature_school : array of shape (n_features,)
-        The school that each feature sets apart most, -1 where it sets none apart: with
+        The school that each feature sets apart most, -1 if it sets none apart: with
         ``labels``, the co-clusters of users and features.
     coordinates : array of shape (n_users, k)
         Positions in the strong directions of the group level.
@@ -137,12 +137,12 @@ class Schools(ResultTable):
     suggested : bool
         Whether the data chose the number of schools.
     agreed : tuple of JudgedItem
-        The items that every school likes most, or both ends of every direction where there are no
+        The items that every school likes most, or both ends of every direction if there are no
         schools; the value is the least share of users that would say yes there
         (`SoftLabels.at_least`).
     soft_labels : SoftLabels or None
         The share of all users, and of each school, that would say yes to each item. None without
-        items, and where scores are not log-odds and no labels calibrate them.
+        items, or if scores are not log-odds and no labels calibrate them.
     verb : Verb
         The words of explanations for a positive label, such as "like"; set by
         ``Annotations(verb=...)``.

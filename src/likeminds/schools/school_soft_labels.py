@@ -45,7 +45,7 @@ class SoftLabels(ResultTable):
     share, error : arrays of shape (n_items,)
         The share of all users that would say yes, and its standard error.
     by_school, error_by_school : arrays of shape (n_schools, n_items)
-        The same for each school; no rows where there are no schools.
+        The same for each school; no rows if there are no schools.
     at_ends, error_at_ends : arrays of shape (n_axes, 2, n_items)
         The same for users at the low and the high end of each direction.
     """
@@ -213,7 +213,7 @@ def _weights(annotations: Annotations) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class VoteMatrices:
-    """Votes as sparse matrices (n_users, n_items): ones where judged, shares of positive labels."""
+    """Votes as sparse matrices (n_users, n_items): ones for votes, and shares of yes."""
 
     voted: sparse.csr_array
     yes: sparse.csr_array
@@ -247,7 +247,7 @@ def shares_of_groups(
 
     ``groups`` (n_groups, n_users) are masks. The standard error has three parts: the Bernoulli
     variance of users who did not vote; the variance of an item's log-odds that all users share;
-    and the sampling variance where answers are predicted for a sample.
+    and the sampling variance if answers are predicted for a sample.
     """
     member = groups.astype(np.float64)
     size = member.sum(axis=1)[:, None]

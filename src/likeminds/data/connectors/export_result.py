@@ -25,7 +25,7 @@ Sides: TypeAlias = tuple[tuple[float, ...], tuple[float, ...]]
 ExportedChoice: TypeAlias = tuple[Hashable, tuple[Hashable, ...], Hashable, Hashable]
 _N_PLACES = 3
 _NO_WORDS = "numbers, or yes and no"
-_NO_ID = "since its person or item is neither a text nor a number"
+_NO_ID = "since its user or item is neither a text nor a number"
 
 
 def _is_plain(value: object) -> bool:
@@ -62,7 +62,7 @@ class Export:
     left_out : tuple of LeftOut
         Records that were left out, with reasons and places.
     seconds : dict
-        The median response time of each user, where the export has response times.
+        The median response time of each user, if the export has response times.
     ties : list of bool
         Which comparisons have no winner; empty if the export has no ties.
     features, feature_names : list of pairs of tuples, tuple of str
@@ -214,7 +214,7 @@ class Collector:
             return
         key = (user, item, attribute)
         if key in self.labels:
-            self.leave_out("since the same person judged the same again later", where)
+            self.leave_out("since the same user labelled the same item again later", where)
             del self.labels[key]
         self.labels[key] = label
 

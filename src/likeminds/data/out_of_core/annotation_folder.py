@@ -134,7 +134,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
 
     @property
     def user_ids(self) -> IdArray:
-        """The people, sorted."""
+        """The users, sorted."""
         return np.asarray(self.survey.shared["user_ids"])
 
     @property

@@ -45,7 +45,7 @@ SIMPLE_BASELINES = {
 }
 
 # A coarse grid, as wide as those of the other rankers, and a fine path of lambda3 where a few users
-# have a personal part. Paths are extended where an edge wins. The simulation has 5 groups.
+# have a personal part. Paths are extended if an edge wins. The simulation has 5 groups.
 _GROUP_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0)
 _N_GROUPS = (1, 2, 3, 5, 8)
 _ALPHA_PERSONAL = (10.0, 1.0, 0.2)
