@@ -52,14 +52,16 @@ from benchmarks.peer_models import (
     SimulatedMixedLogit,
     TunedFactorisation,
 )
-from likeminds import Annotations
+from likeminds import Annotations, ThreeLevelRanker
 from likeminds.rankers.baselines.popularity import has_shared_items
 
 OURS = "HierarchicalRanker"
-DEFAULT = (
-    *("ukp, pairs", "bank, pairs", "verbagg", "speed", "jokes", "oasis, grades", "oasis", "un"),
-    *("electricity", "yogurt, choices", "car100, choices", "swissmetro, choices"),
-)
+# Trials of other rankers, and of another reading of the same pairs, are left out.
+DEFAULT = [
+    name
+    for name, trial in TRIALS.items()
+    if trial.ranker is not ThreeLevelRanker and not name.endswith("position")
+]
 BEGIN, END = "<!-- measured -->", "<!-- end of what was measured -->"
 # By name, the package that a peer needs.
 PACKAGES = {"myFM": "myfm", "GPBoost": "gpboost", "xlogit": "xlogit"}
@@ -74,9 +76,7 @@ def peers_of(trial: Trial, annotations: Annotations) -> dict[str, Callable[[], A
     if sets is not None and (np.bincount(sets) != 2).any():
         spec = next(spec for spec in SPECIFICATIONS if spec.name == trial.file)
         return {"xlogit": partial(SimulatedMixedLogit, spec)}
-    if annotations.grades is not None:
-        return {"myFM": MyFM}
-    if sets is not None:
+    if annotations.grades is not None or sets is not None:
         return {"popularity": Pooled, "myFM": MyFM}
     shared = {"Factorisation": TunedFactorisation} if has_shared_items(annotations) else {}
     return {"popularity": Pooled, **shared, "myFM": MyFM, "GPBoost": CrossedEffects}

@@ -87,33 +87,38 @@ class Machine:
     def predict_proba(self, annotations: Annotations) -> np.ndarray:
         """Return the probability of each label; of a pair's rows, to be chosen."""
         if not self._is_paired:
-            chance = self._chances(self._design.rows(annotations))
-            return np.column_stack([1 - chance, chance])
+            return self._of_answers(self._design.rows(annotations))
         rows, first, second = self._design.pairs(annotations)
         chance = np.empty(len(annotations))
-        chance[first] = self._chances(rows)
+        chance[first] = self._of_answers(rows)[:, 1]
         chance[second] = 1.0 - chance[first]
         return np.column_stack([1 - chance, chance])
+
+    def predict_grades(self, annotations: Annotations) -> SimpleNamespace:
+        """Return the probability of each grade."""
+        chances = self._of_answers(self._design.rows(annotations))
+        return SimpleNamespace(grades=self._levels, probabilities=chances)
 
     def decision_function(self, annotations: Annotations) -> np.ndarray:
         """Return log-odds, or expected grades."""
         if self._levels is not None:
-            return self._expected(self._design.rows(annotations))
+            return self._of_answers(self._design.rows(annotations)) @ self._levels
         chance = self.predict_proba(annotations)[:, 1].clip(1e-9, 1 - 1e-9)
         return np.log(chance / (1 - chance))
 
     def _learn(self, rows: sparse.csr_matrix, answer: np.ndarray) -> None:
         raise NotImplementedError
 
-    def _chances(self, rows: sparse.csr_matrix) -> np.ndarray:
-        raise NotImplementedError
-
-    def _expected(self, rows: sparse.csr_matrix) -> np.ndarray:
+    def _of_answers(self, rows: sparse.csr_matrix) -> np.ndarray:
+        """Return the probability of each label or grade, by row."""
         raise NotImplementedError
 
 
 class Pooled(Machine):
-    """One regression for all: item effects and features; of pairs, Bradley-Terry."""
+    """One regression for all: item effects and features.
+
+    For pairs, it is a Bradley-Terry model; for grades, multinomial.
+    """
 
     def _learn(self, rows: sparse.csr_matrix, answer: np.ndarray) -> None:
         penalties = np.logspace(-2, 2, 9)
@@ -123,8 +128,8 @@ class Pooled(Machine):
                 Cs=penalties, cv=5, scoring="neg_log_loss", fit_intercept=not self._is_paired
             ).fit(rows, answer)
 
-    def _chances(self, rows: sparse.csr_matrix) -> np.ndarray:
-        return expit(self._model.decision_function(rows))
+    def _of_answers(self, rows: sparse.csr_matrix) -> np.ndarray:
+        return np.asarray(self._model.predict_proba(rows))
 
 
 class MyFM(Machine):
@@ -151,17 +156,6 @@ class MyFM(Machine):
     def _of_answers(self, rows: sparse.csr_matrix) -> np.ndarray:
         found = np.asarray(self._model.predict_proba(rows))
         return found if found.ndim == 2 else np.column_stack([1 - found, found])
-
-    def _chances(self, rows: sparse.csr_matrix) -> np.ndarray:
-        return self._of_answers(rows)[:, 1]
-
-    def _expected(self, rows: sparse.csr_matrix) -> np.ndarray:
-        return self._of_answers(rows) @ self._levels
-
-    def predict_grades(self, annotations: Annotations) -> SimpleNamespace:
-        """Return the probability of each grade."""
-        chances = self._of_answers(self._design.rows(annotations))
-        return SimpleNamespace(grades=self._levels, probabilities=chances)
 
 
 class TunedFactorisation:
