@@ -21,7 +21,7 @@ from likeminds.losses.rows import RowBlock, Rows
 Factor = tuple[Index, Float, Float]
 
 # For fewer numbers, starting threads takes longer than the work.
-_MIN_SIZE_FOR_THREADS = 1 << 18
+_MIN_SIZE_FOR_THREADS = 1 << 20
 
 # Eigenvalues below this share of a user's largest are rounding errors, and set to zero.
 _NEGLIGIBLE = 1e-13

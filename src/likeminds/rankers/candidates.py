@@ -160,8 +160,12 @@ class FromStatistics(FromRows[S]):
         tol = max(_TOL, self.ranker.get_params(deep=False).get("tol", 0.0))
         return super()._trial(**{"tol": tol} | values)
 
+    def _prepare(self, loss: QuadraticLoss) -> Any:
+        """Return the loss in the form that serves all candidates."""
+        return loss.cache(_MEMORY)
+
     def _fit_and_score(self, ranker: S, split: Split) -> Float:
-        ranker.scale_, loss = split.loss_of(ranker, lambda loss: loss.cache(_MEMORY))
+        ranker.scale_, loss = split.loss_of(ranker, self._prepare)
         parts = ranker._fit_loss(loss, split.rest)
         ranker.users_ = split.rest.user_ids
         ranker._set_parts(parts, split.rest.has_pairs)

@@ -54,8 +54,8 @@ class ComponentsRanker(IterativeRanker):
         return np.asarray(self.coef_ - self.consensus_ - self.group_)
 
     def _fit_loss(self, loss: QuadraticLoss, summary: AbstractStatistics) -> Parts:
-        self.components_, solver = self._list_components(loss), SOLVERS["accelerated"]
-        return self._solve(solver, loss, self.components_, summary.user_ids)
+        self.components_ = self._list_components(loss)
+        return self._solve(SOLVERS["accelerated"], loss, self.components_, summary.user_ids)
 
     def _list_components(self, loss: QuadraticLoss) -> list[Component]:
         """Return the components, with default penalties for the loss."""

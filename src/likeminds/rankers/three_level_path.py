@@ -12,10 +12,12 @@ import numpy as np
 
 from likeminds._util.array_types import Float, Index
 from likeminds.components import Component
+from likeminds.losses import QuadraticLoss
 from likeminds.losses.statistics import Statistics
-from likeminds.rankers.candidates import Candidate, FromStatistics, Split, linear_scores
+from likeminds.rankers.candidates import Candidate, FromStatistics, S, Split, linear_scores
 from likeminds.rankers.ranker import both_callbacks
 from likeminds.solvers import FastSolver
+from likeminds.solvers.newton_three_level import Eigendecomposition
 from likeminds.solvers.solver import Parts
 
 if TYPE_CHECKING:
@@ -48,7 +50,25 @@ def default_grid(alpha_group: float) -> list[Candidate]:
 
 
 @dataclass(frozen=True)
-class ThreeLevels(FromStatistics["ThreeLevelRanker"]):
+class NewtonSearch(FromStatistics[S]):
+    """The search for rankers that `FastSolver` fits, with a path for each number of groups."""
+
+    def paths(self, candidates: list[Candidate], alive: Index) -> list[list[int]]:
+        """Divide the remaining candidates into a path for each number of groups."""
+        by_groups: dict[int | None, list[int]] = {}
+        for c in alive.tolist():
+            by_groups.setdefault(candidates[c].get("n_groups"), []).append(c)
+        return list(by_groups.values())
+
+    def _trial(self, **values: object) -> S:
+        return super()._trial(**{"tol": _TOL, "max_iter": _STEPS} | values)
+
+    def _prepare(self, loss: QuadraticLoss) -> Eigendecomposition:
+        return FastSolver().decompose(loss)
+
+
+@dataclass(frozen=True)
+class ThreeLevels(NewtonSearch["ThreeLevelRanker"]):
     """The search for the three-level ranker: paths of neighbours, from few groups to many."""
 
     def arrange(self, candidates: list[Candidate], statistics: Statistics) -> list[Candidate]:
@@ -81,25 +101,18 @@ class ThreeLevels(FromStatistics["ThreeLevelRanker"]):
             -alpha,
         )
 
-    def paths(self, candidates: list[Candidate], alive: Index) -> list[list[int]]:
-        """Divide the remaining candidates into a path for each number of groups."""
-        by_groups: dict[int | None, list[int]] = {}
-        for c in alive.tolist():
-            by_groups.setdefault(candidates[c].get("n_groups"), []).append(c)
-        return list(by_groups.values())
-
     def _held_out_scores(self, split: Split, path: Sequence[Candidate]) -> Iterator[Float]:
         """Fit each candidate from its predecessor's solution, in coordinates that all share.
 
         If no user has a personal level, the solution serves all penalties on it that leave none.
         """
-        ranker: ThreeLevelRanker = self._trial(tol=_TOL, max_iter=_STEPS)
+        ranker: ThreeLevelRanker = self._trial()
         solver = FastSolver(n_starts=1)
         last: Parts | None = None
         known: dict[tuple[Component, ...], tuple[float, Float]] = {}
         for candidate in path:
             ranker.set_params(**candidate)
-            ranker.scale_, decomposition = split.loss_of(ranker, solver.decompose)
+            ranker.scale_, decomposition = split.loss_of(ranker, self._prepare)
             levels = ranker._levels(split.rest)
             others = tuple(levels[:-1])
             silencing, scores = known.get(others, (np.inf, np.empty(0)))

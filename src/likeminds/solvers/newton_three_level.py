@@ -55,7 +55,7 @@ _SHORT_PATH, _LONG_PATH, _SMALL = 10, 300, 1000
 # Starts are compared at this residual, or after so many steps.
 _RACE_TOL, _RACE_STEPS = 1e-2, 10
 # For fewer bytes of eigenvectors, starting threads takes longer than the work.
-_MIN_BYTES_FOR_THREADS = 1 << 22
+_MIN_BYTES_FOR_THREADS = 1 << 24
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,13 @@ from likeminds.components import (
     Sparse,
 )
 from likeminds.losses import QuadraticLoss, as_loss
-from likeminds.losses.statistics import Statistics
+from likeminds.losses.statistics import AbstractStatistics, Statistics
 from likeminds.rankers.candidates import Candidate
 from likeminds.rankers.decomposed import ComponentsRanker
+from likeminds.rankers.three_level_path import NewtonSearch
+from likeminds.solvers import CoClusteredSolver
+from likeminds.solvers.newton_three_level import Eigendecomposition
+from likeminds.solvers.solver import Parts
 
 # Candidates for tuning, as multiples of the unit.
 _SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
@@ -287,3 +291,14 @@ class COMT(PaperBaseline):
 
     _parts = ((MeanRegularised, ("alpha_mean",)), (Group, ("alpha_group", "n_groups")))
     _axes = (("n_groups",), ("alpha_mean", "alpha_group"))
+
+    _tuning = NewtonSearch
+
+    def _fit_loss(
+        self, loss: QuadraticLoss | Eigendecomposition, summary: AbstractStatistics
+    ) -> Parts:
+        solver = CoClusteredSolver()
+        if isinstance(loss, Eigendecomposition):  # in a search
+            solver, loss = CoClusteredSolver(loss, n_starts=1), loss.loss
+        self.components_ = self._list_components(loss)
+        return self._solve(solver, loss, self.components_, summary.user_ids)
