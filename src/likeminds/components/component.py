@@ -320,6 +320,35 @@ class SingularValues:
         return bool(self.part.shape[0] >= self.part.shape[1])
 
 
+class Spectral(PerUser):
+    """Base of the penalties that are a function of the singular values.
+
+    A subclass defines the function, ``value_at``, and its prox, ``shrink``.
+    """
+
+    def value_at(self, sigma: Float) -> float:
+        """Return the penalty of a matrix with these singular values."""
+        raise NotImplementedError
+
+    def shrink(self, sigma: Float, step: float) -> Float:
+        """Return the singular values of the prox."""
+        raise NotImplementedError
+
+    def value(self, part: Float) -> float:
+        """Return the penalty."""
+        return self.value_at(singular_values(part))
+
+    def prox(self, point: Float, step: float) -> Float:
+        """Return the part that minimises 1/2 |part - point|^2 + step * penalty."""
+        return self.spectral_prox(point, step)[0]
+
+    def spectral_prox(self, point: Float, step: float) -> tuple[Float, Float]:
+        """Return the prox and its singular values, from one decomposition."""
+        found = SingularValues.by_gram(point)
+        sigma = self.shrink(found.sigma, step)
+        return found.replaced(sigma), sigma
+
+
 def singular_values(part: Float) -> Float:
     """Return the singular values, the largest first, exact to rounding."""
     return np.asarray(np.linalg.svd(_triangle(part), compute_uv=False))

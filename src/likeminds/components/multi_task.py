@@ -5,7 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from likeminds._util.array_types import Float
-from likeminds.components.component import GroupNorm, PerUser, SingularValues, singular_values
+from likeminds.components.component import (
+    GroupNorm,
+    PerUser,
+    SingularValues,
+    Spectral,
+    singular_values,
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ class Sparse(GroupNorm):
         return np.abs(part)
 
 
-class _TraceNorm(PerUser):
+class _TraceNorm(Spectral):
     """Base of the penalties that are the trace norm near zero."""
 
     alpha: float
@@ -105,16 +111,15 @@ class LowRank(_TraceNorm):
     n_free: int = 0
     name: str = "low_rank"
 
-    def value(self, part: Float) -> float:
+    def value_at(self, sigma: Float) -> float:
         """Return alpha times the sum of the singular values that are not free."""
-        return self.alpha * float(singular_values(part)[self.n_free :].sum())
+        return self.alpha * float(sigma[self.n_free :].sum())
 
-    def prox(self, point: Float, step: float) -> Float:
+    def shrink(self, sigma: Float, step: float) -> Float:
         """Shrink the singular values that are not free by the same amount, down to zero."""
-        found = SingularValues.by_gram(point)
-        left = np.maximum(found.sigma - step * self.alpha, 0.0)
-        left[: self.n_free] = found.sigma[: self.n_free]
-        return found.replaced(left)
+        left = np.maximum(sigma - step * self.alpha, 0.0)
+        left[: self.n_free] = sigma[: self.n_free]
+        return left
 
     def residual(self, part: Float, gradient: Float) -> float:
         """Return the distance; across the part's directions, singular values count beyond alpha."""
@@ -160,22 +165,20 @@ class CappedLowRank(_TraceNorm):
         n_free = int((singular_values(part) > self.threshold).sum())
         return LowRank(self.alpha, n_free, self.name)
 
-    def value(self, part: Float) -> float:
+    def value_at(self, sigma: Float) -> float:
         """Return alpha times the sum of the singular values, each capped."""
-        sigma = singular_values(part)
         return self.alpha * float(np.minimum(sigma, self.threshold).sum())
 
-    def prox(self, point: Float, step: float) -> Float:
+    def shrink(self, sigma: Float, step: float) -> Float:
         """Shrink each singular value, or leave it, whichever has the lower objective."""
-        found = SingularValues.by_gram(point)
         price = step * self.alpha
-        below = np.minimum(np.maximum(found.sigma - price, 0.0), self.threshold)
-        above = np.maximum(found.sigma, self.threshold)
+        below = np.minimum(np.maximum(sigma - price, 0.0), self.threshold)
+        above = np.maximum(sigma, self.threshold)
         if np.isinf(self.threshold):
-            return found.replaced(below)
-        cost_below = 0.5 * (below - found.sigma) ** 2 + price * below
-        cost_above = 0.5 * (above - found.sigma) ** 2 + price * self.threshold
-        return found.replaced(np.where(cost_below <= cost_above, below, above))
+            return below
+        cost_below = 0.5 * (below - sigma) ** 2 + price * below
+        cost_above = 0.5 * (above - sigma) ** 2 + price * self.threshold
+        return np.where(cost_below <= cost_above, below, above)
 
     def residual(self, part: Float, gradient: Float) -> float:
         """Return the distance for the stage that the part belongs to."""
@@ -183,7 +186,7 @@ class CappedLowRank(_TraceNorm):
 
 
 @dataclass(frozen=True)
-class Clustered(PerUser):
+class Clustered(Spectral):
     """Users near ``n_clusters`` centres: the convex relaxation of k-means on their weights.
 
     The penalty is rho1 eta (1 + eta) tr(W' (eta + M)^-1 W), with eta = rho2 / rho1, at the best
@@ -214,21 +217,19 @@ class Clustered(PerUser):
                 f"rho1 and rho2 must be larger than 0, but are {self.rho1:g} and {self.rho2:g}."
             )
 
-    def value(self, part: Float) -> float:
+    def value_at(self, sigma: Float) -> float:
         """Return the penalty at the best M."""
-        sigma = singular_values(part)
         return self._price * float(np.sum(sigma**2 / (self._eta + self._mu(sigma, self._eta))))
 
-    def prox(self, point: Float, step: float) -> Float:
+    def shrink(self, sigma: Float, step: float) -> Float:
         """Shrink each direction by its own factor, the best M given.
 
         With sigma eliminated, mu is found by water-filling over the point's singular values,
         with a higher ground.
         """
-        found = SingularValues.by_gram(point)
         lift = 2.0 * step * self._price
-        denominator = self._eta + self._mu(found.sigma, self._eta + lift)
-        return found.scaled(denominator / (denominator + lift))
+        denominator = self._eta + self._mu(sigma, self._eta + lift)
+        return sigma * (denominator / (denominator + lift))
 
     def residual(self, part: Float, gradient: Float) -> float:
         """Return |gradient + 2 rho1 eta (1 + eta) (eta + M)^-1 W|."""

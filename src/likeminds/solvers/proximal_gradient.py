@@ -16,6 +16,7 @@ from likeminds._util.array_types import Float
 from likeminds._util.map_reduce import one_blas_thread
 from likeminds.components import (
     Component,
+    Spectral,
     Staged,
     gradient_scale,
     objective,
@@ -42,6 +43,17 @@ class _Step:
     moves: list[Float]
     changes: list[Float]
     scaled_moves: list[Float]  # moves divided by step lengths
+    sigmas: list[Float | None]  # singular values of the parts, where they are known
+
+    def objective(self, loss: QuadraticLoss, components: Sequence[Component]) -> float:
+        """Return loss plus penalties at the end."""
+        total = loss.value(total_weights(self.parts, loss.shape[0]), self.gradient)
+        for component, part, sigma in zip(components, self.parts, self.sigmas, strict=True):
+            if sigma is not None and isinstance(component, Spectral):
+                total += component.value_at(sigma)
+            else:
+                total += component.value(part)
+        return total
 
     @property
     def curvature(self) -> float:
@@ -71,12 +83,21 @@ def _take_step(
 ) -> _Step:
     """Take a proximal gradient step, of a length for each component."""
     pieces = zip(components, at, steps, strict=True)
-    parts = tuple(c.prox(x - step * c.collect(gradient), step) for c, x, step in pieces)
+    found = [_prox(c, x - step * c.collect(gradient), step) for c, x, step in pieces]
+    parts = tuple(part for part, _ in found)
     moves = [new - old for new, old in zip(parts, at, strict=True)]
     change = loss.apply(total_weights(moves, loss.shape[0]))
     changes = [component.collect(change) for component in components]
     scaled_moves = [move / step for move, step in zip(moves, steps, strict=True)]
-    return _Step(parts, gradient + change, moves, changes, scaled_moves)
+    sigmas = [sigma for _, sigma in found]
+    return _Step(parts, gradient + change, moves, changes, scaled_moves, sigmas)
+
+
+def _prox(component: Component, point: Float, step: float) -> tuple[Float, Float | None]:
+    """Return the prox, and its singular values if they are known."""
+    if isinstance(component, Spectral):
+        return component.spectral_prox(point, step)
+    return component.prox(point, step), None
 
 
 def _momentum_after(weight: float) -> float:
@@ -178,7 +199,7 @@ class PaperSolver:
                     rho *= self.factor
                     step = _take_step(loss, components, *at, [1.0 / rho] * len(path.parts))
                 change = _change(path.objectives)
-                path.advance(step, objective(loss, components, step.parts, step.gradient))
+                path.advance(step, step.objective(loss, components))
                 path.momentum = following
                 norms.append(_norms(path.parts))
                 constants.append(rho)
@@ -331,15 +352,15 @@ class _Path:
         """Take a step with momentum, or one without if that raises the objective."""
         following = _momentum_after(self.momentum)
         step = self._line_search(stage, (self.momentum - 1.0) / following)
-        value = objective(self.loss, stage, step.parts, step.gradient)
+        value = step.objective(self.loss, stage)
         if value > self.value * (1.0 + _ROUNDING) and self.momentum > 1.0:
             following = 1.0
             step = self._line_search(stage, 0.0)
-            value = objective(self.loss, stage, step.parts, step.gradient)
+            value = step.objective(self.loss, stage)
         moved = [new - old for new, old in zip(step.parts, self.parts, strict=True)]
         self.momentum = following if _inner(step.scaled_moves, moved) >= 0 else 1.0
         same = list(stage) == list(self.components)
-        whole = None if same else objective(self.loss, self.components, step.parts, step.gradient)
+        whole = None if same else step.objective(self.loss, self.components)
         self.advance(step, value, whole)
 
     def _largest_curvature(self, component: Component, part: Float) -> float:
