@@ -85,4 +85,4 @@ def test_folds_are_an_option_where_they_are_named(folder):
         done = run(folder, *verb, "--folds", "1")
         assert done.code == 2
         assert "--folds" in done.err
-        assert "should not happen" not in done.err
+        assert "a bug of likeminds" not in done.err

@@ -146,8 +146,7 @@ class TestHowItEnds:
         code, err = self.answered(ZeroDivisionError("division by zero"), capsys)
         assert code == 1
         assert err == (
-            "Error: ZeroDivisionError: division by zero (this should not happen; --debug shows "
-            "where)\n"
+            "Error: ZeroDivisionError: division by zero (a bug of likeminds; --debug shows where)\n"
         )
 
     def test_debug_shows_where(self, capsys):

@@ -33,7 +33,7 @@ def test_seconds_of_hostile_inputs(kinds, both):  # `make fuzz` takes minutes
     "ended",
     [
         Ended(None, "", "IndexError: 3"),
-        Ended(1, "", "Error: IndexError: x (this should not happen; --debug shows where)"),
+        Ended(1, "", "Error: IndexError: x (a bug of likeminds; --debug shows where)"),
         Ended(2, "", "Traceback (most recent call last):\nError: There is no x."),
         Ended(1, "", ""),
         Ended(2, "", "Error: "),

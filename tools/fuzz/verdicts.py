@@ -56,8 +56,8 @@ def fault(ended: Ended) -> str:
     said = ended.out + ended.err
     if ended.code is None:
         return "an uncaught exception"
-    if "Traceback" in said or "should not happen" in said:
-        return "a traceback, or what should not happen"
+    if "Traceback" in said or "a bug of likeminds" in said:
+        return "a traceback, or a bug of likeminds"
     if _UNSEEN.search(said):
         return "control characters"
     if ended.code and not re.search(r"Error: \S.*\w", ended.err):

@@ -184,7 +184,7 @@ class Output:
             self._fail("There is not enough memory for this.", FAILURE)
         except Exception as error:  # tracebacks are for --debug
             self._fail(
-                f"{type(error).__name__}: {error} (this should not happen; --debug shows where)",
+                f"{type(error).__name__}: {error} (a bug of likeminds; --debug shows where)",
                 FAILURE,
             )
 
