@@ -22,7 +22,7 @@ from likeminds.paper.experiments.data_sets import fewer_users, read_data
 from likeminds.rankers.registry import PAPER_BASELINES, default_rankers, that_apply
 
 ROOT = Path(__file__).parents[1]
-AS_IN_THE_PAPER = ", as in the paper"
+WITHOUT_INTERCEPT = ", without an intercept"
 # More features than items are reduced to the directions that hold this share of the variance.
 VARIANCE = 0.99
 # Of larger crowds, this many people take part, drawn at random.
@@ -59,9 +59,9 @@ def reduced(annotations: Annotations) -> Annotations:
 
 
 def rankers() -> dict:
-    """Return every ranker, the baselines both with an intercept and as in the paper."""
+    """Return every ranker, the baselines with and without an intercept."""
     raw = {
-        kind.__name__ + AS_IN_THE_PAPER: RankerCV(kind(loss="least_squares_raw"))
+        kind.__name__ + WITHOUT_INTERCEPT: RankerCV(kind(loss="least_squares_raw"))
         for kind in PAPER_BASELINES.values()
     }
     return default_rankers() | raw
@@ -106,9 +106,9 @@ def write(found: dict[str, list[tuple[UserDataSet, Comparison]]], repeats: int, 
         _how(repeats),
         "## Mean AUC over people",
         _overview(found),
-        "AUC in per cent, the mean over people, then over repeats (and over attributes, where "
-        "there are several). The best of each column is bold; the tables below say by how much, "
-        "and how sure that is.",
+        "AUC in per cent, the mean over people, then over repeats (and over attributes, if "
+        "there are several). The best of each column is bold. The tables below have the "
+        "differences with their intervals.",
         "![AUC by repeat on the electricity data](accuracy.png)",
         *(_section(name, results) for name, results in found.items()),
     ]
@@ -122,13 +122,13 @@ def _how(repeats: int) -> str:
         f"Made by `python -m benchmarks.accuracy --data FOLDER --repeats {repeats}` with likeminds "
         f"{likeminds.__version__}, Python {platform.python_version()}. The protocol is the "
         "paper's: 15 % of each user's labels are held out (whole choice sets, if rows were shown "
-        "together). Cross-validation inside the rest chooses the parameters. That is repeated "
+        "together). Cross-validation inside the rest chooses the parameters. This is repeated "
         f"{repeats} times with other splits (seeds 100 and up, used for nothing else), or once for "
         "each attribute of data with several. Every ranker is tuned but `ThreeLevelRanker` (its "
         "defaults), `HierarchicalRanker` and `Popularity` (nothing to tune).\n\n"
         "The seven baselines of the paper appear twice: with an intercept for each person "
-        "(`least_squares`, the usual way) and **as in the paper** (`least_squares_raw`: labels "
-        "of +-1, no intercept). Only `electricity` comes with the project. The other data sets are "
+        "(`least_squares`, the usual way), and without one, as we infer for the paper "
+        "(`least_squares_raw`). Only `electricity` comes with the project. The other data sets are "
         "public and credited below; with them as files (see the script), this page can be made "
         "again.\n\n"
         "Seconds below were measured on a machine busy with other jobs and show orders of "

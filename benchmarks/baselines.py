@@ -63,7 +63,7 @@ def run(quick: bool) -> Result:
             for name, ratio in ratios.items()
         ],
         notes=[
-            "COMT and RAMU have no public program to hold them against.",
+            "COMT and RAMU have no public program to compare with.",
             "CMTL's membership matrix of people x people is never formed by ours: at its best it "
             "shares its eigenvectors with the weights, so the penalty is one of singular "
             "values.",

@@ -19,7 +19,7 @@ def run(quick: bool, *, n_users: int = 100_000, memory_goal: float = 4.0) -> Res
     return Result(
         title=f"A crowd of {n_users:,}",
         compares=f"{n_users:,} people x {N_LABELS} labels x {n_features} features on {n_items:,} "
-        "shared items, with the default ThreeLevelRanker: one fit, so a time and not a ratio.",
+        "shared items, with the default ThreeLevelRanker: one fit, in seconds.",
         tables=[
             {
                 "columns": ["what", "value"],

@@ -43,7 +43,7 @@ def run(quick: bool) -> Result:
     )
     more_people = growth[10 * n_users] / growth[n_users]
     return Result(
-        title="Nothing to tune",
+        title="HierarchicalRanker",
         compares="Seconds to fit the bundled data (70 % of each user's choice sets). Then "
         f"{n_users:,} people and ten times as many, {N_LABELS} labels and {n_features} features "
         "each, with two groups; items are known by their features alone.",

@@ -31,11 +31,11 @@ def run(quick: bool) -> Result:
     growth = taken / times[n_users // 10][1]
     told = ranker.sampling_
     return Result(
-        title=f"Nothing to tune for {n_users:,}",
+        title=f"HierarchicalRanker for {n_users:,}",
         compares=f"{n_users:,} people x {N_LABELS} labels x {n_features} features, items without "
-        "effects of their own: one fit, beside one pass over all rows that multiplies them with a "
-        "matrix of features x features, in all threads. A fifth of the people, with the prior "
-        "learned from a sample and from all users: held-out AUC (30 % of labels).",
+        "effects of their own: one fit, compared with one pass over all rows that multiplies "
+        "them with a matrix of features x features, in all threads. A fifth of the people, with "
+        "the prior learned from a sample and from all users: held-out AUC (30 % of labels).",
         tables=[
             {
                 "columns": ["people", "one pass, seconds", "fit, seconds", "fit / pass"],
@@ -74,9 +74,9 @@ def run_million(quick: bool) -> Result:
         floor = seconds(lambda: _pass(crowd))
         taken, ranker = _fit(crowd, tol, covariance_rank=8)
     return Result(
-        title=f"Nothing to tune for {n_users:,}",
+        title=f"HierarchicalRanker for {n_users:,}",
         compares=f"{n_users:,} people x {N_LABELS} labels x {n_features} features, items without "
-        "effects of their own, covariance_rank=8: one fit, beside one pass over all rows.",
+        "effects of their own, covariance_rank=8: one fit, compared with one pass over all rows.",
         tables=[
             {
                 "columns": ["one pass, seconds", "fit, seconds", "fit / pass", "corrected by"],

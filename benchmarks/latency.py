@@ -1,4 +1,4 @@
-"""What one waits for, each beside its floor in the same run.
+"""Latency, each compared with its floor in the same run.
 
 python -m benchmarks.latency [--rows 10000000] [--users 2000]
 
@@ -154,7 +154,7 @@ def run(quick: bool) -> Result:
     sizes = (20_000, 20, 1) if quick else (10_000_000, 2000, _REPEATS)
     found = dict(_all(*sizes))
     return Result(
-        title="What one waits for",
+        title="Latency",
         compares="Seconds, and floors from the same run. Starts of the program are compared with "
         "Python's; the best ten of 100,000 items x 64 features for 2,000 people with the bare "
         "product; reading 10 million labels with pyarrow alone (each in its own process).",
@@ -165,7 +165,10 @@ def run(quick: bool) -> Result:
             }
         ],
         goals=list(_goals(found, judge=not quick)),
-        notes=["Peaks are what reading adds to the process, over the size of pyarrow's table."],
+        notes=[
+            "Peaks are the memory that reading adds to the process, over the size of pyarrow's "
+            "table."
+        ],
         series={},
     )
 

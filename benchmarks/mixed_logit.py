@@ -80,13 +80,13 @@ def main() -> None:
         "# Comparison with the mixed logit",
         "",
         f"Made by `python -m benchmarks.mixed_logit --data FOLDER --seconds {chosen.seconds:.0f}"
-        f"{asked}` (GPBoost installed). Mean AUC of the people on the 30 % of their labels held "
-        f"out, in per cent, over {chosen.seeds} splits (one for each attribute, where there are "
-        "several); the difference with its standard error over people; seconds to fit (GPBoost's: "
-        "and to score) in one run, on a machine that others use too. Larger crowds: "
+        f"{asked}` (GPBoost installed). The table has the mean AUC over people on held-out labels "
+        f"(30 %), in per cent, over {chosen.seeds} splits (one for each attribute, if there are "
+        "several). The difference has its standard error over people. Seconds are those of a fit, "
+        "for GPBoost with the scores, in one run on a machine with other jobs. Larger crowds have "
         f"{chosen.users} people drawn at random. GPBoost fits a random intercept and a random "
-        "coefficient of each feature by person, with its defaults; ours has nothing to tune. "
-        "If it exceeds the time limit on one attribute, the other attributes are left out.",
+        "coefficient of each feature by person, with its defaults. HierarchicalRanker has nothing "
+        "to tune. If GPBoost exceeds the time limit on one attribute, the others are left out.",
         "",
         "| data | people x features | splits | HierarchicalRanker | GPBoost | difference | "
         "our seconds | GPBoost's |",

@@ -59,8 +59,9 @@ def run(quick: bool) -> Result:
             at_most("load, times the floor", 10, ratio, judge=not quick),
         ],
         notes=[
-            "The file was written just before: it lies in the system's cache.",
-            "The first request for a user pays for a checksum of all weights and for the ids.",
+            "The file was written just before, so it is in the system's cache.",
+            "The first request for a user includes the checksum of all weights, and reading the "
+            "ids.",
         ],
         series={"load": times["load"], "ratio": ratio, "n_users": n_users},
     )

@@ -34,10 +34,10 @@ def run(quick: bool) -> Result:
     accuracy = _accuracy(quick)
     lead = max(0.0, *(100.0 * (row[-1] - row[-2]) for row in accuracy))
     return Result(
-        title="Newcomers without a refit",
+        title="New users without a refit",
         compares=f"{n_new:,} people with {N_LABELS} labels of {N_FEATURES} features each, in one "
-        "call: weights and what is sure about them. And the mean AUC of a fifth of the people, "
-        "taken in by a few labels, against fitting everything anew with these labels.",
+        "call: weights and their uncertainty. Then the mean AUC of a fifth of the people as "
+        "new users with a few labels, compared with a refit.",
         tables=[
             {
                 "columns": ["ranker", "newcomers per second"],
@@ -55,7 +55,7 @@ def run(quick: bool) -> Result:
             ),
             at_most("points of AUC by which a refit leads", 1.0, lead, judge=not quick),
         ],
-        notes=["Blocks of people share the cores where there are several."],
+        notes=["With several cores, blocks of people are computed in parallel."],
         series={"rates": rates},
     )
 

@@ -47,8 +47,8 @@ def run(quick: bool) -> Result:
         tables=[{"columns": ["method", "mean AUC", "AUC by split", "seconds"], "rows": rows}],
         goals=[],
         notes=[
-            "All but likeminds, which does it itself, get standardised features. Nothing but "
-            "ThreeLevelRankerCV is tuned: the others run with their defaults.",
+            "All others get standardised features; likeminds standardises them itself. Only "
+            "ThreeLevelRankerCV is tuned, the others have their defaults.",
             "Splits differ more than the best methods do: compare them split by split.",
             "The default penalties, the default grid, the tolerance of the cross-validation and "
             "the form of the learned prior were chosen with these splits in view. So the figures "

@@ -66,7 +66,7 @@ def run_minima(quick: bool) -> Result:
     gaps = {"random": _gaps(easy, n_easy, n_starts), "harder": _gaps(hard, n_hard, n_starts)}
     missed = {kind: float(np.mean(np.array(found) > GAP)) for kind, found in gaps.items()}
     return Result(
-        title="The race of starts",
+        title="Local minima",
         compares=(
             f"How often ThreeLevelRanker's solver ends more than {GAP:g} (relative) above the best "
             f"of {n_starts} more starts: on {n_easy} random problems, and on {n_hard} harder ones "

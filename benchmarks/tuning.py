@@ -47,7 +47,7 @@ def run(quick: bool) -> Result:
         goals=[at_most("tuned fit (halving) over one fit", 30, ratios[HALVING], judge=not quick)],
         notes=[
             "With halving, most candidates are judged on one or two folds only. The last row "
-            "is what the same search costs without that; it has no goal.",
+            "has the time of the same search without halving, and no goal.",
             "Candidates are fitted to a looser tolerance than the single fit.",
         ],
         series={"ratios": ratios, "n_candidates": n_candidates},

@@ -117,7 +117,7 @@ def test_one_can_be_run_again_without_the_others(folder, results, monkeypatch):
 @pytest.mark.filterwarnings("ignore")  # as in the program, where warnings are notes
 def test_the_page_of_accuracies(tmp_path, monkeypatch):
     every = accuracy.rankers()
-    names = ("RMTL", "RAMU, as in the paper", "ThreeLevelRankerCV", "Popularity")
+    names = ("RMTL", "RAMU, without an intercept", "ThreeLevelRankerCV", "Popularity")
     monkeypatch.setattr(accuracy, "rankers", lambda: {name: every[name] for name in names})
     rng = np.random.default_rng(0)
     user = np.repeat(np.arange(12), 24)
