@@ -106,7 +106,7 @@ def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     assert sections == [
         "Schools of thought",
         "What every school rates high",
-        "What divides people most",
+        "Most divisive items",
         "Where people stand",
         "Accuracy",
         "Annotators",
@@ -116,7 +116,7 @@ def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     lead = re.search(r'<p class="lead">(.*?)</p>', path.read_text()).group(1)
     assert lead.startswith("50 people gave 2,000 labels about 60 distinct items.")
     assert "2 schools of thought (50%, 50% of the people)" in lead
-    assert "knowing who it is helps" in lead
+    assert "rankings per user are better" in lead
     assert pyplot.get_fignums() == []
 
 
@@ -256,7 +256,7 @@ def test_numbers_are_those_of_the_data_and_nothing_is_claimed_beyond_them(tmp_pa
     assert f"{len(few):,} labels about {n_items} distinct items" in content
     assert "40 people rank alike" in content
     assert 'alt="Share of people that say yes to each item, in order"' in content  # a picture first
-    for claim in ("divides people", "below", "-0.00", "all agree", "very stable"):
+    for claim in ("divisive", "below", "-0.00", "all agree", "very stable"):
         assert claim not in re.sub("<style>.*?</style>", "", content, flags=re.DOTALL)
 
 

@@ -35,14 +35,14 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
         {
             "school": one["number"],
             "users": one["size"],
-            "comes back": f"{one['stability']:.0%}",
-            "what sets it apart": one["name"],
+            "stability": f"{one['stability']:.0%}",
+            "distinguished by": one["name"],
         }
         for one in facts["schools"]
     ]
     if rows:
         output.table(f"{len(rows)} schools of thought among {facts['users']:,}", rows)
-        output.hint("(comes back: how much of a school is found again in resampled crowds)")
+        output.hint("(stability: Jaccard index with the schools of resampled users)")
     elif facts["axes"]:
         output.show("No schools stand apart: people differ gradually.")
         _show_halves(output, facts.get("halves"))
@@ -55,9 +55,7 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
     _show_level_shares(output, facts["level_shares"], "Scores, on average")
     loners = facts["loners"]
     if loners:
-        see = "sees" if len(loners) == 1 else "see"
-        alone, named = counted(len(loners), "person", "people"), _names(loners)
-        output.show(f"{alone} {see} it their own way: {named}")
+        output.show(f"{counted(len(loners), 'outlier')}: {_names(loners)}")
     if facts["agreed"]:
         # Sorted by lower bounds: `rank` may have other items on top if some have few labels.
         least = min(one["at_least"] for one in facts["agreed"][:_FEW_ITEMS])
@@ -66,7 +64,7 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
         says = f"At least {least:.0%} of {who} {verb.would('each of these')}"
         output.show(f": {_items(facts['agreed'])}", head=says)
     if facts["divisive"]:
-        output.show(f"What divides people most: {_items(facts['divisive'])}")
+        output.show(f"Most divisive items: {_items(facts['divisive'])}")
     if not facts["items"]:
         output.hint(
             "Without items, correlations of features are unknown, and each feature is explained by "
@@ -83,13 +81,13 @@ def _show_halves(output: Output, halves: "Facts | None") -> None:
     if halves is None:
         return
     parts = [
-        f"{one['size']:,} people, of whom {one['stability']:.0%} come back: {one['name']}"
+        f"{one['size']:,} people (stability {one['stability']:.0%}): {one['name']}"
         for one in halves["schools"]
     ]
-    output.show(": " + "; ".join(parts), head="The best two all the same")
+    output.show(": " + "; ".join(parts), head="Best division into two")
     output.hint(
-        f"(--schools 2 shows them; in resampled crowds, they are found again with an adjusted "
-        f"Rand index of {halves['agreement']:.2f}: 1 is the same division, 0 is chance)"
+        "(--schools 2 shows them. Adjusted Rand index with divisions of resampled users: "
+        f"{halves['agreement']:.2f}; 1 is the same division, 0 is chance)"
     )
 
 
@@ -103,7 +101,7 @@ def _show_severity(output: Output, severity: "Facts | None") -> None:
     output.show(
         f": from {low} to {high}; the middle half of people {half}", head="Thresholds differ"
     )
-    output.hint("(share of a person's labels that are yes, whatever they rank first)")
+    output.hint("(threshold: the share of a user's labels that are yes)")
 
 
 def _names(names: Sequence[object]) -> str:
@@ -130,7 +128,7 @@ def _show_user(output: Output, facts: "Facts") -> None:
     output.show(f": {where}", head=str(facts["user"]))
     _show_level_shares(output, facts["level_shares"], "Scores")
     if facts["loner"]:
-        output.show("Sees it their own way, more than chance explains.")
+        output.show("Outlier: the personal level is larger than chance explains.")
     output.show(f"Likeness with the consensus: {facts['likeness']:+.2f} (1: the same ranking)")
     severity = facts["severity"]
     if severity is not None:
@@ -146,7 +144,7 @@ def _show_user(output: Output, facts: "Facts") -> None:
         if abs(one["own"] - one["consensus"]) >= 2 * _ROUNDING
     ]
     if rows:
-        output.table("Where the weights differ most", rows, digits=2, signed=("own", "consensus"))
+        output.table("Largest differences of weights", rows, digits=2, signed=("own", "consensus"))
         output.hint("(weights times the spread of the feature)")
     if "best" in facts:
         verb, lines = Verb.of(facts["verb"]), defaultdict(list)
@@ -165,13 +163,13 @@ def _show_user(output: Output, facts: "Facts") -> None:
 def _show_school(output: Output, facts: "Facts") -> None:
     output.show(
         f": {facts['name']}\n{counted(facts['size'], 'person', 'people')} "
-        f"({facts['share']:.0%}); comes back in resampled crowds: {facts['stability']:.0%}",
+        f"({facts['share']:.0%}); stability: {facts['stability']:.0%}",
         head=f"School {facts['number']}",
     )
     features = list(facts["features"].items())[:_MOST_FEATURES]
     rows = [{"feature": facts["words"][name], "adds": value} for name, value in features]
     if rows:
-        output.table("What sets it apart", rows, digits=2, signed=("adds",))
+        output.table("Distinguishing features", rows, digits=2, signed=("adds",))
     if facts["typical"]:
         most = Verb.of(facts["verb"]).most()
         output.show(f"{most.capitalize()}: {_items(facts['typical'])}")
@@ -183,18 +181,18 @@ def _show_school(output: Output, facts: "Facts") -> None:
 
 def _show_item(output: Output, facts: "Facts") -> None:
     output.show(
-        f" beats {facts['consensus']:.0%} of the items by the consensus; "
-        f"it divides people more than {facts['more_divisive_than']:.0%} of them do.",
+        f" beats {facts['consensus']:.0%} of the items by the consensus, and is "
+        f"more divisive than {facts['more_divisive_than']:.0%} of them.",
         head=_called(facts),
     )
     rows = [
-        {"school": s["number"], "beats": f"{s['beats']:.0%}", "what sets it apart": s["name"]}
+        {"school": s["number"], "beats": f"{s['beats']:.0%}", "distinguished by": s["name"]}
         for s in facts["schools"]
     ]
     if rows:
         output.table("By school", rows)
     reasons = [_in_words(one) for one in facts["reasons"]]
-    output.table("Why the consensus sees it so", reasons, signed=("moves",))
+    output.table("Score by the consensus, by feature", reasons, signed=("moves",))
     for name, what in (("liked_by", "Highest"), ("disliked_by", "Lowest")):
         users = ", ".join(f"{one['user']} ({one['beats']:.0%})" for one in facts[name])
         output.show(f"{what} for: {users}")
@@ -204,14 +202,14 @@ def _show_items(output: Output, facts: "Facts") -> None:
     several = len(facts["schools"]) > 0
     verb = Verb.of(facts["verb"])
     rows = [
-        {"item": _called(one), "judged by": one["votes"], "yes": f"{one['share']:.0%}"}
+        {"item": _called(one), "votes": one["votes"], "yes": f"{one['share']:.0%}"}
         | {f"school {n}": f"{share:.0%}" for n, share in enumerate(one["by_school"], start=1)}
         | {"at least": f"{one['at_least']:.0%}", "spread": one["spread"]}
         for one in facts["items"][:_MOST_NAMES]
     ]
     titles = {
         "agreed": f"What {'every school' if several else 'the crowd'} {verb.one()}, surest first",
-        "divisive": "What divides people most",
+        "divisive": "Most divisive items",
     }
     output.table(titles[facts["which"]], rows, digits=2)
     where = f" {facts['everywhere']}".rstrip()
@@ -220,9 +218,8 @@ def _show_items(output: Output, facts: "Facts") -> None:
     for one in facts["schools"]:
         output.show(f"School {one['number']}: {one['name']}")
     output.hint(
-        "(yes: the share of people who would say so, those who judged it as they did; at least: "
-        f"that share{where}, with a probability of 95 %;\n spread: the standard deviation over "
-        "people of the share of items it beats)"
+        f"(yes: share of users who would say yes; at least: its lower 95 % bound{where};\n "
+        "spread: standard deviation over users of the share of items that it beats)"
     )
 
 
@@ -292,7 +289,7 @@ def _show_levels(output: Output, why: "ScoreDecomposition", called: str) -> None
     elif why.probability is not None:
         output.show(f"Chance of a yes: {why.probability:.0%}")
     levels = [{"level": level, "adds": value} for level, value in why.levels.items()]
-    output.table("What it is made of", levels, digits=2, signed=("adds",))
+    output.table("Score by level", levels, digits=2, signed=("adds",))
 
 
 def _feature_words(ranker: "Ranker", shown: "ModelItems") -> dict[str, str]:

@@ -51,7 +51,7 @@ def explain(
     school: int | None = option("Explain a school, by number.", default=None),
     item: str | None = option("Explain an item, by id.", default=None),
     which: ItemOrder | None = option(
-        "List items: those that every school likes, or those that divide people, with the "
+        "List items: those that every school likes, or the most divisive ones, with the "
         "share of people who would say yes.",
         "--items",
         default=None,

@@ -82,7 +82,7 @@ def demo(
                 "AUC, consensus": shared_auc,
             }
         )
-    output.table("\nThree households that see it differently", rows)
+    output.table("\nThree households with other rankings", rows)
     output.show("(likeness: correlation of its scores with the consensus's; AUC: held out)")
     scores = {name: result.mean for name, result in results.items()}
     # With its data, so `explain` can use the covariance of features.

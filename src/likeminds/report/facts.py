@@ -156,7 +156,7 @@ def of_all(facts: Mapping[Hashable, ReportFacts]) -> str:
     }
     if gains:
         most = max(gains, key=lambda name: gains[name])
-        what += f" Knowing who it is helps most on {most}: {signed(gains[most])} in AUC."
+        what += f" Rankings per user gain most on {most}: {signed(gains[most])} in AUC."
     return what
 
 
@@ -258,9 +258,9 @@ def _accuracy(facts: ReportFacts) -> list[str]:
         f"order, the consensus {shared.mean:.0%}"
     )
     if difference.low <= 0 <= difference.high:
-        return [f"{sentence}: knowing who it is does not measurably help."]
-    better = "helps" if difference.mean > 0 else "hurts"
-    return [f"{sentence}: knowing who it is {better}."]
+        return [f"{sentence}: rankings per user do not measurably help."]
+    better = "better" if difference.mean > 0 else "worse"
+    return [f"{sentence}: rankings per user are {better}."]
 
 
 def _unusual(facts: ReportFacts) -> list[str]:
@@ -272,6 +272,9 @@ def _unusual(facts: ReportFacts) -> list[str]:
             sentences.append(f"{users} {verb} {how} ({listing(found)}).")
     if facts.schools is not None and facts.schools.loner.any():
         alone = facts.schools.loners
-        verb = "sees" if len(alone) == 1 else "see"
-        sentences.append(f"{counted(len(alone), 'person', 'people')} {verb} it their own way.")
+        what = "is an outlier" if len(alone) == 1 else "are outliers"
+        sentences.append(
+            f"{counted(len(alone), 'person', 'people')} {what}: the personal level is larger than "
+            "chance explains."
+        )
     return sentences

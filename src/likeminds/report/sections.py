@@ -132,10 +132,10 @@ def halves_table(halves: Schools) -> ReportTable:
     """Return the best two schools if none are separate, with their stability."""
     rows = [[f"{s.size:,}", s.name, f"{s.stability:.2f}"] for s in halves]
     caption = (
-        "The best division in two all the same, with the share of each that comes back in "
-        f"resampled crowds (adjusted Rand index {halves.agreement:.2f})"
+        "The best division into two. The adjusted Rand index with divisions of resampled users is "
+        f"{halves.agreement:.2f}"
     )
-    return ReportTable(["users", "what sets them apart", "stability"], rows, caption)
+    return ReportTable(["users", "distinguished by", "stability"], rows, caption)
 
 
 def heatmap(facts: ReportFacts) -> PagePicture:
@@ -194,7 +194,7 @@ def shares_table(facts: ReportFacts, judged: Sequence[JudgedItem]) -> ReportTabl
         cells += zip(soft["by_school"], soft["error_by_school"], strict=True)
         shown = [f"{share:.0%} \N{PLUS-MINUS SIGN} {100 * error:.0f}" for share, error in cells]
         rows.append([name, f"{soft['votes']:,}", *shown])
-    header = ["item", "judged by", "everyone", *(f"school {s.number}" for s in found)]
+    header = ["item", "votes", "everyone", *(f"school {s.number}" for s in found)]
     return ReportTable(header, rows, f"Share that {facts.verb.would()}, and its standard error")
 
 
