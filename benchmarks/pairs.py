@@ -160,7 +160,7 @@ def judge(method: Method, parts: Split) -> Judged:
     found: Judged = {"seen": score_choices(parts.seen, *method.predict(parts.seen, None))}
     for k in SHOTS:
         predicted = method.predict(parts.unseen, parts.shots(k))
-        found[f"unseen, {k} told"] = score_choices(parts.unseen, *predicted)
+        found[f"new, {k} pairs"] = score_choices(parts.unseen, *predicted)
     return found
 
 

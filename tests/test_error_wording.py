@@ -669,8 +669,8 @@ RANKERS = [
         lambda: HierarchicalRanker(covariance="none", item_effects=False).fit(said()),
         'covariance="none" regresses item effects on features: .* Leave covariance at "auto"',
     ),
-    (lambda: Popularity().fit(said()).decision_function(TABLE), "do not say which item"),
-    (lambda: Factorisation().fit(TABLE, Y), "knows items by their ids.*Pass Annotations"),
+    (lambda: Popularity().fit(said()).decision_function(TABLE), "identifies items by their ids"),
+    (lambda: Factorisation().fit(TABLE, Y), "identifies items by their ids.*Pass Annotations"),
     (lambda: CMTL(rho1=0.0).fit(TABLE, Y), "rho1"),
     (
         lambda: RankerCV("ConsensusOnly").fit(said()),

@@ -85,5 +85,5 @@ def test_the_page_gets_its_tables(folder, tmp_path, monkeypatch):
     assert "| pooled Bradley-Terry |" in text
     rows = json.loads((tmp_path / "pairs.json").read_text())["rows"]
     assert {row["people"] for row in rows} == {
-        *("seen", "unseen, 0 told", "unseen, 5 told", "unseen, 10 told")
+        *("seen", "new, 0 pairs", "new, 5 pairs", "new, 10 pairs")
     }

@@ -53,7 +53,7 @@ class Specification:
         sign_of = np.zeros(len(names))
         for name, sign in (signs or {}).items():
             if sign not in (1, -1):
-                raise ValueError(f"signs says {sign!r} of {name}: a sign is 1 or -1.")
+                raise ValueError(f"signs has {sign!r} for {name}: a sign is 1 or -1.")
             sign_of[find_feature(name, names, "signs")] = sign
         both = np.flatnonzero(sign_of[which])
         if both.size:
@@ -166,7 +166,7 @@ def _log_normal(names: IdArray, signs: Float, distributions: Mapping[str | int, 
         place = find_feature(name, names, "distributions")
         if kind not in DISTRIBUTIONS:
             raise ValueError(
-                f"distributions says {kind!r} of {names[place]}: choose from "
+                f"distributions has {kind!r} for {names[place]}: choose from "
                 f"{listing(DISTRIBUTIONS)}."
             )
         if (kind == "normal") == (signs[place] != 0):

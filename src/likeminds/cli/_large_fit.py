@@ -92,7 +92,9 @@ class LargeFit:
                     output.note(f"The same command with --resume continues from {checkpoint}.")
                 raise
             if options.resume and not shards.journal.replayed:
-                output.note(f"{checkpoint} had no checkpoint, so the fit started anew.")
+                output.note(
+                    f"{checkpoint} had no checkpoint, so the fit started from the beginning."
+                )
         return self._saved(model)
 
     def _saved(self, model: Any) -> Path:

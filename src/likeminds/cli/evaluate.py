@@ -234,7 +234,7 @@ def compare_without_texts(
     pays = "texts pay" if change.low > 0 else "texts do not pay for items that were labelled"
     output.show(
         f"Without texts: {found[1].mean:.3f}; with texts {change.mean:+.3f} (95 % interval "
-        f"{change.low:+.3f} to {change.high:+.3f}): {pays}. New items have nothing but texts."
+        f"{change.low:+.3f} to {change.high:+.3f}): {pays}. New items have texts only."
     )
 
 

@@ -147,7 +147,7 @@ def _with_alternatives(
             return found | {"choice_set": found["user"]}
         if names["alternative"] or names_a_choice(str(found["label"])):
             raise ValueError(
-                f"Column {column!r} holds alternatives, but no column says which rows are one "
+                f"Column {column!r} holds alternatives, but no column identifies the rows of a "
                 "choice set (usual names: choice_set, chid, obs_id). Pass choice_set= to name it."
             )
     return found | {role: names[role] for role in ("alternative", "availability")}

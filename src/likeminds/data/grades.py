@@ -166,7 +166,7 @@ def refuse_mixture(ours: bool, theirs: bool) -> None:
         raise ValueError(
             f"Labels were read as {before} before, and as {now} now. Read both in one way: "
             "threshold= turns grades into yes or no, grades= keeps them, and choices() makes "
-            "choices of grades, which go with comparisons."
+            "choices of grades, which can be joined with comparisons."
         )
 
 

@@ -240,8 +240,8 @@ def refuse_new_items(ids: IdArray | None, known: IdArray) -> None:
     """Refuse items with neither features nor labels in training."""
     if ids is None:
         raise ValueError(
-            "This model knows items by their ids, and these rows do not say which item they are "
-            "about. Pass Annotations with items=, or items= with the rows."
+            "This model identifies items by their ids, which these rows lack. Pass Annotations "
+            "with items=, or items= with the rows."
         )
     strange = lookup(ids, known, "items") < 0
     if strange.any():

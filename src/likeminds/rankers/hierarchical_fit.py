@@ -252,7 +252,7 @@ def _have_effects(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> b
         may_have = False
     elif ranker.item_effects not in {False, "auto"} and not loss.takes_items:
         raise ValueError(
-            f'item_effects=True does not go with loss="{loss.name}", which is about pairs of '
+            f'item_effects=True needs another loss than "{loss.name}", which is about pairs of '
             'labels, not about single items. Leave item_effects at "auto", or change the loss.'
         )
     has_items = may_have and data.is_shared

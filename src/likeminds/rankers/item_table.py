@@ -160,7 +160,7 @@ def find_user(ranker: "Ranker", user: Hashable) -> int:
     if place < 0:
         known = ranker.users_
         raise KeyError(
-            f"There is no user {user!r} in this model, which knows "
+            f"There is no user {user!r} in this model, which has "
             f"{counted(len(known), 'person', 'people')}: newcomer(...) takes a new user."
             f"{did_you_mean(user, known[:_COMPARED].tolist())}"
         )

@@ -253,7 +253,7 @@ class RankerCV(Ranker):
         if not isinstance(tuning, FromStatistics):
             raise TypeError(
                 f"{type(tuning.ranker).__name__} learns from rows, so every candidate would have "
-                "to visit them anew: on a cluster, only rankers of statistics are tuned."
+                "to visit all rows. On a cluster, only rankers of statistics are tuned."
             )
         how = self.n_folds, self.random_state, tuning.form, tuning.graded
         found = list(data.rows.map(_folds_in, how))

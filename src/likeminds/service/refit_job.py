@@ -31,8 +31,7 @@ from likeminds.storage.models import load, main_file, read_card, save
 
 _STATE = "refreshed"
 _NO_LABELS = (
-    "The model has kept statistics instead of labels, so nothing can be taken out of it: "
-    "fit it anew."
+    "The model has kept statistics instead of labels, so labels cannot be removed: fit it again."
 )
 
 

@@ -207,7 +207,9 @@ def model_from(node: dict[str, Any], file: ArrayFile) -> Ranker | AttributeModel
     parameters = {key: value_from(part, file) for key, part in described["parameters"].items()}
     if "item_effects" not in kind._get_param_names():  # parameters of earlier versions
         if parameters.pop("item_effects", False):
-            raise file.incomplete(f"{described['class']} has no item effects any more: fit it anew")
+            raise file.incomplete(
+                f"{described['class']} has no item effects any more: fit it again"
+            )
         parameters.pop("alpha_item", None)
     model = kind(**parameters)
     stored: dict[str, Callable[[], Any]] = {}

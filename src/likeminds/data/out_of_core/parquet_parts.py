@@ -130,7 +130,7 @@ class ParquetParts:
                     start += len(batch)
             _refuse_changed(file, stamp)
             if start != length:
-                raise ValueError(f"{file} has {start:,} rows, but its footer says {length:,}.")
+                raise ValueError(f"{file} has {start:,} rows, but its footer states {length:,}.")
 
     def sources(self, names: Iterable[str]) -> list[str]:
         """Return the columns of the files behind some columns, with columns of lists."""

@@ -161,8 +161,8 @@ def labelled_items(annotations: Annotations, ranker: str) -> tuple[IdArray, Inde
     """Return the ids of labelled items, and each row's position among them."""
     if not annotations.has_items:
         raise ValueError(
-            f"{ranker} knows items by their ids, and these rows do not say which item they are "
-            "about. Pass Annotations with items=."
+            f"{ranker} identifies items by their ids, which these rows lack. Pass Annotations with "
+            "items=."
         )
     item, used = compact(annotations.item_codes, annotations.n_items)
     return annotations.item_ids[used], item
@@ -172,8 +172,8 @@ def places_of_items(ranker: Ranker, items: IdArray | None) -> Index:
     """Return each row's position among the ranker's ``item_ids_``; -1 for new items."""
     if items is None or ranker.item_ids_ is None:
         raise ValueError(
-            f"{type(ranker).__name__} knows items by their ids, and these rows do not say which "
-            "item they are about. Pass Annotations with items=, or items= with the features."
+            f"{type(ranker).__name__} identifies items by their ids, which these rows lack. Pass "
+            "Annotations with items=, or items= with the features."
         )
     return lookup(items, ranker.item_ids_, "items")
 
