@@ -107,10 +107,10 @@ def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
         "Schools of thought",
         "What every school rates high",
         "Most divisive items",
-        "Where people stand",
+        "Shares of the levels",
         "Accuracy",
         "Annotators",
-        "How it was fitted",
+        "Details of the fit",
     ]
     assert all(found.alts)
     lead = re.search(r'<p class="lead">(.*?)</p>', path.read_text()).group(1)
@@ -168,8 +168,8 @@ def test_a_model_alone_and_one_without_groups(tmp_path, crowd, ranker):
     alone = outline(write_report(ranker, tmp_path / "alone.html"))
     assert [words for level, words in alone.headings if level == "h2"] == [
         "Schools of thought",
-        "Where people stand",
-        "How it was fitted",
+        "Shares of the levels",
+        "Details of the fit",
     ]
     flat = outline(write_report(JFL().fit(crowd), tmp_path / "flat.html", crowd, diagnostics=False))
     assert any("no group level" in words for words in flat.said)

@@ -106,7 +106,7 @@ class ItemOptions:
         "are computed from them."
     )
     item_name: str | None = _column(
-        "The column of --features with names of items, shown next to their ids: by default "
+        "The column of --features with names of items, shown next to their ids; by default "
         "title or name."
     )
 
@@ -121,7 +121,7 @@ class LabelTableOptions:
     """A table of labels, its columns, and the reading of labels."""
 
     annotations: str | None = _field(
-        f"Who gave which label to which item: {_TABLE}.", "--annotations", "-a"
+        f"Labels, one row for each, with user and item: {_TABLE}.", "--annotations", "-a"
     )
     user_features: str | None = _field(
         "Covariates of users (age, country): one row per user, with the user's id; a file or "
@@ -143,8 +143,8 @@ class LabelTableOptions:
     )
     alternatives: str | None = _column(
         "For one row per choice with columns such as price.car, price.train: the alternatives "
-        "(car,train), or what the chosen one is written as (1=car,2=train). By default those "
-        "in the label."
+        "(car,train), or the values of the label with their alternatives (1=car,2=train). By "
+        "default the alternatives in the label."
     )
     base: str | None = _column(
         "The base alternative of the constants; by default the first in sorted order."
@@ -225,8 +225,8 @@ class ComparisonOptions:
     """Comparisons of two items, and exports of labelling tools."""
 
     comparisons: str | None = _field(
-        "Who preferred which item to which: a table as for annotations, instead of or in "
-        "addition to them."
+        "Comparisons, one row for each, with user, preferred and other item: a table as for "
+        "annotations, instead of these or in addition."
     )
     export: tuple[str, str] | None = _field(
         "An export of a labelling or survey tool instead of tables: label-studio, argilla, "

@@ -71,7 +71,7 @@ def explain(
 ) -> None:
     """Describe groups of users who rank alike, the features they differ on, and outliers.
 
-    Without --user, --school, --item, --items or --table: the crowd. --user and --item together
+    Without --user, --school, --item, --items or --table: all users. --user and --item together
     explain the user's score of the item. Items are those of the model's training data, if it has
     them, or those of --features or --images.
     """

@@ -63,7 +63,7 @@ def serve(
         "Check the model and the database, without serving.", "--check", default=False
     ),
     visitors: bool = option(
-        "Let visitors without a key see the crowd and label items.",
+        "Let visitors without a key see aggregate results and label items.",
         "--visitors",
         default=False,
     ),
