@@ -262,7 +262,7 @@ class TestChoices:
         succeed(tmp_path, *FIT)
         before = (tmp_path / "m.likeminds").read_bytes()
         self.table(tmp_path, "more.csv", [("ann", "i5", 1, 0)])
-        assert "ann's group 0 (2 positive)" in refused(tmp_path, *UPDATE)
+        assert "ann's choice set 0 (2 positive)" in refused(tmp_path, *UPDATE)
         self.table(tmp_path, "more.csv", [("ann", "i5", 0, 99)])
-        assert "ann's group 99 (0 positive)" in refused(tmp_path, *UPDATE)
+        assert "ann's choice set 99 (0 positive)" in refused(tmp_path, *UPDATE)
         assert (tmp_path / "m.likeminds").read_bytes() == before

@@ -52,7 +52,7 @@ def test_who_and_what_was_never_seen_is_the_mean():
 
 def test_what_does_not_differ_is_said():
     same = Covariates.read({k: {"a": 1.3, "name": f"n{k}", "b": k} for k in range(5)})
-    with pytest.warns(UserWarning, match="say nothing"):
+    with pytest.warns(UserWarning, match="are not used"):
         encoder = CovariateEncoder.of(same)
     assert encoder.columns == (("b", None),)
     assert encoder(same).shape == (5, 1)

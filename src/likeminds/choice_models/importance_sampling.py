@@ -246,7 +246,7 @@ def refuse_many_draws(n_draws: int, n_users: int, n_varying: int) -> None:
     needed = 8 * n_draws * n_users * n_varying
     if needed > _MOST_BYTES:
         raise ValueError(
-            f"{n_draws:,} draws for each of {n_users:,} people take "
+            f"{n_draws:,} draws for each of {n_users:,} users take "
             f"{needed / (1 << 30):.0f} GiB: lower draws."
         )
 

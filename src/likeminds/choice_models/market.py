@@ -157,6 +157,6 @@ def _refuse_no_price(estimates: Estimates, name: str, price: int, quantile: floa
         )
     if mean > 0:
         raise ValueError(
-            f"The mean weight of {name} is {mean:.3g}: people like more of it, so it is not "
+            f"The mean weight of {name} is {mean:.3g}: users like more of it, so it is not "
             "a price. Name a feature that users would rather have less of."
         )

@@ -241,7 +241,7 @@ class SparkRows(LabelSource[Ranker, Posterior]):
     def newcomers(self, ranker: Ranker) -> Posterior:
         """Raise an error: posteriors of new users are found on Dask, or in this process."""
         raise TypeError(
-            f"Newcomers to {type(ranker).__name__} are not found on Spark: pass their rows, or "
+            f"New users of {type(ranker).__name__} are not computed on Spark: pass their rows, or "
             "likeminds.cluster.Shards."
         )
 

@@ -189,8 +189,8 @@ class CovariateEncoder:
         encoder = cls(users.names, tuple(categories), tuple(centres), tuple(scales))
         if encoder.silent:
             warnings.warn(
-                f"These covariates say nothing, because they do not differ or because no "
-                f"{_FEWEST} people share a category: {listing(encoder.silent)}.",
+                f"These covariates are not used, because they do not differ or because no "
+                f"{_FEWEST} users share a category: {listing(encoder.silent)}.",
                 UserWarning,
                 stacklevel=6,
             )

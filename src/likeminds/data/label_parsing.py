@@ -228,7 +228,7 @@ def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashab
                 f"labels has {_described(found)}, not one of the pairs "
                 "true/false, 0/1, -1/+1, yes/no and agree/disagree. "
                 "Pass positive= to say which of two answers is the positive one, or threshold= "
-                'for ratings: a number, or "median" for above each person\'s own median; or '
+                'for ratings: a number, or "median" for above each user\'s own median; or '
                 "grades=True to learn from ratings as they are."
             )
         return 1

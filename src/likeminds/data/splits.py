@@ -53,7 +53,7 @@ def split_within_users(
     if not held_out.any() or held_out.all():
         raise ValueError(
             f"test_size={test_size} leaves one side of the split empty: "
-            "people have too few labels for it."
+            "users have too few labels for it."
         )
     return annotations[~held_out], annotations[held_out]
 

@@ -149,7 +149,7 @@ def _fit_again(ranker: Ranker, annotations: Annotations) -> Ranker:
     with warnings.catch_warnings():
         # Users whose labels of one kind are all held out get the consensus. The original fit
         # already warned of covariates.
-        for known in (".*of one class only", "These covariates say nothing"):
+        for known in (".*of one class only", "These covariates are not used"):
             warnings.filterwarnings("ignore", message=known, category=UserWarning)
         fresh = refittable(ranker)
         if isinstance(fresh, PriorRanker):

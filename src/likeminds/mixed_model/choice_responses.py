@@ -35,23 +35,22 @@ def refuse_no_choices(annotations: Annotations) -> None:
     if not wrong.size:
         raise ValueError(
             "The model was fitted to choices, whose rows have equal weights, but these rows have "
-            "weights that differ within a group: give all rows of a group the same weight."
+            "weights that differ within a choice set: give all rows of a set the same weight."
         )
     found = []
     for group in wrong[:6]:
         user = annotations.users[np.argmax(groups == group)]
         name = "" if annotations.choice_set_ids is None else f" {annotations.choice_set_ids[group]}"
-        found.append(f"{user}'s group{name} ({chosen[group]} positive)")
+        found.append(f"{user}'s choice set{name} ({chosen[group]} positive)")
     raise ValueError(
-        "The model was fitted to choices: groups of rows with one positive label each. With "
-        f"these rows, there are others: {listing(found)}. Groups of one person with the same id "
-        "are one, so a new group needs an id of its own; a group that is not "
-        "complete waits for the rest of its rows."
+        "The model was fitted to choices, with one positive row in each choice set. These choice "
+        f"sets have another number: {listing(found)}. Sets of one user with the same id are "
+        "joined, so a new set needs another id. Add the missing rows of an incomplete set."
     )
 
 
 def _shown_together(annotations: Annotations) -> Index:
-    """Return the group of each row; the user, if a group has labels of one class only."""
+    """Return the choice set of each row; the user, if a set has labels of one class only."""
     groups = annotations.choice_set_codes
     if groups is not None:
         chosen, others = classes_by_set(groups, annotations)

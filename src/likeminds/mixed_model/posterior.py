@@ -367,7 +367,7 @@ class Posterior:
         if users is None:
             if len(self.users) > 1:
                 raise ValueError(
-                    f"There are {len(self.users)} people: pass users= to choose among them."
+                    f"There are {len(self.users)} users: pass users= to choose among them."
                 )
             return rows, np.zeros(len(rows), dtype=np.intp)
         positions = lookup(users, self.users, "users")

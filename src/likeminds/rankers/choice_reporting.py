@@ -265,7 +265,7 @@ def _groups(self: "PriorRanker", by: GroupsOfUsers | None) -> dict[str, Bool]:
         by = [by.get(user) for user in self.users_.tolist()]
     given = [None if group is None else str(group) for group in by]
     if len(given) != len(self.users_):
-        raise ValueError(f"by has {len(given)} entries, but there are {len(self.users_)} people.")
+        raise ValueError(f"by has {len(given)} entries, but there are {len(self.users_)} users.")
     whole = np.array(given, dtype=object)
     names = sorted({group for group in given if group is not None})
     if not names:
@@ -307,7 +307,7 @@ def _bools(available: ArrayLike, shape: tuple[int, int]) -> Bool:
     if free.shape not in (shape, shape[1:]):
         raise ValueError(
             f"available has shape {free.shape}, but there are {shape[1]} items and {shape[0]} "
-            f"people: give {shape[1:]} or {shape}."
+            f"users: give {shape[1:]} or {shape}."
         )
     free = np.broadcast_to(free, shape)
     if not free.any(axis=1).all():

@@ -161,7 +161,7 @@ def find_user(ranker: "Ranker", user: Hashable) -> int:
         known = ranker.users_
         raise KeyError(
             f"There is no user {user!r} in this model, which has "
-            f"{counted(len(known), 'person', 'people')}: newcomer(...) takes a new user."
+            f"{counted(len(known), 'user')}: newcomer(...) takes a new user."
             f"{did_you_mean(user, known[:_COMPARED].tolist())}"
         )
     return place

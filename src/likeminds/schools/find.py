@@ -153,7 +153,7 @@ def _requested(n_schools: int | str, n_users: int) -> int | None:
         return None
     if isinstance(n_schools, str) or not 1 <= n_schools <= n_users:
         raise ValueError(
-            f'n_schools must be "auto" or a number from 1 to the number of people, {n_users}, '
+            f'n_schools must be "auto" or a number from 1 to the number of users, {n_users}, '
             f"but is {n_schools!r}."
         )
     return int(n_schools)

@@ -316,7 +316,7 @@ def position_of(user: Hashable, users: IdArray) -> int:
     place = int(lookup([user], users, "users")[0])
     if place < 0:
         raise KeyError(
-            f"{user!r} is not among the {len(users)} people of this model."
+            f"{user!r} is not among the {len(users)} users of this model."
             f"{did_you_mean(user, users.tolist())}"
         )
     return place

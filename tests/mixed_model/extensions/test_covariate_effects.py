@@ -230,7 +230,7 @@ def test_without_covariates_nothing_changes(crowd):
     assert plain.explained_by_users_ == {}
     with pytest.raises(ValueError):
         plain.newcomer(user_features=said.user_features)
-    with pytest.warns(UserWarning, match="say nothing"):
+    with pytest.warns(UserWarning, match="are not used"):
         silent = HierarchicalRanker().fit(said.with_user_features({0: {"age": 1.0}}))
     np.testing.assert_array_equal(silent.coef_, plain.coef_)
 

@@ -147,7 +147,7 @@ class Popularity(Ranker):
         self.own_pairs_, own = np.unique(pairs, return_inverse=True)
         if annotations.n_users > 1 and len(self.own_pairs_) == n_items:
             raise ValueError(
-                f"None of the {n_items} items is shared by two people (items are known "
+                f"None of the {n_items} items is shared by two users (items are identified "
                 f"by their {known_by}), so there are no labels of others to predict from. "
                 "Popularity needs items that several users labelled."
             )
