@@ -304,7 +304,7 @@ class TestClaims:
 
     def test_no_part_no_claim(self):
         assert claims.judge_claims({}) == []
-        assert claims.lead([], []) == ""
+        assert claims.lead([]) == ""
 
     def test_the_papers_tables_are_whole(self):
         for table, attributes in (

@@ -14,7 +14,7 @@ from likeminds.paper.experiments.fig3 import (
     describe_flagged,
 )
 from likeminds.paper.experiments.published import SPEED_UP, TABLE_1, TABLE_1_BASELINES
-from likeminds.paper.experiments.report_page import Facts, ReportPart, interval, percent, points
+from likeminds.paper.experiments.report_page import Facts, interval, percent, points
 from likeminds.paper.experiments.table3 import mean_points
 from likeminds.paper.experiments.trials import OURS
 
@@ -23,8 +23,6 @@ OPEN = "cannot be told"  # with so few repeats
 _PLURAL = {HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", OPEN: OPEN}
 # Smaller gains do not count.
 _NEGLIGIBLE = 0.005
-# The parts whose results are summarised at the top of the report.
-_SUMMARISED = ("table1", "table3", "ablation")
 # Sources of claims; each is counted on its own.
 THEIRS, STAND_IN, ADDED = (
     "claims of the paper on its simulation and in its theorems",
@@ -50,15 +48,15 @@ def judge_claims(facts: Facts) -> list[Verdict]:
     return [each._replace(part=part) for part, verdicts in judged.items() for each in verdicts]
 
 
-def lead(parts: Sequence[ReportPart], verdicts: Sequence[Verdict]) -> str:
-    """Return the summary at the top of the report."""
+def lead(verdicts: Sequence[Verdict]) -> str:
+    """Return the number of verdicts of each kind, for the top of the report."""
     sentences = []
     for about in (THEIRS, STAND_IN, ADDED):
         counts = Counter(verdict.verdict for verdict in verdicts if verdict.about == about)
         if counts:
             judged = ", ".join(f"{n} {_PLURAL[verdict]}" for verdict, n in counts.items())
             sentences.append(f"Of {counts.total()} {about}: {judged}.")
-    return " ".join([*sentences, *(part.found for part in parts if part.key in _SUMMARISED)])
+    return " ".join(sentences)
 
 
 def grade(value: float, enough: float, some: float) -> str:

@@ -132,7 +132,7 @@ def reproduce(
     machine = _machine_table(what, remaining, setting, made)
     parts.append(ReportPart("", "How it was made", "", [machine]))
     title = f"The paper, rebuilt (scale: {setting.scale.name})"
-    first = f"{phrase('difference', sizes)} {lead(parts, verdicts)}"
+    first = f"{phrase('difference', sizes)} {lead(verdicts)}"
     return write_report(folder, name, title, first, parts)
 
 
