@@ -51,7 +51,7 @@ needs_proc = pytest.mark.skipif(
 def test_what_cannot_be_written_is_said_before_anything_is_read(tmp_path, words):
     done = run(tmp_path, *words)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("Error: Nothing can be written to the folder /proc (")
+    assert done.err.startswith("Error: Cannot write to the folder /proc (")
     assert done.err.count("\n") == 1
 
 

@@ -101,7 +101,7 @@ def test_version_and_help(tmp_path):
         (["compare"], "There are no labels: give --annotations.\n"),
         (["report", "m", "--out", "r.pdf"], "The report is an HTML page: end r.pdf in .html."),
         (["simulate", "--noise", "3", "--out", "d"], "--noise must be between 0 and 1"),
-        (["demo", "--out", "no/m"], "There is no folder no to write the model in."),
+        (["demo", "--out", "no/m"], "There is no folder no to write the model in. Create it."),
         (["data", "shoes", "--out", "d"], "There is no bundled data called 'shoes'; there are "),
     ],
 )

@@ -49,9 +49,8 @@ def write_whole(
 
     An existing file keeps its mode, and its owner if that is allowed; a symbolic link stays, and
     its target is written. If the file system supports it, the scratch file has no name until it is
-    complete (O_TMPFILE), so a killed process leaves no file. Large content comes in pieces. If the
-    current version is not ``replacing``, FileChangedError is raised. The version written is
-    returned.
+    complete (O_TMPFILE), so a killed process leaves no file. Large content comes in pieces. Returns
+    the version written; raises FileChangedError if the current version is not ``replacing``.
     """
     place = _follow_links(target)
     pieces = [content] if isinstance(content, bytes) else content
@@ -108,8 +107,8 @@ def readable(path: str | os.PathLike[str]) -> Path:
         return found
     kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
     raise ValueError(
-        f"{found} is {kind}, not a regular file. Write its content to a file first; a table of "
-        "labels as CSV may also come from standard input, whose name is -."
+        f"{found} is {kind}, not a regular file. Write its content to a file first, or pass "
+        "labels as CSV on standard input (named -)."
     )
 
 
@@ -121,10 +120,10 @@ def place_for(path: str | os.PathLike[str], what: str) -> Path:
         raise IsADirectoryError(f"{target} is a folder; name a file in it to write {what} to.")
     folder = place.parent if target.is_symlink() else target.parent
     if not folder.is_dir():
-        raise FileNotFoundError(f"There is no folder {folder} to write {what} in.")
+        raise FileNotFoundError(f"There is no folder {folder} to write {what} in. Create it.")
     if place.exists() and not os.access(place, os.W_OK):
         raise PermissionError(
-            f"{target} is protected against writing: give {what} another name, or lift that."
+            f"{target} is write-protected: give {what} another name, or change its permissions."
         )
     _refuse_unwritable(folder, what)
     return target
@@ -153,7 +152,7 @@ def _follow_links(target: Path) -> Path:
     """Return a path with symbolic links resolved; refuse devices, pipes and circular links."""
     place = Path(os.path.realpath(target))
     if place.is_symlink():
-        raise ValueError(f"{target} is a link that leads to itself: name a file.")
+        raise ValueError(f"{target} is a symbolic link to itself: name a file.")
     if place.exists() and not (place.is_file() or place.is_dir()):
         raise ValueError(f"{target} is a device or a pipe; name a file, which can be replaced.")
     return place
@@ -165,8 +164,8 @@ def _refuse_unwritable(folder: Path, what: str) -> None:
             pass
     except OSError as error:
         raise PermissionError(
-            f"Nothing can be written to the folder {folder} ({error.strerror}): name another "
-            f"place for {what}."
+            f"Cannot write to the folder {folder} ({error.strerror}): name another place for "
+            f"{what}."
         ) from error
 
 
@@ -175,7 +174,7 @@ def _refuse_another(
 ) -> None:
     if replacing is not None and (found is None or FileVersion.of(found) != replacing):
         raise FileChangedError(
-            f"{target} was changed by another program since it was read; it is left as it is now."
+            f"{target} was changed by another program since it was read, so it was not replaced."
         )
 
 

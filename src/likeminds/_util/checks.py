@@ -17,15 +17,15 @@ V = TypeVar("V")
 
 # Products of squares of larger numbers may overflow.
 LARGEST = 1e100
-# Above the first, a weight makes all other rows rounding errors; below the second, products of
-# weights underflow.
+# Above the first, one weight reduces all other rows to rounding errors; below the second,
+# products of weights underflow.
 _HEAVIEST, _LIGHTEST = 1e12, 1e-100
 # The numbers of a large array that are checked together.
 _BLOCK = 1 << 19
 
 
 def as_matrix(values: ArrayLike, name: str) -> FloatArray:
-    """Return a finite two-dimensional array, in single precision if it was, else in double."""
+    """Return a finite two-dimensional array; single precision is kept, other types are double."""
     array = _numeric(values, name)
     if array.ndim != 2:
         raise ValueError(
@@ -45,7 +45,7 @@ def as_vector(values: ArrayLike, name: str, *, length: int | None = None) -> Flo
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, but has shape {array.shape}.")
     if length is not None and len(array) != length:
-        raise ValueError(f"{name} has {len(array)} entries, but there are {length} rows.")
+        raise ValueError(f"{name} must have {length} entries, but has {len(array)}.")
     refuse_not_finite(array, name)
     return array
 
@@ -53,7 +53,7 @@ def as_vector(values: ArrayLike, name: str, *, length: int | None = None) -> Flo
 def as_weights(
     values: ArrayLike | None, length: int, name: str = "weights", *, all_zero: bool = False
 ) -> FloatArray | None:
-    """Return non-negative finite weights, one per row, or None; a part's may be ``all_zero``."""
+    """Return non-negative finite weights, one per row, or None; ``all_zero`` permits only zeros."""
     if values is None:
         return None
     array = as_vector(values, name, length=length).astype(np.float64, copy=False)
@@ -63,16 +63,16 @@ def as_weights(
     outside = np.flatnonzero((array > _HEAVIEST) | ((array > 0) & (array < _LIGHTEST)))
     if outside.size:
         raise ValueError(
-            f"{name} must be zero or from {_LIGHTEST:g} to {_HEAVIEST:g}, which is not so in "
-            f"row(s) {listing(outside)}. Multiply all of them by the same number."
+            f"{name} must be zero or between {_LIGHTEST:g} and {_HEAVIEST:g}; row(s) "
+            f"{listing(outside)} are outside. Multiply all weights by the same number."
         )
     if not (all_zero or array.any()):
-        raise ValueError(f"{name} are all zero: there is nothing left to learn from.")
+        raise ValueError(f"{name} are all zero. Give at least one row a positive weight.")
     return array
 
 
 def same_length(**columns: Sized) -> None:
-    """Refuse columns of different lengths; the error lists the lengths."""
+    """Raise ValueError for columns of different lengths, with all lengths."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         described = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -100,7 +100,7 @@ def as_names(names: Sequence[str] | None, length: int) -> tuple[str, ...]:
         return tuple(f"x{position}" for position in range(length))
     texts = tuple(str(name) for name in names)
     if len(texts) != length:
-        raise ValueError(f"There are {length} features, but {len(texts)} feature names.")
+        raise ValueError(f"There are {length} features, but {len(texts)} feature names. Name each.")
     repeated = sorted(name for name, times in Counter(texts).items() if times > 1)
     if repeated:
         raise ValueError(f"Feature names must be distinct; repeated: {listing(repeated)}.")
@@ -121,7 +121,7 @@ def as_rows(rows: ArrayLike | slice, length: int) -> Index:
         return np.flatnonzero(array)
     outside = array[(array < -length) | (array >= length)]
     if outside.size:
-        raise IndexError(f"There are {length} rows, but not {listing(outside)}.")
+        raise IndexError(f"Row(s) {listing(outside)} do not exist: there are {length} rows.")
     return array.astype(np.intp, copy=False)
 
 
@@ -173,7 +173,7 @@ def _has_small_squares(array: FloatArray) -> bool:
 
 
 def refuse_outside_unit(**shares: float) -> None:
-    """Refuse shares that are not between 0 and 1."""
+    """Raise ValueError for shares that are not between 0 and 1."""
     for name, share in shares.items():
         if not 0 <= share <= 1:
             raise ValueError(f"{name} must be between 0 and 1, but is {share}.")

@@ -25,7 +25,7 @@ from rich.text import Text
 
 from likeminds._util.text_format import visible
 
-# Called with the number done, a description, and the share of work, by default done / total.
+# Called with the number done, a description, and the share of work done (default: done / total).
 Tell = Callable[..., None]
 # Seconds between lines of progress in a pipe.
 _SECONDS_BETWEEN_LINES = 10

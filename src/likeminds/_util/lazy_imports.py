@@ -1,4 +1,4 @@
-"""Modules that are loaded at first use, because loading them takes long."""
+"""Modules that are loaded at first use, because importing them is slow."""
 
 import sys
 from importlib import import_module
@@ -33,7 +33,7 @@ else:
 
 
 def load_later(*names: str) -> None:
-    """Put modules that are loaded at first use into `sys.modules`, for programs of one thread."""
+    """Register modules in `sys.modules` that load at first use; not safe with several threads."""
     for name in names:
         spec = None if name in sys.modules else find_spec(name)
         if spec is not None and spec.loader is not None:
@@ -43,7 +43,7 @@ def load_later(*names: str) -> None:
 
 
 def require(module: str, purpose: str, extra: str | None = None) -> Any:
-    """Return a module; the error for a missing one names the extra of likeminds, or the package."""
+    """Import a module; if it is missing, the error names the extra or the package to install."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -22,11 +22,11 @@ class LazyRows(NDArrayOperatorsMixin, ABC):
 
     @abstractmethod
     def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Return the rows from one place to another."""
+        """Return the rows from ``start`` to ``stop``."""
 
     @abstractmethod
     def pick(self, places: Index) -> NDArray[Any]:
-        """Return the rows at some places, all of them from zero on."""
+        """Return the rows at the given positions, none of which is negative."""
 
     @property
     def ndim(self) -> int:
@@ -57,7 +57,7 @@ class LazyRows(NDArrayOperatorsMixin, ABC):
         if places.dtype.kind not in "iu":
             raise IndexError(f"Rows are selected by their positions, not by {index!r}.")
         if places.size and not (-len(self) <= places.min() and places.max() < len(self)):
-            raise IndexError(f"There are {len(self)} rows, and none at {index!r}.")
+            raise IndexError(f"Position {index!r} is out of range: there are {len(self)} rows.")
         flat = np.where(places < 0, places + len(self), places).astype(np.intp).ravel()
         found = self.pick(flat)
         return found[0] if not places.ndim else found.reshape(places.shape + self.shape[1:])
@@ -98,11 +98,11 @@ class LazyIds(LazyRows):
     @property
     @abstractmethod
     def places(self) -> Mapping[Hashable, int]:
-        """The position of each id, which is looked up without reading the others."""
+        """The position of each id; a lookup does not read the other ids."""
 
     @abstractmethod
     def sample(self, n: int) -> Index:
-        """Return the positions of n of them, drawn at random, the same each time."""
+        """Return n positions that depend only on the ids: a reproducible random sample."""
 
     @abstractmethod
     def types(self) -> set[type]:

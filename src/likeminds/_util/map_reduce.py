@@ -1,11 +1,10 @@
 """The executor: send a small state to every block of users, and sum the answers.
 
-A *work* is a function at the top of a module that takes a block, the state and the block's result
-of the last pass. It does not change its arguments. It returns the block's share of a sum, and the
-block's own state for the next pass. State and sum can be pickled, and their size does not depend on
-the number of users. So blocks may be in this process (`ThreadExecutor`: in memory, or made of
-memory-mapped rows at each pass) or on the workers of a cluster
-(`likeminds.cluster.executor.DaskExecutor`), and lost blocks can be computed again.
+``work`` is a module-level function of a block, the state, and the block's own state of the last
+pass. It does not change its arguments. It returns the block's share of a sum, and the block's own
+state for the next pass. State and sum can be pickled; their size does not depend on the number of
+users. So blocks may be in this process (`ThreadExecutor`) or on the workers of a cluster
+(`likeminds.cluster.executor.DaskExecutor`). Lost blocks can be computed again.
 
 Blocks are summed in their order, so the result is the same with any number of threads.
 """
@@ -39,11 +38,11 @@ T = TypeVar("T")
 
 _add: Callable[[Any, Any], Any] = operator.iadd
 
-# Results that may wait for their turn, for each thread: slow blocks delay no others, and results
-# do not pile up.
+# Blocks per thread that are computed ahead: a slow block does not delay others, and memory is
+# bounded.
 _AHEAD = 8
 
-# The states of all blocks between passes, which only their executor reads.
+# The blocks' own states between passes; only their executor reads them.
 Own = Any
 
 
@@ -79,7 +78,7 @@ def in_order(parts: Iterable[tuple[Index | slice, Float]], n_users: int) -> Floa
 
 
 class Executor(ABC, Generic[B_co]):
-    """Users in blocks."""
+    """Blocks of users, in this process or elsewhere."""
 
     @abstractmethod
     def map_reduce(
@@ -99,7 +98,7 @@ class Executor(ABC, Generic[B_co]):
 
     @abstractmethod
     def map(self, work: Callable[[B_co, S, Any], R], state: S, own: Own = None) -> Iterator[R]:
-        """Yield the answer of each block, in their order."""
+        """Yield the answer of each block, in the order of blocks."""
 
     def derive(
         self,
@@ -109,7 +108,7 @@ class Executor(ABC, Generic[B_co]):
         consume: bool = False,
         here: "Callable[[Index], Executor[C]] | None" = None,
     ) -> "Executor[C]":
-        """Return the blocks that ``work(block, state)`` makes, in the process of each block.
+        """Return the blocks that ``work(block, state)`` makes in the process of each block.
 
         ``consume`` releases the original blocks; ``here`` makes blocks of some users, by their
         positions, in this process.
@@ -119,7 +118,7 @@ class Executor(ABC, Generic[B_co]):
 
 @dataclass(frozen=True)
 class ThreadExecutor(Executor[B]):
-    """Users in this process; without ``many_threads``, one thread works on all blocks.
+    """Blocks in this process; without ``many_threads``, one thread works on all of them.
 
     Examples
     --------
@@ -169,20 +168,20 @@ class ThreadExecutor(Executor[B]):
         state: S,
         *,
         consume: bool = False,  # noqa: ARG002 - the caller holds the blocks
-        here: Callable[[Index], Executor[C]] | None = None,  # noqa: ARG002 - they are
+        here: Callable[[Index], Executor[C]] | None = None,  # noqa: ARG002 - all are here
     ) -> Executor[C]:
         """Return the result of ``work`` on the only block: see `Executor`."""
         (block,) = self.blocks
         return work(block, state)
 
     def each(self, work: Callable[[B], None]) -> None:
-        """Run a work without a result on every block."""
+        """Run ``work``, which returns nothing, on every block."""
         for _ in self.map(lambda block, state, own: work(block), None):  # noqa: ARG005
             pass
 
 
 def of_rows(work: Callable[[slice], Float], n_rows: int, at_once: int) -> Float:
-    """Return a number for each of many rows, computed for some of them at a time."""
+    """Return a number for each row, computed ``at_once`` rows at a time."""
     found = np.empty(n_rows)
 
     def fill(some: slice) -> None:
@@ -250,7 +249,7 @@ _limit = _Limit()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread: on small matrices of users, several wait for each other."""
+    """Limit BLAS to one thread: with small matrices, its threads mostly wait for each other."""
     _limit.enter()
     try:
         yield
@@ -259,7 +258,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def in_threads(work: Callable[[T], R], blocks: Iterable[T]) -> Iterator[R]:
-    """Yield the result of each block in order, by a thread per core; in a thread, by that one."""
+    """Yield the results of blocks in order, using a thread per core; a worker runs them itself."""
     blocks = iter(blocks)
     first = list(islice(blocks, 2))
     if len(first) < 2:
@@ -289,7 +288,7 @@ def _in_pool(pool: ThreadPoolExecutor, work: Callable[[T], R], blocks: Iterable[
 
 @contextmanager
 def in_this_thread() -> Iterator[None]:
-    """Run all work in this thread, as the others have blocks of their own."""
+    """Run all work in this thread, since the others are busy with other blocks."""
     before = _own.is_of_pool
     _own.is_of_pool = True
     try:

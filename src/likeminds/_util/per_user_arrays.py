@@ -43,11 +43,10 @@ def solve(matrices: Float, right: Float) -> Float:
 
 
 def solve_nearly(times_matrix: Callable[[Float], Float], right: Float, share: float) -> Float:
-    """Return nearly M_i^-1 r_i, shape (p, n), by conjugate gradients.
+    """Approximate M_i^-1 r_i, shape (p, n), by conjugate gradients.
 
-    The residual is at most a share of r_i. M_i is symmetric and positive definite, and given by
-    its products with vectors; few are needed near the identity. Converged systems are frozen, so
-    no solution depends on the other systems.
+    The residual is at most a share of r_i. M_i is symmetric, positive definite, and given by its
+    products with vectors. Converged systems are frozen, so no solution depends on other systems.
     """
     found, residual = np.zeros_like(right), right.copy()
     direction, length = right.copy(), row_dots(right, right)
@@ -130,11 +129,11 @@ def damped_newton(
     enough: float = EXACT,
     n_steps: int = NEWTON_STEPS,
 ) -> T:
-    """Solve a batch of problems, (n, k), each with steps of its own length; return the last ``at``.
+    """Solve n problems of size k by Newton's method, damped per problem; return the last ``at``.
 
-    ``at`` evaluates a state: the input of ``step_of``, and objectives, which do not rise. Without
-    objectives (only slopes are known), steps are cut to ``longest``, and ``enough`` limits their
-    length.
+    ``at`` evaluates a state: the input of ``step_of``, and objectives, which never increase.
+    Without objectives (only slopes are known), steps are cut to ``longest``, and iterations stop
+    once all are shorter than ``enough``.
     """
     found, value = at(state)
     moves = np.ones(len(state), dtype=np.bool_)
@@ -160,7 +159,7 @@ def damped_newton(
 
 @dataclass
 class CollectedRows:
-    """Arrays with a row for each of some users (by position); ``+=`` joins those of two groups."""
+    """Arrays with a row for each of some users (by position); ``+=`` joins two collections."""
 
     users: list[Index]
     numbers: list[list[NDArray[Any]]]
@@ -199,7 +198,7 @@ class SeparateArray:
 
 
 def split_user_arrays(state: S, arrays: list[Any]) -> S:
-    """Return a state whose arrays of users are replaced by placeholders, and append them.
+    """Replace the per-user arrays of a state by placeholders, and append them to ``arrays``.
 
     A dataclass names its arrays with a row per user in ``per_user``. Cached attributes that
     are not fields are dropped.
@@ -297,14 +296,14 @@ def order_by(codes: Index, n_codes: int) -> tuple[NDArray[np.intp], NDArray[np.i
 
 
 def drawn(share: float, users: Index, numbers: Index) -> Bool:
-    """Draw about this share of labels by hashes of their users and items, in any order."""
+    """Sample about this share of labels by hashes of users and items, whatever their order."""
     if share >= 1.0:
         return np.ones(len(users), dtype=np.bool_)
     return np.asarray(lots_of(users, numbers) < np.uint64(int(share * 2.0**64)))
 
 
 def hashes_of(ids: Iterable[Hashable], seed: int = 0) -> Hashes:
-    """Return a number for each id that depends on its text and the seed alone."""
+    """Return a hash for each id, which depends only on its text and the seed."""
     return np.array([zlib.crc32(f"{seed} {one}".encode()) for one in ids], dtype=np.uint64)
 
 

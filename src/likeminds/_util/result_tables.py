@@ -1,4 +1,4 @@
-"""Results that are tables: as data frames, HTML from ``templates/``, text, and tables of rich."""
+"""Results as data frames, HTML (from ``templates/``), text, and tables of rich."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 # The width of a column without its cells, and of a table without its columns.
 _BORDER, _EDGE = 3, 1
-# Texts of so many letters are not broken.
+# Texts of up to this many letters are not broken.
 _WHOLE = 16
 # Columns of ids: 12345 is a user, not 12,345 users.
 _IDS = ("user", "item", "attribute")
@@ -48,7 +48,7 @@ class ResultTable(ABC):
         return as_kind(self.to_arrow(), "polars")
 
     def table(self) -> Any:
-        """Return the result as a data frame of the same library as the labels'."""
+        """Return the result as a data frame of the library that the labels came from."""
         return as_kind(self.to_arrow(), self.frames)
 
     @abstractmethod
@@ -81,7 +81,7 @@ class Table(ResultTable):
     notes : tuple of str
         Sentences below the table.
     frames : str
-        The kind of data frame that ``table()`` returns: that of the labels.
+        The library of the data frame that ``table()`` returns: the one of the labels.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def html_page(headline: str, *parts: str) -> str:
 
 
 def html_table(rows: Rows) -> str:
-    """Return the first rows as a table of HTML, and the number of the others."""
+    """Return the first rows as an HTML table, with the number of further rows below."""
     if not rows:
         return ""
     header = [str(name).replace("_", " ") for name in rows[0]]
@@ -209,7 +209,7 @@ def rich_table(
         )
         for name in (rows[0] if rows else ())
     ]
-    # Not the table's own title, which breaks where the table ends.
+    # A title of the table itself would be wrapped at the table's width.
     return Group(Text(title, style="bold"), TableColumns(columns))
 
 

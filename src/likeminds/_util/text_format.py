@@ -80,7 +80,7 @@ def visible(text: str, keep: str = "\n\t") -> str:
 
 
 def mask(text: str) -> str:
-    """Replace possible passwords by three stars.
+    """Replace possible passwords with three asterisks.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class Verb:
 
     @classmethod
     def of(cls, verb: str | None) -> "Verb":
-        """Parse an infinitive, by default "rate high"; without "it", the usual place is taken."""
+        """Parse an infinitive, by default "rate high"; insert "it" if it is missing."""
         words = ("rate high" if verb is None else verb).split()
         if "it" not in words[1:]:
             main = int(words[0] in _MODAL and len(words) > 1)
