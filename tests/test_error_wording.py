@@ -86,9 +86,9 @@ ANNOTATIONS = [
     ({"features_per": "both"}, '"auto", "item" or "row"'),
     ({"features_per": "row"}, "per item: leave out"),
     ({"features_per": "row", "item_ids": None}, "4 rows, but there are 5 annotations"),
-    ({"items": None}, "items= must say"),
+    ({"items": None}, "pass items="),
     ({"items": None, "item_ids": None}, "4 rows, but there are 5 annotations"),
-    ({"items": None, "item_ids": None, "features_per": "item"}, "items= must say"),
+    ({"items": None, "item_ids": None, "features_per": "item"}, "pass items="),
     ({"items": None, "item_ids": None, "features": None}, "neither features nor items"),
     ({"item_ids": ["a", "b", "a", "b"]}, "item_ids must be distinct.* a, b"),
     ({"item_ids": ["a", "b"]}, "item_ids has 2, features has 4"),
@@ -106,7 +106,7 @@ ANNOTATIONS = [
     ({"users": "zoeyx"}, "TypeError: users must be a list or an array"),
     ({"choice_sets": [1, 2]}, "Lengths differ.*choice_sets has 2"),
     ({"attributes": [1, 2]}, "Lengths differ.*attributes has 2"),
-    ({"weights": [1, 2]}, "weights must have 5 entries, but has 2"),
+    ({"weights": [1, 2]}, "weights must have length 5, but has length 2"),
     ({"weights": [1, 1, -1, 1, 1]}, r"must not be negative.* 2"),
     ({"weights": [1, 1, np.inf, 1, 1]}, r"weights contains NaN or infinity in row\(s\) 2"),
     ({"users": ["a", None, "b", None, "a"]}, r"users must not be missing.*row\(s\) 1, 3"),
@@ -160,7 +160,7 @@ FRAMES = [
             lambda name=name: Annotations.from_frame(
                 pd.DataFrame({"userId": [*"aabb"], "rating": [1, 0, 0, 1], name: range(4)})
             ),
-            "no column of numbers left to be a feature",
+            "No numeric column is left as a feature",
         )
         for name in ("timestamp", "created_at", "Unnamed: 0")
     ),
@@ -209,14 +209,14 @@ USE = [
     (lambda: said().of_attribute("soft"), "have no attributes"),
     (
         lambda: said(attributes=list("ababa")).of_attribute("c"),
-        "KeyError: .*about 'c'; there are a, b",
+        "KeyError: .*about 'c'; the attributes are a, b",
     ),
     (lambda: said().with_enough_labels(), "No user gave 8 labels of each kind; the most is 1"),
     (
         lambda: said().concat(said(features=TABLE + 1)),
-        r"Item\(s\) a, b, c, d have other features",
+        r"Item\(s\) a, b, c, d have different features",
     ),
-    (lambda: said().concat(said(feature_names=["p", "q"])), "x0, x1 here, p, q there"),
+    (lambda: said().concat(said(feature_names=["p", "q"])), "x0, x1 and p, q"),
     (lambda: said().concat(said(choice_sets=[1] * 5)), "Only one of the two has choice_sets"),
     (lambda: said().concat(said(attributes=[1] * 5)), "Only one of the two has attributes"),
     (lambda: split_within_users(said(), 1.5), "between 0 and 1"),
@@ -245,11 +245,11 @@ COMPARISONS = [
     (lambda: Annotations.from_rankings([], []), "There are no choices"),
     (
         lambda: Annotations.from_rankings(["ann"], [["a", "b"]], shown=[["a", "c"]]),
-        "not shown: b; shown were a, c",
+        "not shown: b. The items shown are a, c",
     ),
     (lambda: Annotations.from_choices(["ann"], [["a", "b"]], ["c"]), "not shown: c"),
     (lambda: Annotations.from_choices(["ann"], [["a", "b"]], [None]), "Pass none="),
-    (lambda: Annotations.from_choices(["ann"], [["a"]], ["a"]), "there was no choice"),
+    (lambda: Annotations.from_choices(["ann"], [["a"]], ["a"]), "among one item only"),
     (
         lambda: Annotations.from_choices(["ann"], [[*"abc"]], ["c"], availability=[[1, 1, 0]]),
         "not shown",
@@ -268,7 +268,7 @@ COMPARISONS = [
     ),
     (
         lambda: Annotations.from_best_worst(["ann"], [["a", "b"]], ["a"], ["c"]),
-        "without its best item, .* not shown: c; shown were b",
+        "without its best item, .* not shown: c. The items shown are b",
     ),
 ]
 
@@ -290,7 +290,7 @@ GRADES = [
         "has 6.0, but the grades from worst to best are 1, 2, 3",
     ),
     (lambda: graded([4, 4]), "the value 4, not one of .* grades=True"),
-    (lambda: graded([1.0, 1.0000001, 1.0000002]), "one grade only.*multiply them"),
+    (lambda: graded([1.0, 1.0000001, 1.0000002]), "one grade only.*Multiply them"),
     (lambda: graded([1.0, np.nan, 3.0]), r"missing.*row\(s\) 1"),
     (lambda: graded([1.0, np.inf, 3.0, 2.0]), r"infinity in row\(s\) 1"),
     (lambda: graded([1, 2, 3], grades=True, threshold=2), "Pass grades= "),
@@ -319,8 +319,8 @@ WIDE_TABLES = [
     ({"alternatives": {1: "A", 3: "B"}}, "'CHOICE' has 2, which is not one of"),
     ({"alternatives": ["A"]}, "two or more"),
     ({"columns": "{alternative}"}, "must contain {alternative} and {feature}"),
-    ({"columns": "{feature}:{alternative}"}, "No column is called like"),
-    ({"columns": None, "alternatives": {1: "X", 2: "Y"}}, "No column is called like"),
+    ({"columns": "{feature}:{alternative}"}, "No column fits"),
+    ({"columns": None, "alternatives": {1: "X", 2: "Y"}}, "No column fits"),
     ({"availability": "{alternative}_THERE"}, "KeyError: .*no such column"),
     ({"choice": "chosen"}, "KeyError: .*no such column"),
     ({"user": "who"}, "KeyError: .*no such column"),
@@ -408,7 +408,7 @@ METRICS = [
     (lambda: manhattan_distance([[0.5, 0.6]], [[1.0, 0.0]]), r"Row\(s\) 0 of first are no"),
     (
         lambda: wasserstein_distance([[1.0]], [[1.0]], [1, 2]),
-        "levels must have 1 entries, but has 2",
+        "levels must have length 1, but has length 2",
     ),
     (lambda: agreement(Annotations(["a", "b"], ["x", "y"], [1, 0])), "two users"),
     (lambda: agreement(Annotations(["a", "b"], None, [1, 0], [[1.0], [2.0]])), "items"),

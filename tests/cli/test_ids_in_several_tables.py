@@ -111,9 +111,9 @@ class TestTypedColumns:
     @pytest.mark.seconds
     def test_the_same_number_written_otherwise_is_refused(self, folder):
         write(folder, "more.csv", said(["007"], [str(k) for k in range(100, 100 + ITEMS)]))
-        assert "users: '007' here may be the known 7" in refused(folder, *UPDATE)
+        assert "users: '007' may be the known 7" in refused(folder, *UPDATE)
         write(folder, "more.csv", said(["7"], [f"0{k}" for k in range(100, 100 + ITEMS)]))
-        assert "items: '0100' here may be the known 100" in refused(folder, *UPDATE)
+        assert "items: '0100' may be the known 100" in refused(folder, *UPDATE)
 
     @pytest.mark.seconds
     def test_numbers_are_shown_as_they_are(self, folder):
@@ -126,7 +126,7 @@ class TestTypedColumns:
         ranked = succeed(folder, "rank", "m.likeminds", "--user", "7", "--user", "12345")
         assert {row["user"] for row in ranked["rankings"]} == {7, 12345}
         error = refused(folder, "rank", "m.likeminds", "--user", "007")
-        assert "'007' here may be the known 7" in error
+        assert "'007' may be the known 7" in error
 
     @pytest.mark.seconds
     def test_people_of_both_kinds_are_written_to_tables(self, folder):
@@ -199,7 +199,7 @@ class TestLabels:
         grown = likeminds.load(tmp_path / "m.likeminds")
         assert not grown.annotations_.of_user("dan").labels.any()
         write(tmp_path, "more.csv", said(["dan"], low=0, high=1))
-        assert "does not fit how labels were read before: 2 is pos" in refused(tmp_path, *UPDATE)
+        assert "does not fit the reading of earlier labels: 2 is pos" in refused(tmp_path, *UPDATE)
         evaluate = ("evaluate", "m.likeminds", "--annotations", "more.csv")
         assert "does not fit" in refused(tmp_path, *evaluate)
 

@@ -227,4 +227,4 @@ def test_a_closed_standard_input_is_told(tmp_path):
         line, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "There is no standard input to read" in done.stderr
+    assert "Standard input is closed" in done.stderr

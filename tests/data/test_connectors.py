@@ -60,7 +60,7 @@ def test_label_studio_choices_and_ratings(tmp_path):
     assert reasons(export) == {
         "since the annotator skipped the task": 1,
         "since it is empty": 1,
-        "since it does not say who completed it": 1,
+        "since it does not have completed_by": 1,
     }
     assert "record 1, annotation 3" in str(export)
 
@@ -147,7 +147,7 @@ def test_argilla_of_both_versions(tmp_path):
     assert reasons(export) == {
         "since the response is discarded": 1,
         "since it is neither a label nor a rating": 1,
-        "since it does not say who responded": 1,
+        "since it does not have a user": 1,
     }
 
 

@@ -62,7 +62,7 @@ def test_what_does_not_differ_is_said():
     ("users", "told"),
     [
         ({"ann": 3}, "must map each user.*'ann'"),
-        ({"ann": {}}, "no covariates"),
+        ({"ann": {}}, "has ids only"),
         ({"ann": {"age": 3}, "bob": {"age": "old"}}, "'age' has both numbers and texts"),
         ({"ann": {"age": np.inf}}, "age contains NaN or infinity"),
         (

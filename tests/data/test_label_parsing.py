@@ -194,7 +194,7 @@ def test_labels_are_read_as_before(values, known, binary):
     ("values", "known", "options", "message"),
     [
         ([3, 1], LabelReading(2, 1), {}, "labels has 2 values .1, 3., which does not fit"),
-        ([1, -1], LabelReading(1, 0), {}, "does not fit how labels were read before: 1 is posit"),
+        ([1, -1], LabelReading(1, 0), {}, "does not fit the reading of earlier labels: 1 is posi"),
         ([1, 2], LabelReading(1), {}, "does not fit"),
         (["a", "b"], LabelReading("good"), {}, "does not fit"),
         ([True, False], LabelReading(threshold=3.0), {}, "true and false, which are not ratings"),

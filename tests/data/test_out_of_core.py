@@ -304,7 +304,7 @@ def with_value(table, column, row, value):
 
 BAD_PARTS = {
     "other columns": (lambda t: t.drop_columns(["x1"]), r"part-1\.parquet lacks x1"),
-    "more columns": (lambda t: t.append_column("z", t["x1"]), r"part-1\.parquet has z besides"),
+    "more columns": (lambda t: t.append_column("z", t["x1"]), r"part-1\.parquet also has z"),
     "other types": (
         lambda t: t.set_column(2, "label", t["label"].cast(pa.string())),
         r"part-1\.parquet has columns of other types.*label \(string, not int64\)",
@@ -402,7 +402,7 @@ def test_what_is_not_read_is_refused(tmp_path, column):
     if column == "alternative":
         table = table.append_column("choice_set", table["user"])
     path = in_parts(tmp_path / "labels", table.append_column(column, table["item"]))
-    with pytest.raises(ValueError, match=f"column {column}: leave it out"):
+    with pytest.raises(ValueError, match=f"column {column}. Remove it from"):
         len(AnnotationFolder(path, label="label").user_ids)
 
 

@@ -150,15 +150,15 @@ def test_columns_with_numbers_for_names():
 @pytest.mark.parametrize(
     ("drop", "options", "error", "message"),
     [
-        ("Annotator", {}, ValueError, "Pass user=.*there are image, answer"),
-        ("answer", {}, ValueError, "Pass label=.*there are Annotator, image"),
+        ("Annotator", {}, ValueError, "Pass user=.*columns are image, answer"),
+        ("answer", {}, ValueError, "Pass label=.*columns are Annotator, image"),
         ("image", {"features": pd.DataFrame(ITEMS)}, ValueError, "Pass item="),
-        ("", {"user": "who"}, KeyError, r"user: no such column\(s\) who; there are Annot"),
+        ("", {"user": "who"}, KeyError, r"user: no such column\(s\) who; the columns are Annot"),
         ("", {"features": ["size", "mass"]}, KeyError, r"features: no such column\(s\) mass"),
         ("", {"features": ["size", "note"]}, ValueError, "columns are not: note"),
         ("image", {"features": []}, ValueError, "features is empty"),
         ("", {"features": ["answer"], "label": "answer"}, ValueError, "label column 'answer' must"),
-        (("size", "round", "image"), {}, ValueError, "no column of numbers left"),
+        (("size", "round", "image"), {}, ValueError, "No numeric column is left"),
         ("", {"features": pd.DataFrame(COLUMNS)}, ValueError, "columns are not: Annotator"),
         ("", {"features": pd.DataFrame({"k": [1]})}, ValueError, "Pass item_column="),
         (

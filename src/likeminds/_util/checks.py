@@ -45,7 +45,7 @@ def as_vector(values: ArrayLike, name: str, *, length: int | None = None) -> Flo
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, but has shape {array.shape}.")
     if length is not None and len(array) != length:
-        raise ValueError(f"{name} must have {length} entries, but has {len(array)}.")
+        raise ValueError(f"{name} must have length {length}, but has length {len(array)}.")
     refuse_not_finite(array, name)
     return array
 

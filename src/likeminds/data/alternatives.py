@@ -15,11 +15,11 @@ from likeminds.data.label_parsing import read_labels
 
 logger = logging.getLogger(__name__)
 
-# More alternatives than this are items rather than labels of alternatives: no constants.
+# With more alternatives than this, no constants are added.
 MOST_ALTERNATIVES = 50
-# Columns whose variance within choice sets is a smaller share are constant but for rounding.
+# A smaller share of a column's variance within choice sets is a rounding error.
 _IDLE = 1e-9
-# Columns that are checked at most: a check takes their square in memory.
+# With more columns, dependence is not checked: a check takes their square in memory.
 _MOST_COLUMNS = 500
 
 
@@ -53,7 +53,7 @@ def as_available(values: ArrayLike, column: str) -> Bool:
 
 
 def refuse_chosen(rows: Index) -> None:
-    """Refuse rows whose chosen alternative was not available."""
+    """Raise ValueError for rows whose chosen alternative was not available."""
     if rows.size:
         raise ValueError(
             f"In row(s) {listing(rows)}, counted from 0, the chosen alternative was not available. "
@@ -139,8 +139,8 @@ def within_sets(features: FloatArray, sets: Index) -> Float:
 
 
 def independent(columns: Float, n_before: int, n_free: int) -> Bool:
-    """Return which columns after the first ``n_given`` do not follow from those before them."""
-    if min(n_free, _MOST_COLUMNS) < columns.shape[1]:  # few rows imply too much
+    """Return which columns after the first ``n_before`` are not combinations of those before."""
+    if min(n_free, _MOST_COLUMNS) < columns.shape[1]:  # few rows make columns dependent
         return np.ones(columns.shape[1] - n_before, dtype=np.bool_)
     gram = _scaled(columns.T @ columns)
     basis, is_new = list(range(n_before)), []

@@ -32,15 +32,15 @@ P_co = TypeVar("P_co", covariant=True)
 
 
 class LabelSource(ABC, Generic[R_contra, P_co]):
-    """Labels that rankers are fitted to and scored on in place of `Annotations`.
+    """Labels that rankers accept in place of `Annotations`, to be fitted to and scored on.
 
-    The base of `AnnotationFolder`, `cluster.Shards` and `cluster.spark.SparkRows`, for rankers of
-    one type, whose posteriors are of another.
+    The base of `AnnotationFolder`, `cluster.Shards` and `cluster.spark.SparkRows`. Its parameters
+    are the types of the rankers and of their posteriors.
     """
 
     @abstractmethod
     def fit_ranker(self, ranker: R_contra) -> None:
-        """Fit a ranker, whose parameters were checked: ``ranker.fit(source)``."""
+        """Fit a ranker with checked parameters: ``ranker.fit(source)``."""
 
     @abstractmethod
     def score(self, ranker: R_contra) -> float:
@@ -64,9 +64,9 @@ class Annotations(ChoiceConstructors):
         The user and the item of each row; any hashable is an id. ``items=None`` makes every row
         an item of its own.
     labels : sequence
-        True/False, 0/1, -1/+1, yes/no, agree/disagree and the like; any two values with
-        ``positive``; ratings with ``threshold``; grades: more than two numbers, an ordered
-        categorical, or anything with ``grades``.
+        True/False, 0/1, -1/+1, yes/no, agree/disagree and the like. With ``positive``, any two
+        values; with ``threshold``, ratings. More than two numbers, an ordered categorical, or any
+        values with ``grades`` are grades.
     features : array, data frame, or mapping from item id to vector, optional
         Numbers, one row per item or one per annotation. Single precision is kept, and an
         array is not copied.
@@ -83,12 +83,12 @@ class Annotations(ChoiceConstructors):
         Ratings *strictly* above it are positive; "median" is the median of the user's ratings
         (about this attribute, if there are several).
     grades : sequence or True, optional
-        The grades from worst to best; True makes two values or fewer grades, too. Numbers are
+        The grades from worst to best; with True, one or two values are grades, too. Numbers are
         rounded to six decimals. See the page on grades.
     nominal : sequence or True, optional
         The classes of labels without an order, such as toxic, spam and fine; True takes the classes
-        that occur. Each label becomes a choice set with a row per class, which is the row's
-        attribute: see `NominalRanker`.
+        that occur. Each label becomes a choice set with a row per class, and the class becomes the
+        attribute of the row: see `NominalRanker`.
     item_ids : sequence of ids, optional
         The item that each row of ``features`` describes; by default, its number.
     feature_names : sequence of str, optional
@@ -99,14 +99,14 @@ class Annotations(ChoiceConstructors):
     reading : LabelReading, optional
         The reading of earlier labels; labels that do not fit it raise ValueError.
     duplicates : {"keep", "weights", "error"}
-        If a user labels an item twice (about the same attribute, in the same choice set): keep
-        both rows; merge equal ones into one with the sum of their weights; or raise ValueError.
+        If a user labels an item twice (for the same attribute and choice set), keep both rows,
+        merge equal labels and add their weights, or raise ValueError.
     user_features : Covariates, mapping by user, data frame or path, optional
         Covariates of users (age, country): see `Covariates`. Users may lack covariates, or labels.
     verb : str, optional
         The verb for a positive label in explanations and reports: "like", "agree with", "find
-        offensive", "would give it a prize"; {} stands for the attribute. By default "find" and the
-        attribute, "agree with" for agree, "choose" for choices, else "rate high".
+        offensive", "would give it a prize"; {} stands for the attribute. By default, "find" and the
+        attribute, "agree with" for the label agree, "choose" for choices, or else "rate high".
 
     Attributes
     ----------
@@ -120,10 +120,10 @@ class Annotations(ChoiceConstructors):
     features_per : {"item", "row"}
         With "item", ``feature_rows`` are the ``item_codes``.
     has_items : bool
-        Whether rows have item ids; else each is an item of its own.
+        Whether rows have item ids; otherwise each row is an item of its own.
     labels, weights, choice_set_codes : array of bool, of float or None, of int or None
-        For each row, its label, its weight and the number of its choice set. If labels are
-        grades, those above the one that divides them most evenly are true.
+        For each row, its label, its weight and the number of its choice set. Grades are true above
+        the grade that divides them most evenly.
     grades : array of float or None
         For each row, its grade: the number, or the position in the order of words.
     outcomes : array
@@ -131,7 +131,7 @@ class Annotations(ChoiceConstructors):
     choice_set_ids : array or None
         The id of each choice set.
     reading : LabelReading or None
-        Which of two values, or which ratings, are positive; None for true and false.
+        How labels were read: the positive value, or the threshold; None for true and false.
     user_features : Covariates or None
         Covariates of users.
     picks_worst : array of bool, or None
@@ -243,22 +243,22 @@ class Annotations(ChoiceConstructors):
             see `likeminds.data.column_roles.COLUMN_NAMES`. Only user and label must exist.
         alternative, availability : str, optional
             Columns of choice experiments: the alternative of a row (alt, alternative), and whether
-            it was available (availability, av): rows with 0 are left out.
+            it was available (availability, av). Rows with availability 0 are left out.
         constants : bool, default=True
             Whether to add alternative-specific constants: a dummy of each alternative but the base,
-            unless other features imply it. Messages of the logger `likeminds` name them.
+            unless it is a combination of other features. The logger `likeminds` lists them.
         base : optional
             The base alternative; by default the first in sorted order.
         features : list of str, data frame or path, optional
-            Columns of ``frame``; or a second table with one row per item, whose columns are numbers
-            and the id of the item. By default all columns of numbers (or true/false) in ``frame``
-            that have no other role.
+            Columns of ``frame``; or a second table with one row per item: its id, and columns of
+            numbers. By default, all columns of numbers (or true/false) in ``frame`` that have no
+            other role.
         item_column : str, optional
-            The column of item ids in the second table; by default called as in ``frame``.
+            The column of item ids in the second table; by default, named as in ``frame``.
         positive, threshold, grades, nominal, reading, duplicates : optional
             See `Annotations`.
         user_features : data frame, path or mapping, optional
-            Covariates: a table with one row per user. The column of users is called as in
+            Covariates: a table with one row per user. The column of users is named as in
             ``frame``, or has a usual name.
         verb : str, optional
             See `Annotations`. By default also "agree with" for a column vote, "choose" for choice
@@ -310,7 +310,7 @@ class Annotations(ChoiceConstructors):
     ) -> Self:
         """Read a matrix or a wide data frame of users (rows) by items (columns).
 
-        Users without labels are left out, and so are items without labels and features.
+        Users without labels, and items without labels and features, are left out.
 
         Parameters
         ----------
@@ -342,9 +342,9 @@ class Annotations(ChoiceConstructors):
         """Append the rows of other annotations about the same features.
 
         With features per item, the items of both are united; otherwise each row keeps its features.
-        Ids of ``other`` are written as here (7 as "7"), and missing weights are ones. Its choice
-        sets join those of the same user and id; comparisons and choices have no ids, and join none.
-        Other features of the same item, other covariates of the same user, and labels that were
-        read in another way raise ValueError.
+        Ids of ``other`` get the type of the ids here (7 becomes "7"), and missing weights are ones.
+        Choice sets with the same user and id are joined. Comparisons and choices have no ids, so
+        they are never joined. Different features of an item, covariates of a user or readings of
+        labels raise ValueError.
         """
         return self._with(**joined_columns(self, other))

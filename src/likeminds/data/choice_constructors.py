@@ -47,9 +47,9 @@ class ChoiceConstructors(CodedLabels):
     ) -> Self:
         """Make annotations of comparisons: which of two items a user preferred.
 
-        Each pair is a choice among two, the Bradley-Terry model: the winner is preferred with
-        probability 1 / (1 + exp(score of the loser - score of the winner)). Features are kept
-        once per item. Cycles are allowed.
+        Each pair is a choice between two items, as in the Bradley-Terry model: the winner is
+        preferred with probability 1 / (1 + exp(score of the loser - score of the winner)).
+        Features are stored once per item. Cycles are allowed.
 
         Parameters
         ----------
@@ -64,8 +64,8 @@ class ChoiceConstructors(CodedLabels):
         strength : sequence of float, optional
             Non-negative weights of the pairs.
         features : mapping by item, array, data frame, path or Annotations, optional
-            The features of the items, one row per item (annotations: those of their items). Two
-            matrices ``(winners, losers)`` have a row for each pair. Without features,
+            The features of the items, one row per item; annotations provide those of their items.
+            Two matrices ``(winners, losers)`` have a row for each pair. Without features,
             `HierarchicalRanker` learns effects and factors of the items.
         item_ids, feature_names : sequences, optional
             The item of each row of an array of features (by default, its number), and names.
@@ -108,9 +108,9 @@ class ChoiceConstructors(CodedLabels):
         frame : data frame or path
             The table.
         chosen, rejected, user, ties, strength : str, optional
-            The names of the columns; without them, columns with usual names are taken (chosen or
-            winner, rejected or loser, user, tie, strength). Only the first three must exist.
-            Columns of vectors (embeddings of two answers) are the features of the two.
+            The names of the columns; by default, columns with usual names (chosen or winner,
+            rejected or loser, user, tie, strength). Only the first three must exist. Columns of
+            vectors (embeddings of two answers) are the features of both items.
         tie_model, features, item_ids, user_features : optional
             As in `from_comparisons`.
 
@@ -147,8 +147,7 @@ class ChoiceConstructors(CodedLabels):
             The user of each ranking.
         rankings : sequence of sequences of ids
             The items of each ranking, the best first. A list or set in place of an item holds tied
-            items: each is preferred to all that come later, and they are not compared with each
-            other.
+            items. Each of them is preferred to all later items, but not to the others in the tie.
         shown : sequence of sequences of ids, optional
             The items of each ranking that were shown; unranked ones come last.
         strength, features, item_ids, feature_names, user_features : optional
@@ -185,8 +184,8 @@ class ChoiceConstructors(CodedLabels):
         availability : sequence of sequences of bool, optional
             For each choice, which of the items shown were available; the others are left out.
         none : id, optional
-            The id of the outside option, which is one more item of every set; missing values of
-            ``chosen`` mean it, too. Its features are zero, but for a column of its own.
+            The id of the outside option, which is added to every set as an item. Missing values of
+            ``chosen`` mean that it was chosen. Its features are zero, except a column of its own.
         strength, features, item_ids, feature_names, user_features : optional
             As in `from_comparisons`; ``strength`` is one number per choice.
 
@@ -214,7 +213,7 @@ class ChoiceConstructors(CodedLabels):
         strength: ArrayLike | None = None,
         **options: Unpack[ChoiceOptions],
     ) -> Self:
-        """Make annotations of best-worst choices (MaxDiff): of several, the best and the worst.
+        """Make annotations of best-worst choices (MaxDiff): the best and the worst of several.
 
         The best is a choice among all that were shown, in proportion to exp(score). The worst is
         a choice among the others, in proportion to exp(-score).
@@ -239,7 +238,7 @@ class ChoiceConstructors(CodedLabels):
 
     @classmethod
     def _of_sets(cls, arguments: dict[str, Any]) -> Self:
-        """Make annotations of choice sets without ids, so later choice sets never join them."""
+        """Make annotations of choice sets without ids, which are never joined with later ones."""
         marks = {name: arguments.pop(name, None) for name in ("picks_worst", "tied")}
         return cls(**arguments)._with(choice_set_ids=None, **marks)
 
@@ -276,9 +275,8 @@ class ChoiceConstructors(CodedLabels):
     def differences(self) -> Self:
         """Return rows of differences: the features of the chosen item, less those of each other.
 
-        With ``loss="least_squares_raw"``, rankers made of statistics learn from these as they do
-        from labels: the loss is (1 - (difference of scores))^2 of each pair. Their weights score
-        items.
+        Fit `ThreeLevelRanker` or `DecomposedRanker` with ``loss="least_squares_raw"`` to these
+        rows: the loss of a pair is (1 - (difference of scores))^2. The learned weights score items.
 
         Examples
         --------
@@ -330,5 +328,5 @@ def _graded_sets(graded: CodedLabels, most: int, rng: Generator) -> tuple[Index,
             lower = np.arange(n) if n <= most else rng.choice(n, most, replace=False)
             rows.append(np.append(ordered[place], ordered[np.sort(lower)]))
     if not rows:
-        raise ValueError("No user gave two different grades, so there are no choices.")
+        raise ValueError("No user gave two different grades. Choices need two grades of a user.")
     return np.concatenate(rows), np.array([len(one) for one in rows])

@@ -45,12 +45,12 @@ def item_arguments(
 ) -> dict[str, Any]:
     """Return items and their features as arguments of Annotations; ``none`` is one more item."""
     names: tuple[str, ...] = ()
-    if features is None:  # items are known by their ids alone
+    if features is None:  # items have ids only
         ids = encode(items, "items")[1]
         matrix: FloatArray = np.zeros((len(ids), 0))
     elif isinstance(features, CodedLabels):
         if features.features_per != "item":
-            raise ValueError("features= are annotations whose features are not by item.")
+            raise ValueError("features= must be annotations with one row of features per item.")
         ids, matrix, names = features.item_ids, features.features, features.feature_names
     else:
         ids, matrix, names = tables.item_table(features, item_ids, feature_names)
@@ -104,7 +104,7 @@ def ranking_sets(
     rankings: Iterable[Iterable[Any]],
     shown: Iterable[Iterable[Hashable]] | None,
 ) -> list[ChoiceSet]:
-    """Return a chain of sets for each ranking: the best of all, the best of the rest, ..."""
+    """Return each ranking as a chain of choices: the best of all, the best of the rest, ..."""
     sets = []
     orders = [_tiers(ranking) for ranking in rankings]
     menus = None if shown is None else [_as_list(items, "set") for items in shown]
@@ -120,8 +120,8 @@ def ranking_sets(
             tiers.extend([rest] if rest else [])
         if len(tiers) < 2:
             raise ValueError(
-                f"Ranking {who} (counted from 0) puts no item above another: it needs two "
-                "items, or shown= with all items that were shown."
+                f"Ranking {who} (counted from 0) puts no item above another. Drop it, or pass "
+                "shown= with all items that were shown."
             )
         for place, tier in enumerate(tiers[:-1], 1):
             below = list(chain.from_iterable(tiers[place:]))
@@ -152,7 +152,7 @@ def choice_sets(
     none: Hashable | None = None,
     n_users: int,
 ) -> list[ChoiceSet]:
-    """Return the sets of items that were shown; and those of the rest, the worst chosen.
+    """Return the choices of the best item and, with ``worst``, of the worst among the others.
 
     A missing worst item means that only the best one was asked for.
     """
@@ -167,14 +167,14 @@ def choice_sets(
         _refuse_twice(menu, where)
         if pick is None:
             raise ValueError(
-                f"{where} (counted from 0) has nothing chosen. Pass none= (the id of the "
-                "choice of none of those shown), or drop it."
+                f"{where} (counted from 0) has no chosen item. Pass none= (the id of the outside "
+                "option), or drop the choice."
             )
         everything = menu if none is None or none in menu else [*menu, none]
         _refuse_not_shown([pick], everything, where)
         others = [item for item in everything if item != pick]
         if not others:
-            raise ValueError(f"{where} (counted from 0) has one item only: there was no choice.")
+            raise ValueError(f"{where} (counted from 0) is among one item only. Drop it.")
         sets.append(ChoiceSet(who, [pick, *others], worst=False))
         if worsts is not None and not is_missing(worsts[who]):
             if worsts[who] == pick:
@@ -207,7 +207,7 @@ def _refuse_twice(items: Sequence[Hashable], where: str) -> None:
         raise ValueError(f"{where} (counted from 0) has an item without an id.")
     twice = [item for item, number in Counter(items).items() if number > 1]
     if twice:
-        raise ValueError(f"{where} (counted from 0) has an item twice: {twice[0]}.")
+        raise ValueError(f"{where} (counted from 0) has an item twice: {twice[0]}. List it once.")
 
 
 def _refuse_not_shown(items: Iterable[Hashable], shown: Sequence[Hashable], where: str) -> None:
@@ -215,15 +215,15 @@ def _refuse_not_shown(items: Iterable[Hashable], shown: Sequence[Hashable], wher
     unknown = [item for item in items if item not in available]
     if unknown:
         raise ValueError(
-            f"{where} (counted from 0) chose an item that was not shown: "
-            f"{listing(unknown)}; shown were {listing(shown)}."
+            f"{where} (counted from 0) has an item that was not shown: {listing(unknown)}. The "
+            f"items shown are {listing(shown)}."
         )
 
 
 def difference_arguments(choices: CodedLabels) -> dict[str, Any]:
     """Return the arguments of annotations whose rows are the chosen item less each other item.
 
-    Every other row is negated, and so is its label; otherwise all labels would be of one class.
+    Every second row and its label are negated; otherwise all labels would be of one class.
     """
     sets, is_chosen = choices.choice_set_codes, choices.chosen
     if sets is None or (np.bincount(sets[is_chosen], minlength=sets.max() + 1) != 1).any():
@@ -288,10 +288,10 @@ def preference_arguments(
         return comparison_arguments(values, options)
     if options.get("features") is not None:
         raise ValueError(
-            f"The columns {columns['winner']} and {columns['loser']} are features already: leave "
-            "out features=."
+            f"The columns {columns['winner']} and {columns['loser']} hold vectors of features: "
+            "leave out features=."
         )
-    # Each is an item of its own.
+    # Each vector is an item of its own.
     places = np.arange(len(won))
     values |= {"winners": places, "losers": places + len(won)}
     vectors = ChoiceOptions(features=(won, lost), user_features=options.get("user_features"))
@@ -303,9 +303,9 @@ def preference_arguments(
 def _pair_rows(
     columns: Mapping[str, Any], winners: IdArray, losers: IdArray
 ) -> tuple[dict[str, Any], Index]:
-    """Return the rows of pairs, and which of all winners, then losers, each row is.
+    """Return the rows of pairs, and the position of each row's item among winners, then losers.
 
-    A tie is half a win of each, and marked unless ``tie_model`` is "half".
+    A tie is half a win of either item, and marked unless ``tie_model`` is "half".
     """
     users = as_id_array(columns["users"], "users")
     n_pairs = len(users)
@@ -341,7 +341,7 @@ def _pair_rows(
 
 
 def _refuse_equal(same: Index, items: IdArray | None = None) -> None:
-    """Refuse pairs of an item with itself."""
+    """Raise ValueError for pairs of an item with itself."""
     if same.size:
         names = "" if items is None else f" ({listing(list(dict.fromkeys(items[same].tolist())))})"
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Labels as integer codes over distinct ids, the selection of rows, and sets of choices."""
+"""Labels as integer codes over distinct ids, the selection of rows, and choice sets."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
@@ -40,7 +40,7 @@ class CodedLabels:
     attribute_codes: Index | None
     choice_set_codes: Index | None = field(metadata={"stored": "group_codes"})
     weights: FloatArray | None
-    # Files written before have none of these.
+    # Older files lack these.
     has_items: bool = True
     choice_set_ids: IdArray | None = field(default=None, metadata={"stored": "group_ids"})
     reading: LabelReading | None = None
@@ -49,7 +49,7 @@ class CodedLabels:
     picks_worst: Bool | None = None
     tied: Bool | None = None
     verb: str | None = None
-    # The kind of tables that the caller works with, which is not saved.
+    # The library of the caller's data frames; it is not saved.
     frames: Frames = field(default="pyarrow", metadata={"stored": False})
 
     @property
@@ -123,7 +123,7 @@ class CodedLabels:
         """
         chosen = checks.as_rows(rows, len(self))
         if not chosen.size:
-            raise ValueError(f"None of the {len(self)} rows is chosen. Choose at least one.")
+            raise ValueError(f"None of the {len(self)} rows is selected. Select at least one.")
         user_codes, users = compact(self.user_codes[chosen], self.n_users)
         changes: dict[str, Any] = {"user_codes": user_codes, "user_ids": self.user_ids[users]}
         for name in ("labels", "item_codes", "weights", "grades", "picks_worst", "tied"):
@@ -168,7 +168,7 @@ class CodedLabels:
 
     @property
     def _has_sets(self) -> bool:
-        """Whether all rows are in choice sets, or single labels."""
+        """Whether rows are choices, rather than labels or grades with ids of choice sets."""
         if self.grades is not None or self.choice_set_codes is None:
             return False
         return self.choice_set_ids is None or are_choices(self)
@@ -244,7 +244,9 @@ class CodedLabels:
         """Return the rows about one attribute, without the column of attributes."""
         attributes = self._known_attributes()
         if attribute not in attributes:
-            raise KeyError(f"No label is about {attribute!r}; there are {listing(attributes)}.")
+            raise KeyError(
+                f"No label is about {attribute!r}; the attributes are {listing(attributes)}."
+            )
         rows = self.take(self.attribute_codes == attributes.index(attribute))
         verb = self.verb or default_verb(attribute) or "find {}"
         verb = verb.replace("{}", str(attribute))
@@ -288,7 +290,7 @@ class CodedLabels:
         return self._with(user_features=read_covariates(user_features, self.user_ids))
 
     def with_verb(self, verb: str) -> Self:
-        """Return the same labels with other words for a positive label: see `Annotations`."""
+        """Return the same labels with another verb for positive ones: see `Annotations`."""
         return self._with(verb=read_verb(verb))
 
     def written_as(
@@ -297,7 +299,7 @@ class CodedLabels:
         items: IdArray | None = None,
         attributes: IdArray | None = None,
     ) -> Self:
-        """Write ids as the known ones are written: see `coerce_ids`."""
+        """Convert ids to the types of the known ones: see `coerce_ids`."""
         changes: dict[str, Any] = {}
         for name, known in (("user", users), ("attribute", attributes)):
             ids, codes = getattr(self, f"{name}_ids"), getattr(self, f"{name}_codes")
@@ -324,8 +326,8 @@ class CodedLabels:
         unknown = [user for user in distinct if user not in self._user_positions]
         if unknown:
             raise KeyError(
-                f"No label is by {listing([repr(user) for user in unknown])}; see user_ids for "
-                f"who is there.{did_you_mean(unknown[0], self.user_ids.tolist())}"
+                f"No label is by {listing([repr(user) for user in unknown])}; user_ids lists the "
+                f"users.{did_you_mean(unknown[0], self.user_ids.tolist())}"
             )
         return [self._user_positions[user] for user in distinct]
 
@@ -335,7 +337,7 @@ class CodedLabels:
 
     @classmethod
     def _of(cls, **columns: object) -> Self:
-        """Return labels that are coded and checked already; omitted columns are None."""
+        """Make labels of columns that are coded and checked; omitted columns are None."""
         made = object.__new__(cls)
         made._store(**(dict.fromkeys(field.name for field in fields(cls)) | columns))
         return made
@@ -355,7 +357,7 @@ class CodedLabels:
 
 
 def read_covariates(user_features: object, ids: IdArray) -> Covariates | None:
-    """Return covariates whose users are written as in ``ids``."""
+    """Return covariates whose ids of users have the type of ``ids``."""
     return None if user_features is None else Covariates.read(user_features).written_as(ids)
 
 

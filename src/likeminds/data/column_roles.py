@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 # A frame of any library, as narwhals sees it.
 Frame: TypeAlias = "nw.DataFrame[Any]"
 
-# The names by which a column is found when no name is given, however they are written: userId,
-# user_id and "User ID" are one name.
+# The usual names of the columns of each role. Case, spaces, hyphens and underscores are ignored:
+# userId, user_id and "User ID" are one name.
 COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "user": (
         *("user", "person", "annotator", "worker", "rater", "judge", "household", "respondent"),
@@ -46,7 +46,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "strength": ("strength", "weight"),
     "seconds": ("seconds", "lead_time", "response_time"),
 }
-# Ambiguous names, which are taken only if no column has one of the usual names.
+# Ambiguous names, which are used only if no column has a usual name.
 _LESS_USUAL: Mapping[str, tuple[str, ...]] = {
     "item": ("comment",),
     "label": ("chosen", "choice"),
@@ -110,8 +110,8 @@ def find_columns(
 ) -> dict[str, str | None]:
     """Return the column of each role: the one named, or one with a usual name, or None.
 
-    The only column besides user and item is the label, whatever its name. ``arguments`` has the
-    names of arguments that differ from the name of their role.
+    If one column is left besides user and item, it is the label, whatever its name. ``arguments``
+    has the names of arguments that differ from the name of their role.
     """
     argument_of = {role: role for role in names} | dict(arguments or {})
     for role, name in names.items():
@@ -134,7 +134,7 @@ def find_columns(
 def _with_alternatives(
     table: Frame, found: dict[str, str | None], names: Mapping[str, str | None]
 ) -> dict[str, str | None]:
-    """Return the columns of roles; those of choice experiments only if rows are choice sets.
+    """Return the columns of roles; those of choice experiments only if there are choice sets.
 
     If each user has one row per alternative, a user is a choice set.
     """
@@ -229,8 +229,8 @@ def not_found(role: str, table: Frame, argument: str | None = None) -> ValueErro
     alike = [column for column in table.columns if close_matches(column, COLUMN_NAMES[role])]
     hint = f" Is it {' or '.join(map(visible, alike))}?" if len(alike) in (1, 2) else ""
     return ValueError(
-        f"No column is called {' or '.join(COLUMN_NAMES[role][:3])}. Pass {argument or role}= "
-        f"to name the column of the {role}; there are {listing(table.columns)}.{hint}"
+        f"No column is called {' or '.join(COLUMN_NAMES[role][:3])}. Pass {argument or role}= to "
+        f"name the column of the {role}; the columns are {listing(table.columns)}.{hint}"
     )
 
 
@@ -240,8 +240,8 @@ def refuse_unknown(table: Frame, names: Iterable[str], argument: str) -> None:
     unknown = [name for name in names if name not in known]
     if unknown:
         raise KeyError(
-            f"{argument}: no such column(s) {listing(unknown)}; there are {listing(table.columns)}."
-            f"{did_you_mean(unknown[0], table.columns)}"
+            f"{argument}: no such column(s) {listing(unknown)}; the columns are "
+            f"{listing(table.columns)}.{did_you_mean(unknown[0], table.columns)}"
         )
 
 
@@ -289,7 +289,7 @@ def split_keys(
 
 
 def read_coded(table: Frame, name: str, *, as_ids: bool = False) -> IdArray | IntegerCodes:
-    """Return a column as `read_values` does, but texts as codes: no object for each row."""
+    """Return a column as `read_values` does, but texts as codes, without an object per row."""
     if table.schema[name] != nw.String:
         return read_values(table, name, as_ids=as_ids)
     coded = dictionary_codes(table.get_column(name).to_arrow())
@@ -312,7 +312,7 @@ def dictionary_codes(column: "pa.ChunkedArray | pa.Array") -> IntegerCodes | Non
 
 
 def read_values(table: Frame, name: str, *, as_ids: bool = False) -> IdArray:
-    """Return a column without gaps; whole decimals as integers if they are ids."""
+    """Return a column without missing values; whole decimals as integers if they are ids."""
     column = table.get_column(name)
     kind = column.dtype
     missing = column.is_null()
@@ -333,7 +333,7 @@ def read_values(table: Frame, name: str, *, as_ids: bool = False) -> IdArray:
         try:
             return as_objects([value.decode() for value in column.to_list()])
         except UnicodeDecodeError as error:
-            raise ValueError(f"Column {name!r} holds bytes that are not UTF-8 texts.") from error
+            raise ValueError(f"Column {name!r} has bytes that are not UTF-8. Decode it.") from error
     values: IdArray = column.to_numpy()
     return values
 

@@ -58,8 +58,8 @@ class Covariates:
 
         In frames and files, the users are in the column called ``user``, or else in one with a
         usual name. This may be the index of pandas. Columns of numbers (and true/false) are
-        numbers, texts are categories; None, NaN and the empty text are missing. To make number
-        codes categories, write them as texts.
+        numbers, texts are categories; None, NaN and the empty text are missing. To read numeric
+        codes as categories, write them as texts.
         """
         if isinstance(user_features, Covariates):
             return user_features
@@ -75,8 +75,8 @@ class Covariates:
         wrong = [repr(who) for who, known in users.items() if not isinstance(known, Mapping)]
         if wrong:
             raise ValueError(
-                "user_features must map each user to covariates by name, as in "
-                f'{{"zoe": {{"age": 30}}}}; this is not so for {listing(wrong)}.'
+                "user_features must map each user to a mapping by name, as in "
+                f'{{"zoe": {{"age": 30}}}}; correct the values of {listing(wrong)}.'
             )
         names = list(dict.fromkeys(str(name) for known in users.values() for name in known))
         rows = [{str(name): value for name, value in known.items()} for known in users.values()]
@@ -88,7 +88,7 @@ class Covariates:
     ) -> "Covariates":
         distinct = as_distinct(ids, "The users in the table of covariates").copy()
         if not names:
-            raise ValueError("The table of users has no covariates: only ids.")
+            raise ValueError("The table of covariates has ids only. Add columns of covariates.")
         typed = tuple(_typed(name, column) for name, column in zip(names, columns, strict=True))
         return cls(read_only(distinct), tuple(names), tuple(map(read_only, typed)))
 
@@ -102,19 +102,19 @@ class Covariates:
     def of(self, users: Iterable[Hashable]) -> "Covariates":
         """Return the rows of some users; unknown users have missing values."""
         ids = list(users)
-        places = lookup(ids, self.ids, "people") if ids else np.empty(0, dtype=np.intp)
+        places = lookup(ids, self.ids, "users") if ids else np.empty(0, dtype=np.intp)
         columns = tuple(np.append(c, _missing(1, c))[places] for c in self.columns)
-        return Covariates(as_distinct(ids, "people"), self.names, columns)
+        return Covariates(as_distinct(ids, "users"), self.names, columns)
 
     def written_as(self, known: IdArray) -> "Covariates":
-        """Write ids as others are written that are known: see `coerce_ids`."""
-        return replace(self, ids=coerce_ids(self.ids, known, "people"))
+        """Convert ids to the type of the known ones: see `coerce_ids`."""
+        return replace(self, ids=coerce_ids(self.ids, known, "users"))
 
     def join(self, other: "Covariates") -> "Covariates":
-        """Add users; known covariates of users in both must be equal."""
+        """Add users; raise ValueError if covariates of a user differ."""
         _refuse_other(other, dict(zip(self.names, map(_kind, self.columns), strict=True)))
         other = other.written_as(self.ids)
-        places = lookup(other.ids, self.ids, "people")
+        places = lookup(other.ids, self.ids, "users")
         new = places < 0
         theirs = dict(zip(other.names, other.columns, strict=True))
         joined = []
@@ -138,7 +138,7 @@ class Covariates:
 def _refuse_other(
     users: Covariates, kinds: Mapping[str, str], silent: Collection[str] = ()
 ) -> None:
-    """Refuse unknown covariates, and categories that were numbers before, or vice versa."""
+    """Raise ValueError for unknown covariates, and for numbers in place of categories."""
     unknown = [name for name in users.names if name not in kinds]
     if unknown:
         raise ValueError(
@@ -158,7 +158,7 @@ class CovariateEncoder:
 
     Numbers are centred and given unit variance. Categories are one-hot, centred, and divided by one
     number, so their variances add up to one. Missing values, new categories and those of fewer than
-    three users are zero, the mean. Covariates that do not differ have no columns.
+    three users are zero, the mean. Constant covariates have no columns.
     """
 
     names: tuple[str, ...]
@@ -168,7 +168,7 @@ class CovariateEncoder:
 
     @classmethod
     def of(cls, users: Covariates) -> "CovariateEncoder":
-        """Fit the encoder; warn of covariates without any variance."""
+        """Fit the encoder; warn about constant covariates."""
         categories, centres, scales = [], [], []
         for column in users.columns:
             kinds = None
@@ -180,7 +180,7 @@ class CovariateEncoder:
             centre = given.mean(axis=0) if len(given) else np.zeros(numbers.shape[1])
             variance = given.var(axis=0) if len(given) else np.zeros(numbers.shape[1])
             scale = float(np.sqrt(variance.sum()))
-            # The variance of equal numbers is a rounding error.
+            # The variance of equal numbers may be a rounding error.
             if scale <= 1e-9 * float(np.abs(centre).max(initial=1e-300)):
                 kinds, centre, scale = (None if kinds is None else ()), np.zeros(0), 0.0
             categories.append(kinds)
@@ -189,8 +189,8 @@ class CovariateEncoder:
         encoder = cls(users.names, tuple(categories), tuple(centres), tuple(scales))
         if encoder.silent:
             warnings.warn(
-                f"These covariates are not used, because they do not differ or because no "
-                f"{_FEWEST} users share a category: {listing(encoder.silent)}.",
+                f"Covariates that are constant, or whose categories have fewer than {_FEWEST} "
+                f"users, are not used: {listing(encoder.silent)}.",
                 UserWarning,
                 stacklevel=6,
             )
@@ -198,7 +198,7 @@ class CovariateEncoder:
 
     @property
     def columns(self) -> tuple[tuple[str, str | None], ...]:
-        """The covariate and the category (None of a number) of each column of z."""
+        """The covariate and the category (None for numbers) of each column of z."""
         found: list[tuple[str, str | None]] = []
         for name, kinds, centre in zip(self.names, self.categories, self.centres, strict=True):
             found += [

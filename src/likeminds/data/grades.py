@@ -1,4 +1,4 @@
-"""Answers of more than two kinds: grades, from worst to best, and classes without an order."""
+"""Labels with more than two values: ordered grades, and classes without an order."""
 
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
@@ -29,7 +29,7 @@ MOST_CLASSES = 100
 
 
 class ParsedLabels(NamedTuple):
-    """Labels as they were read; the grades of classes without an order are their positions."""
+    """Labels that were read; the grades of classes without an order are their positions."""
 
     binary: Bool
     reading: LabelReading | None
@@ -59,7 +59,7 @@ def read_answers(
     if options.get("nominal") or (known is not None and known.classes is not None):
         return _classified(values, options)
     if isinstance(values, IntegerCodes) and "median" not in {threshold, known and known.threshold}:
-        # Whether a value is positive depends neither on the user nor on its frequency.
+        # Whether a value is positive depends neither on users nor on frequencies.
         each = read_answers(values.distinct, **options)
         if each.grades is None:
             return ParsedLabels(each.binary[values.codes], each.reading)
@@ -68,7 +68,7 @@ def read_answers(
     binary = partial(read_labels, labels, within=within)
     cut = positive is not None or threshold is not None
     if grades and cut:
-        raise ValueError("Pass grades= (all are learned from), or positive= or threshold=.")
+        raise ValueError("Pass grades= (several levels), or positive= or threshold= (yes or no).")
     if known is not None and (known.grades is not None or grades):
         return _as_before(labels, order, known, positive, threshold)
     if known is not None or cut or grades is False:
@@ -111,7 +111,7 @@ def _classified(values: Iterable[Hashable], options: ReadingOptions) -> ParsedLa
 
 
 def _undeclared(labels: IdArray, within: Sequence[Index]) -> ParsedLabels:
-    """Read more than two numbers as grades; warn if they are too many for a scale."""
+    """Read more than two distinct numbers as grades; warn if there are too many for a scale."""
     distinct = encode(labels, "labels")[1]
     if labels.dtype.kind == "b" or len(distinct) <= 2 or are_yes_and_no(distinct.tolist()):
         return ParsedLabels(*read_labels(labels, within=within))
@@ -119,9 +119,9 @@ def _undeclared(labels: IdArray, within: Sequence[Index]) -> ParsedLabels:
     n_grades = len(np.unique(np.asarray(found.grades)))
     if n_grades > MOST_GRADES:
         warnings.warn(
-            f"Labels have {n_grades:,} distinct numbers, which are taken for grades and learned "
-            f"from in {MOST_GRADES} bins. Pass grades=True if they are, or threshold= (a number or "
-            '"median") to read them as yes or no.',
+            f"Labels have {n_grades:,} distinct numbers, which are read as grades in {MOST_GRADES} "
+            'bins. Pass grades=True to accept this, or threshold= (a number or "median") to read '
+            "them as yes or no.",
             UserWarning,
             stacklevel=2,
         )
@@ -131,7 +131,7 @@ def _undeclared(labels: IdArray, within: Sequence[Index]) -> ParsedLabels:
 def positions_among(
     labels: IdArray, order: Sequence[Hashable], called: str = "grades from worst to best"
 ) -> Float:
-    """Return the positions of labels in a list of words; refuse other labels."""
+    """Return the positions of labels in a list of words; raise ValueError for other labels."""
     codes, distinct = encode(labels, "labels")
     found = distinct.tolist()
     place = [
@@ -149,7 +149,7 @@ def positions_among(
 def divide_evenly(grades: FloatArray, counts: Index | None = None) -> float:
     """Return the grade above which about half of the grades lie.
 
-    With ``counts``, grades are distinct, and each occurs so often.
+    With ``counts``, the grades are distinct, and these are their frequencies.
     """
     distinct, place = np.unique(grades, return_inverse=True)
     total = np.bincount(place, weights=counts)
@@ -160,18 +160,18 @@ def divide_evenly(grades: FloatArray, counts: Index | None = None) -> float:
 
 
 def refuse_mixture(ours: bool, theirs: bool) -> None:
-    """Return the error for a mixture of grades and labels of yes or no."""
+    """Raise ValueError for a mixture of grades and labels of yes or no."""
     if ours != theirs:
         before, now = ("grades", "yes or no") if ours else ("yes or no", "grades")
         raise ValueError(
-            f"Labels were read as {before} before, and as {now} now. Read both in one way: "
-            "threshold= turns grades into yes or no, grades= keeps them, and choices() makes "
-            "choices of grades, which can be joined with comparisons."
+            f"Earlier labels were read as {before}, and these as {now}. Read both in one way: "
+            "threshold= turns grades into yes or no, and grades= keeps them. To join grades with "
+            "comparisons, call choices() on the grades."
         )
 
 
 def _order(values: object) -> Sequence[Hashable] | None:
-    """Return the order of a categorical (of pandas, or similar)."""
+    """Return the order of an ordered categorical (of pandas or similar); None for others."""
     kind: Any = getattr(values, "dtype", None)
     if not getattr(kind, "ordered", False):
         return None
@@ -207,7 +207,7 @@ def _as_before(
     refuse_mixture(known.grades is not None, True)
     if positive is not None or threshold is not None:
         known.refuse_other(positive, threshold)
-        raise ValueError(f"Before, {known}: leave out threshold=.")
+        raise ValueError(f"In the earlier reading, {known}: leave out threshold=.")
     words = known.grades or None
     if order is not None and not _are_numbers(order):
         join_readings(known, LabelReading(threshold=known.threshold, grades=tuple(order)))
@@ -233,7 +233,7 @@ def _graded(
 
 
 def _numbers(labels: IdArray) -> FloatArray:
-    """Return numbers, also if they are written as texts."""
+    """Return labels as numbers; texts of numbers are converted."""
     if labels.dtype.kind == "b":
         raise ValueError("labels are true and false, which are not grades.")
     if labels.dtype.kind != "O":
@@ -244,14 +244,14 @@ def _numbers(labels: IdArray) -> FloatArray:
         raise ValueError(
             f"labels has {len(distinct)} values, of which {listing(words)} are words without an "
             "order. Pass grades= with all of them from worst to best (or an ordered categorical), "
-            "nominal=True for classes without an order, or positive= to say which of two answers "
-            "is the positive one. Leave out rows that answer neither yes nor no, such as passes."
+            "nominal=True for classes without an order, or positive= with the positive one of two "
+            "answers. Leave out rows that answer neither yes nor no, such as passes."
         )
     return as_vector(labels.astype(np.float64), "labels")
 
 
 def _without_accidents(labels: IdArray) -> IdArray:
-    """Return numbers without rounding errors."""
+    """Round numbers to the decimals of grades."""
     if labels.dtype.kind == "O" and {type(value) for value in labels.tolist()} == {int, float}:
         labels = labels.astype(np.float64)  # a list of both
     if labels.dtype.kind != "f":
@@ -264,9 +264,9 @@ def _without_accidents(labels: IdArray) -> IdArray:
 def _refuse_too_fine(labels: IdArray, rounded: FloatArray) -> None:
     if np.ptp(rounded) == 0.0 and labels.dtype.kind == "f" and np.ptp(labels) > 0.0:
         raise ValueError(
-            f"labels are all {rounded[0]:g} to {_DECIMALS} decimals, from {labels.min()!r} to "
-            f"{labels.max()!r}: these are one grade only. If the differences mean something, "
-            "multiply them first."
+            f"labels are from {labels.min()!r} to {labels.max()!r}, all {rounded[0]:g} to "
+            f"{_DECIMALS} decimals, which is one grade only. Multiply them if they differ in "
+            "meaning."
         )
 
 
@@ -283,5 +283,5 @@ def _are_numbers(order: Sequence[Hashable]) -> bool:
 
 
 def _ascends(order: Sequence[Hashable]) -> bool:
-    """Return whether an order is that of numbers."""
+    """Return whether grades are listed as ascending numbers."""
     return _are_numbers(order) and bool((np.diff([float(v) for v in order]) > 0).all())  # type: ignore[arg-type]

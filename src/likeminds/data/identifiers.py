@@ -1,4 +1,4 @@
-"""Integer codes for ids of any hashable type, and coercion of ids to the type of known ones."""
+"""Integer codes for ids of any hashable type, and conversion of ids to the type of known ones."""
 
 import math
 import re
@@ -20,7 +20,7 @@ from likeminds._util.lazy_rows import LazyIds
 
 @dataclass(frozen=True, eq=False)
 class IntegerCodes:
-    """A column of ids, as integer codes: no object is made for each row."""
+    """A column of ids as integer codes, without a Python object per row."""
 
     codes: Index
     distinct: IdArray
@@ -38,9 +38,8 @@ class IntegerCodes:
 def encode(ids: Iterable[Hashable], name: str) -> tuple[Index, IdArray]:
     """Return one code per entry and the distinct ids that the codes point at.
 
-    The distinct ids are sorted if they can be compared; texts that are all whole numbers, by the
-    numbers. Otherwise (tuples next to strings, say) they are in the order of their first
-    appearance.
+    The distinct ids are sorted if they can be compared. Texts that are all whole numbers are sorted
+    as numbers. Ids that cannot be compared (tuples and strings, say) are in order of appearance.
     """
     if isinstance(ids, IntegerCodes):
         places, known = encode(ids.distinct, name)
@@ -72,7 +71,7 @@ def lookup(ids: Iterable[Hashable], known: IdArray | Mapping[Hashable, int], nam
 
 
 def positions(known: IdArray | LazyIds) -> Mapping[Hashable, int]:
-    """Return the position of each of some distinct ids."""
+    """Return a mapping from distinct ids to their positions."""
     if isinstance(known, LazyIds):
         return known.places
     return {value: code for code, value in enumerate(known.tolist())}
@@ -98,7 +97,7 @@ def compact(codes: Index, size: int) -> tuple[Index, Index]:
 
 
 def join_ids(first: IdArray, second: IdArray) -> IdArray:
-    """Put ids one after the other, without turning one kind of id into another."""
+    """Concatenate ids without converting their types."""
     if first.dtype.kind != second.dtype.kind:
         first, second = first.astype(object), second.astype(object)
     return np.concatenate([first, second])
@@ -107,14 +106,14 @@ def join_ids(first: IdArray, second: IdArray) -> IdArray:
 def join_codes(
     first: tuple[Index, IdArray], second: tuple[Index, IdArray]
 ) -> tuple[Index, IdArray]:
-    """Put two sets of codes one after the other, over the distinct ids of both."""
+    """Concatenate two columns of codes, over the distinct ids of both."""
     codes, distinct = encode(join_ids(first[1], second[1]), "ids")
     ours, theirs = np.split(codes, [len(first[1])])
     return np.concatenate([ours[first[0]], theirs[second[0]]]), distinct
 
 
 def as_distinct(ids: Iterable[Hashable], name: str) -> IdArray:
-    """Return ids as an array; refuse ids that occur twice."""
+    """Return ids as an array; raise ValueError for ids that occur twice."""
     array = as_id_array(ids, name)
     codes, distinct = encode(array, name)
     repeated = distinct[np.bincount(codes, minlength=len(distinct)) > 1]
@@ -139,7 +138,7 @@ def as_id_array(ids: Iterable[Hashable], name: str) -> IdArray:
         array = array.astype(object)
     missing = missing_rows(array)
     if missing.size:
-        raise ValueError(f"{name} must not be missing; they are in row(s) {listing(missing)}.")
+        raise ValueError(f"{name} must not be missing, but are in row(s) {listing(missing)}.")
     return _without_times(array)
 
 
@@ -184,7 +183,7 @@ def is_missing(value: object) -> bool:
 
 
 def _without_times(array: IdArray) -> IdArray:
-    """Return dates and times as texts, which any file can hold, whatever their unit."""
+    """Convert dates and times of any unit to texts, which all kinds of files can hold."""
     if array.dtype.kind in "mM":
         values = array.tolist()
         if array.size and isinstance(values[0], int):  # too fine for Python: nanoseconds
@@ -250,11 +249,11 @@ _WHOLE = re.compile(r"-?[1-9]\d*|0")
 
 
 def coerce_ids(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArray:
-    """Write distinct ids as the known ones are written.
+    """Convert distinct ids to the type of the known ones.
 
     If one side has numbers and the other texts, the number 7 and the text "7" are the same id. New
-    ids get the type of the known ones. An id that may be a known one, but is written in another way
-    (007), raises ValueError.
+    ids get the type of the known ones. An id that equals a known number, but is written in another
+    way (007), raises ValueError.
     """
     array = as_id_array(ids, name)
     kinds = _kinds(array), _kinds(known)
@@ -277,8 +276,7 @@ def coerce_ids(ids: Iterable[Hashable], known: IdArray, name: str) -> IdArray:
     twice = [value for value, meant in zip(values, found, strict=True) if times[meant] > 1]
     if twice:
         raise ValueError(
-            f"{name}: {_written(twice)} here are one and the same known id. "
-            "Write ids as they were written before."
+            f"{name}: {_written(twice)} are the same known id. Write ids as in the earlier labels."
         )
     numbers = np.array(found) if set(map(type, found)) <= {int} else None
     if numbers is not None and numbers.dtype.kind == "i":
@@ -310,9 +308,8 @@ def _meant(
         alike = alike or hits
     if alike:
         raise ValueError(
-            f"{name}: {value!r} here may be the known {_written(alike)}, or a "
-            "new one: the same number, written in another way. Write ids as they were written "
-            "before."
+            f"{name}: {value!r} may be the known {_written(alike)}, which is the same number "
+            "written in another way, or a new one. Write ids as in the earlier labels."
         )
     return _forms(value)[-1] if target == {"text"} and _kind(value) == "number" else value
 
@@ -344,7 +341,7 @@ def _forms(value: Hashable) -> list[str]:
 
 
 def _number(value: Hashable) -> Any:
-    """Return the number that an id is, or is written as; else None."""
+    """Return the number that an id or its text is; None for other ids."""
     if isinstance(value, str):
         return Decimal(value.strip()) if _NUMBER.fullmatch(value) else None
     return value if _kind(value) == "number" else None

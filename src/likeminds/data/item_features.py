@@ -1,4 +1,4 @@
-"""The features of the pictures in a folder: precomputed, or found by their files' names."""
+"""Precomputed features of pictures, and the lookup of pictures by name."""
 
 import os
 from collections import defaultdict
@@ -16,7 +16,7 @@ from likeminds.data.identifiers import as_distinct
 from likeminds.data.sources.files import load_numpy
 from likeminds.data.tables import feature_matrix
 
-# In the order in which they are looked for.
+# In order of preference.
 FEATURE_FILES = ("features.parquet", "features.csv", "features.npy", "features.mat")
 NAMES_FILE = "features.txt"
 
@@ -50,8 +50,8 @@ def read_features(path: Path) -> ItemFeatures:
         images = images or inside
     if images is None:
         raise FileNotFoundError(
-            f"{path} does not say which picture each row describes. Add {listed}: one name of a "
-            "picture per line, in the order of the rows."
+            f"The names of the pictures of {path} are missing. Add {listed}: one name per line, in "
+            "the order of the rows."
         )
     return _join(path, images, parts)
 
@@ -63,7 +63,7 @@ def _from_table(path: Path) -> ItemFeatures:
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     if not table.columns:
-        raise ValueError(f"{path} has one column only, the pictures: there are no features.")
+        raise ValueError(f"{path} has no features, only pictures. Add columns of numbers.")
     images = [str(value) for value in ids.tolist()]
     as_distinct(images, f"Pictures in {path}")
     return ItemFeatures(images, matrix, tuple(table.columns))

@@ -1,4 +1,4 @@
-"""Rows of annotations linked to features, joined (`Annotations.concat`), and merged."""
+"""Link rows of annotations to features, join annotations, and merge duplicates."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -52,8 +52,8 @@ def link_features(
     if features is None:
         if items is None:
             raise ValueError(
-                "There are neither features nor items: pass features=, or items= to say which item "
-                "each row is about."
+                "There are neither features nor items: pass features=, or items= with the item of "
+                "each row."
             )
         none = np.zeros((len(items[1]), 0))
         return LinkedFeatures(none, (), items[1], items[0], items[0], "item", True)
@@ -62,7 +62,7 @@ def link_features(
             raise ValueError("features is a mapping by item id already: leave item_ids out.")
         features, item_ids = list(features.values()), list(features)
     if items is not None and isinstance(features, np.ndarray) and features.shape[1:] == (0,):
-        matrix: FloatArray = np.zeros((len(features), 0))  # known by their ids alone
+        matrix: FloatArray = np.zeros((len(features), 0))  # items have ids only
         found_names: tuple[str, ...] | None = None
     else:
         matrix, found_names = read_matrix(features)
@@ -111,7 +111,7 @@ def _features_per(
     if item_ids is not None and features_per == "row":
         raise ValueError('features with item ids are per item: leave out features_per="row".')
     if items is None and (item_ids is not None or features_per == "item"):
-        raise ValueError("features are per item, so items= must say which item each row is about.")
+        raise ValueError("features are per item: pass items= with the item of each row.")
     if features_per != "auto" or items is None:
         return "row" if items is None else features_per
     if item_ids is not None or n_features != n_rows:
@@ -132,7 +132,7 @@ def _refuse_not_index(distinct: IdArray, n_features: int) -> None:
         raise ValueError(
             f"features has {n_features} rows, one per item, but items are not row numbers: "
             f"{listing([repr(value) for value in distinct.tolist()])}. "
-            "Pass item_ids= to say which item each row of features describes."
+            "Pass item_ids= with the item of each row of features."
         )
     outside = distinct[(distinct < 0) | (distinct >= n_features)]
     if outside.size:
@@ -143,11 +143,11 @@ def _refuse_not_index(distinct: IdArray, n_features: int) -> None:
 
 
 def joined_columns(first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
-    """Return the columns of both, ids of the second written as those of the first."""
+    """Return the columns of both; ids of the second get the type of those of the first."""
     if first.feature_names != second.feature_names:
         raise ValueError(
-            f"The features differ: {listing(first.feature_names)} here, "
-            f"{listing(second.feature_names)} there."
+            f"Both need the same features, but have {listing(first.feature_names)} and "
+            f"{listing(second.feature_names)}."
         )
     reading = join_readings(first.reading, second.reading)
     second = second.written_as(first.user_ids, first.item_ids, first.attribute_ids)
@@ -183,10 +183,10 @@ def joined_marks(parts: Sequence[CodedLabels], name: str) -> Bool | None:
 
 
 def unite_features(first: CodedLabels, second: CodedLabels) -> LinkedFeatures:
-    """Put two sets of annotations one after the other, over one table of features.
+    """Concatenate two sets of annotations, over one table of features.
 
-    Features per item are united, and an item that differs is refused; else they are stacked. Rows
-    that are items of their own stay so: no other row has the same item.
+    Features per item are united; an item with different features raises ValueError. Features per
+    row are stacked. Rows without ids of items remain items of their own.
     """
     names = first.feature_names
     if first.features is second.features and first.item_ids is second.item_ids:
@@ -222,8 +222,8 @@ def _unite_items(first: CodedLabels, second: CodedLabels) -> tuple[IdArray, Floa
     differ = (first.features[places[~new]] != second.features[~new]).any(axis=1)
     if differ.any():
         raise ValueError(
-            f"Item(s) {listing(second.item_ids[~new][differ])} have other features in one set of "
-            "annotations than in the other. Give different items different ids."
+            f"Item(s) {listing(second.item_ids[~new][differ])} have different features in the two "
+            "sets of annotations. Give different items different ids."
         )
     if not new.any():
         return first.item_ids, first.features, places
@@ -245,7 +245,7 @@ def named_choice_sets(users: Index, codes: Index | None, ids: IdArray | None) ->
 def _join_choice_sets(users: Index, first: CodedLabels, second: CodedLabels) -> dict[str, Any]:
     """Join choice sets with the same id, if both sides have ids. A row without a set becomes a set.
 
-    A column of ids on one side only is refused.
+    A column of ids on one side only raises ValueError.
     """
     codes_of_both = first.choice_set_codes, second.choice_set_codes
     if all(codes is None for codes in codes_of_both):
@@ -268,7 +268,7 @@ def _join_choice_sets(users: Index, first: CodedLabels, second: CodedLabels) -> 
 def _join_labels(
     first: CodedLabels, second: CodedLabels, reading: LabelReading | None
 ) -> dict[str, Any]:
-    """Return labels and grades; refuse a mixture of both."""
+    """Return labels and grades; raise ValueError for a mixture of both."""
     refuse_mixture(first.grades is not None, second.grades is not None)
     if first.grades is None or second.grades is None or reading is None:
         return {"labels": np.concatenate([first.labels, second.labels]), "reading": reading}

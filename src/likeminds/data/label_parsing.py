@@ -38,14 +38,14 @@ def read_labels(
 ) -> tuple[Bool, "LabelReading | None"]:
     """Return one boolean per label, and their reading (None if they were booleans).
 
-    Medians are those of rows with the same codes in ``within``; ``known`` is the reading of earlier
+    The median is over rows with the same codes in ``within``. ``known`` is the reading of earlier
     labels, which these must fit.
     """
     labels = as_id_array(values, "labels")
     if positive is not None and threshold is not None:
         raise ValueError(
-            "Pass positive= (which of two answers is the positive one) or threshold= "
-            "(above which a rating is positive), not both."
+            "Pass positive= (the positive one of two answers) or threshold= (ratings above it are "
+            "positive), not both."
         )
     if known is not None:
         known.refuse_other(positive, threshold)
@@ -53,7 +53,7 @@ def read_labels(
     if threshold is not None:
         if labels.dtype.kind == "b":
             raise ValueError(
-                "labels are true and false, which are not ratings to compare with threshold="
+                "labels are true and false, which are not ratings: leave out threshold="
                 f"{threshold}."
             )
         binary = _above(as_vector(labels, "labels"), threshold, within)
@@ -89,24 +89,24 @@ class LabelReading:
             ends = f" from {self.grades[0]!r} to {self.grades[-1]!r}" if self.grades else ""
             return f"labels are grades{ends}"
         if self.threshold == "median":
-            return "ratings above a person's own median are positive"
+            return "ratings above a user's own median are positive"
         if self.threshold is not None:
             return f"ratings above {self.threshold:g} are positive"
         other = "" if self.negative is None else f" and {self.negative!r} is not"
         return f"{self.positive!r} is positive{other}"
 
     def refuse_other(self, positive: Hashable | None, threshold: float | str | None) -> None:
-        """Refuse arguments that ask for another reading."""
+        """Raise ValueError for arguments that contradict this reading."""
         asked = threshold is not None and threshold != self.threshold
         if asked or (positive is not None and not same_label(positive, self.positive)):
             asks = f"positive={positive!r}" if threshold is None else f"threshold={threshold}"
             raise ValueError(
                 f"{asks} contradicts the reading of earlier labels: {self}. Leave it out, or "
-                "put labels into the same terms."
+                "recode the labels."
             )
 
     def positive_among(self, found: Sequence[Hashable]) -> Hashable:
-        """Return the value that is positive; refuse new values."""
+        """Return the value that is positive; raise ValueError for new values."""
         others = [value for value in found if not same_label(value, self.positive)]
         fits = all(same_label(value, self.negative) for value in others)
         if self.negative is None:
@@ -114,8 +114,8 @@ class LabelReading:
             fits = len(others) < 2 and (usual or self.positive not in {0, 1})
         if not fits:
             raise ValueError(
-                f"labels has {_described(found)}, which does not fit how labels were read before: "
-                f"{self}."
+                f"labels has {_described(found)}, which does not fit the reading of earlier "
+                f"labels: {self}."
             )
         same = [value for value in found if same_label(value, self.positive)]
         return same[0] if same else self.positive
@@ -135,7 +135,7 @@ def join_readings(first: LabelReading | None, second: LabelReading | None) -> La
     negatives = first.negative, second.negative
     if not alike or not (None in negatives or same_label(*negatives)):
         raise ValueError(
-            f"Labels were read in two ways: in some {first}; in others {second}. Read all of "
+            f"Labels were read in two ways: in some, {first}; in others, {second}. Read all of "
             "them in one way (positive=, threshold=, grades=, nominal=)."
         )
     return first if first.negative is not None else replace(first, negative=second.negative)
@@ -170,14 +170,14 @@ def _above(ratings: FloatArray, threshold: float | str, within: Sequence[Index])
 
 
 def is_pass(answer: Hashable) -> bool:
-    """Return whether an answer is a word for no answer, such as pass and skip."""
+    """Return whether an answer is a word for a pass, such as pass or skip."""
     return isinstance(answer, str) and _letters(answer) in _PASSES
 
 
 def passes_among(found: Iterable[Hashable], *, votes: bool = False) -> list[Hashable]:
-    """Return the words for no answer among distinct labels, if the others mean yes and no.
+    """Return the words for passes among distinct labels, if the other labels are yes and no.
 
-    ``votes`` may be numbers: 0 is a pass between -1 and 1.
+    With ``votes``, 0 is a pass if the labels are -1, 0 and 1.
     """
     values = list(found)
     if votes and set(values) == {-1, 0, 1}:
@@ -227,9 +227,9 @@ def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashab
             raise ValueError(
                 f"labels has {_described(found)}, not one of the pairs "
                 "true/false, 0/1, -1/+1, yes/no and agree/disagree. "
-                "Pass positive= to say which of two answers is the positive one, or threshold= "
-                'for ratings: a number, or "median" for above each user\'s own median; or '
-                "grades=True to learn from ratings as they are."
+                "Pass positive= with the positive one of two answers; threshold= for ratings (a "
+                'number, or "median" for each user\'s own median); or grades=True to learn from '
+                "ratings as they are."
             )
         return 1
     if len(found) > 2:
@@ -240,7 +240,7 @@ def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashab
     same = [value for value in found if same_label(value, positive)]
     if same and positive not in found:
         return same[0]
-    # All labels may be negative if the pair of values is a usual one.
+    # All labels may be negative if the two values are a usual pair.
     both = {*found, positive}
     if not same and not _is_convention(both) and not are_yes_and_no(both):
         raise ValueError(
@@ -250,7 +250,7 @@ def _positive_of(found: Sequence[Hashable], positive: Hashable | None) -> Hashab
 
 
 def same_label(first: object, second: object) -> bool:
-    """Return whether two labels are equal, also if one is a number and the other a text."""
+    """Return whether two labels are equal; the number 1 and the text "1" are."""
     return first == second or (
         None not in (first, second) and label_text(first) == label_text(second)
     )

@@ -1,4 +1,4 @@
-"""Splits within each user: choice sets stay whole, both labels are on both sides."""
+"""Splits within each user, which keep choice sets whole and stratify by label."""
 
 import numpy as np
 from numpy.random import Generator
@@ -20,8 +20,8 @@ def split_within_users(
 
     Rows of one choice set stay together. Without choice sets, a user's positive and negative labels
     are divided separately, so both sides have both if possible. To evaluate probabilities, use
-    ``stratify=False``: a stratified split repeats each user's share of positive labels in the test
-    part, which favours models that shrink this share too little.
+    ``stratify=False``. A stratified split repeats each user's share of positive labels in the test
+    part. This favours models that shrink the share too little.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def split_within_users(
     held_out = place < np.floor(test_size * total + 0.5)
     if not held_out.any() or held_out.all():
         raise ValueError(
-            f"test_size={test_size} leaves one side of the split empty: "
-            "users have too few labels for it."
+            f"test_size={test_size} leaves one side of the split empty, as users have few labels. "
+            "Choose a share closer to 0.5."
         )
     return annotations[~held_out], annotations[held_out]
 
@@ -73,7 +73,7 @@ def folds_within_users(annotations: Annotations, n_folds: int = 5, random_state:
     outcomes = items * np.uint64(2) + annotations.labels.astype(np.uint64)
     lots = lots_of(users[annotations.user_codes], outcomes)
     unit, stratum = _units(annotations)
-    if annotations.choice_set_codes is not None:  # a choice set is known by its items
+    if annotations.choice_set_codes is not None:  # a choice set is identified by its items
         total = np.zeros(int(unit.max()) + 1, dtype=np.uint64)
         np.add.at(total, unit, lots)
         lots = total

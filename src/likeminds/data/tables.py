@@ -44,7 +44,7 @@ _MANY_ROWS = 1 << 20
 SEPARATOR = "|"
 # A category of fewer items is not a feature.
 _FEWEST = 3
-# More would be names rather than kinds.
+# With more distinct texts, a column holds names, not categories.
 _MOST_KINDS = 50
 # "(no genres listed)" is not a genre.
 _NOTHING = re.compile(r"\(no\b.*\)", re.IGNORECASE)
@@ -85,8 +85,8 @@ def texts_among(options: Mapping[str, Any]) -> Texts:
 def frame_arguments(frame: object, options: FrameOptions) -> tuple[dict[str, Any], Frames]:
     """Return the arguments of Annotations, and the kind of the frame.
 
-    Columns are released as they are read, so a frame without another reference and its copy are not
-    in memory at once.
+    Columns are released as they are read. So a frame without other references is not in memory
+    together with its copy.
     """
     named: dict[str, Any] = dict(options)
     unknown = named.keys() - FrameOptions.__annotations__.keys()
@@ -109,7 +109,7 @@ def frame_arguments(frame: object, options: FrameOptions) -> tuple[dict[str, Any
 
 
 def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Empty a list of a frame's columns, and return them."""
+    """Return the arguments that a frame holds; its list is emptied to release the frame."""
     features = options.get("features")
     table = as_frame(frames.pop())
     found, columns = find_roles(table, {role: options.get(role) for role in LABEL_ROLES}, features)
@@ -131,7 +131,7 @@ def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str,
         if table.implementation.is_pyarrow() and not uses[column]:
             table = table.drop(column)
             give_back()
-    # If there are several attributes, each has a verb of its own.
+    # With several attributes, each has its own verb.
     arguments["verb"] = default_verb(label) if found.get("attribute") is None else None
     if columns is None:
         assert found["item"] is not None
@@ -157,7 +157,7 @@ def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str,
 def _answered_rows(
     table: Frame, label: str, availability: str | None, options: Mapping[str, Any]
 ) -> Frame:
-    """Leave out alternatives that were not available, and passes if others mean yes and no."""
+    """Leave out alternatives that were not available; and passes, if other labels are yes or no."""
     if availability is not None:
         table = available_rows(table, availability, label, options.get("positive"))
     votes = default_verb(label) == "agree with"
@@ -197,7 +197,7 @@ def _alternatives(
 def find_roles(
     table: Frame, names: Mapping[str, str | None], features: object
 ) -> tuple[dict[str, str | None], list[str] | None]:
-    """Return the column of each role, and the columns of features; None if these are elsewhere."""
+    """Return the columns of roles and of features; None for features in another table."""
     listed = list(features) if isinstance(features, list | tuple) else None
     found = find_columns(table, names, listed or ())
     if found["label"] in (listed or ()):
@@ -218,7 +218,7 @@ def ordered_categories(table: Frame, label: str) -> list[str] | None:
 
 
 def _remaining_numeric(table: Frame, found: Mapping[str, str | None]) -> list[str]:
-    """Return the columns of numbers without a role; log or warn which are taken and left out."""
+    """Return the numeric columns without a role; log or warn which columns are left out."""
     used = set(found.values())
     free = {column: kind for column, kind in table.schema.items() if column not in used}
     if not free:
@@ -240,9 +240,9 @@ def _remaining_numeric(table: Frame, found: Mapping[str, str | None]) -> list[st
         )
     if not columns and found.get("item") is None:
         raise ValueError(
-            "There is no column of numbers left to be a feature. Pass features=: a list of "
-            "columns, or a second frame with one row per item; or item=, the column of the "
-            "items: items that several users label need no features."
+            "No numeric column is left as a feature. Pass features= (a list of columns, or a "
+            "second frame with one row per item). Or pass item= (the column of items): items that "
+            "several users label need no features."
         )
     return columns
 
@@ -283,20 +283,20 @@ def _kind_of(frame: object) -> Frames:
 
 
 class FiniteRows(NamedTuple):
-    """Rows of features that were checked already; large tables are not checked twice."""
+    """A checked matrix of features: large tables are not checked twice."""
 
     matrix: FloatArray
 
 
 def feature_matrix(frame: Frame, columns: Sequence[str]) -> FloatArray:
-    """Return columns of numbers (or true/false) as a matrix; name those that are not."""
-    if not columns:  # items are known by their ids alone
+    """Return columns of numbers (or true/false) as a matrix; raise ValueError for others."""
+    if not columns:  # items have ids only
         return np.zeros((len(frame), 0))
     return matrix_of(numeric_columns(frame, columns))
 
 
 def numeric_columns(frame: Frame, columns: Sequence[str]) -> "list[nw.Series[Any]]":
-    """Return columns of numbers (or true/false), one by one; name those that are not."""
+    """Return columns of numbers (or true/false), one by one; raise ValueError for others."""
     refuse_unknown(frame, columns, "features")
     kinds = frame.schema
     types = [kinds[column] for column in columns]
@@ -306,7 +306,7 @@ def numeric_columns(frame: Frame, columns: Sequence[str]) -> "list[nw.Series[Any
             f"Features must be numbers, but these columns are not: {listing(bad)}. "
             "Leave them out, or encode them as numbers first (for instance one-hot)."
         )
-    # All at once: a lookup by name takes time in proportion to the number of columns.
+    # All at once: the time of a lookup by name is proportional to the number of columns.
     return list(frame.select(nw.col(*columns)).iter_columns())
 
 
@@ -349,9 +349,9 @@ def read_matrix(features: object) -> tuple[FloatArray, tuple[str, ...] | None]:
 def encode_items(
     table: "pa.Table", key: str, known: Sequence[str] | None = None
 ) -> "tuple[pa.Table, list[str]]":
-    """Encode lists and categories in a table of items as dummies; return names of other columns.
+    """Encode lists and categories in a table of items as dummies; return the columns left out.
 
-    ``known`` are the names of features of an earlier table, which has the same dummies.
+    ``known`` are the names of the features of an earlier table, whose dummies are used again.
     """
     columns: dict[str, Any] = {}
     left_out = []

@@ -108,40 +108,40 @@ def wide_to_long(
 ) -> Any:
     """Turn a table with one row per choice into one with a row per alternative.
 
-    `likeminds.Annotations.from_frame` reads the result and adds alternative-specific constants;
-    ``features=[...]`` lists the features if some have the usual name of another role (weight).
+    `likeminds.Annotations.from_frame` reads the result and adds alternative-specific constants.
+    Pass it ``features=[...]`` if a feature has the usual name of another role (weight).
 
     Parameters
     ----------
     frame : data frame
         One row per choice; features of alternatives are in columns of their own.
     alternatives : list, or mapping to names, optional
-        The alternatives, as in the names of the columns; a mapping goes from values of the column
-        ``choice`` to these names ({1: "train", 2: "car"}). By default all that were chosen, and
-        others that have columns of the same features.
+        The alternatives, as in the names of the columns; or a mapping from the values of the column
+        ``choice`` to these names ({1: "train", 2: "car"}). By default, all that were chosen, and
+        others with columns of the same features.
     choice : str, optional
-        The column of the chosen alternative; by default one called choice or chosen, or the only
+        The column of the chosen alternative; by default, one called choice or chosen, or the only
         column of texts that occur in the names of the others.
     columns : str, optional
         The pattern of the features' columns: by default "{feature}.{alternative}",
         "{feature}_{alternative}", "{alternative}_{feature}", "{alternative}.{feature}" or
         "{feature}{alternative}", the first that fits. All that fit are read.
     availability : str, optional
-        The pattern of columns with the availability of an alternative ("{alternative}_AV"): those
-        with 0 are left out. By default, columns of a feature called AV, avail, available or
-        availability.
+        The pattern of columns with the availability of an alternative ("{alternative}_AV");
+        alternatives with 0 are left out. By default, columns of a feature called AV, avail,
+        available or availability.
     user : str, optional
-        The column of users; by default one with a usual name, or id. Without any, each row is a
-        user of its own.
+        The column of users; by default, one with a usual name, or id. Without such a column, each
+        row is a user of its own.
     weight : str, optional
-        The column of weights of choices; by default the one called weight.
+        The column of the weights of choices; by default, one with a usual name.
     absent : float, default=0.0
-        The value of features for which an alternative lacks a column.
+        The value of a feature for alternatives without a column of it.
 
     Returns
     -------
     pyarrow.Table
-        With columns user, choice_set, alternative, label, weight (if any), and the features.
+        The columns user, choice_set, alternative, label, weight (if any), and the features.
 
     Examples
     --------
@@ -163,9 +163,9 @@ def wide_to_long(
     features = _features(table, columns, list(names.values()))
     if not features:
         raise ValueError(
-            f"No column is called like {columns!r} with one of the alternatives "
-            f"{listing(list(names.values()))}; there are {listing(table.columns)}. Pass columns= "
-            "with their pattern."
+            f"No column fits {columns!r} with one of the alternatives "
+            f"{listing(list(names.values()))}; the columns are {listing(table.columns)}. Pass "
+            "columns= with their pattern."
         )
     free = _availability(table, availability, list(names.values()), features)
     features = {name: found for name, found in features.items() if not {*found} & {*free} - {None}}
@@ -213,10 +213,7 @@ def wide_to_long(
 
 
 def is_wide(frame: object, choice: str | None = None) -> bool:
-    """Return whether a table has one row per choice: its columns name the alternatives.
-
-    Tables with a column of items or alternatives have one row for each of them.
-    """
+    """Return whether a table has one row per choice, with alternatives in names of columns."""
     table = as_frame(frame)
     if choice is not None and choice not in table.columns:
         return False
@@ -229,7 +226,7 @@ def _choice_column(table: Frame) -> str:
     if len(found) != 1:
         raise ValueError(
             "No column is called choice or chosen. Pass choice= to name the column of the chosen "
-            f"alternative; there are {listing(table.columns)}."
+            f"alternative; the columns are {listing(table.columns)}."
         )
     return found[0]
 
@@ -288,7 +285,8 @@ def _inner(table: Frame, pattern: str, gap: str) -> dict[str, str]:
 def _names(alternatives: Sequence[Hashable] | Mapping[Hashable, Hashable]) -> dict[Any, Any]:
     names = alternatives if isinstance(alternatives, Mapping) else {a: a for a in alternatives}
     if len(names) < 2 or len(set(names.values())) < len(names):
-        raise ValueError("alternatives must be two or more distinct names.")
+        found = listing(list(names.values()))
+        raise ValueError(f"alternatives must be two or more distinct names, not {found}.")
     return dict(names)
 
 

@@ -43,12 +43,12 @@ def read_export(kind: str, path: str | PathLike[str]) -> Export:
     ----------
     kind : {"label-studio", "argilla", "prodigy", "crowd-kit", "lewidi", "polis", \
 "preferences", "arena", "sawtooth", "qualtrics"}
-        The tool or data set that wrote it.
+        The tool or data set of the export.
     path : str or path
         The file; for Polis, the folder of the export.
     """
     if kind not in CONNECTORS:
-        raise ValueError(f"Exports of {kind!r} are not known; there are {', '.join(CONNECTORS)}.")
+        raise ValueError(f"Exports of {kind!r} are not known; choose {' or '.join(CONNECTORS)}.")
     collector = Collector()
     CONNECTORS[kind](path, collector)
     return collector.export()

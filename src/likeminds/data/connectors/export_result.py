@@ -1,4 +1,4 @@
-"""The result of reading an export: records, and counts and places of those left out."""
+"""The result of reading an export, with counts and places of the records left out."""
 
 import json
 from collections.abc import Hashable, Iterator, Sequence
@@ -41,7 +41,7 @@ class LeftOut:
     places: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Describe number, reason and places."""
+        """Return the number, the reason and the places."""
         more = ", ..." if self.count > len(self.places) else ""
         places = ", ".join(self.places)
         return f"{counted(self.count, 'record')} left out, {self.reason}: {places}{more}"
@@ -49,7 +49,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Export:
-    """Labels, comparisons, choices and texts, as a labelling or survey tool wrote them.
+    """Labels, comparisons, choices and texts of a labelling or survey tool.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class Export:
     ties : list of bool
         Which comparisons have no winner; empty if the export has no ties.
     features, feature_names : list of pairs of tuples, tuple of str
-        Features of winner and loser of each comparison, if it has any.
+        Features of the winner and the loser of each comparison, if there are any.
     categories : list
-        The category of each comparison; empty without any.
+        The category of each comparison; empty without categories.
     choices : list of (user, shown, best, worst)
         Choices among several items; the worst is None if only the best was asked for.
     concepts : list of tuple of float
@@ -93,7 +93,7 @@ class Export:
         rows = [row for row, one in enumerate(self.categories) if str(one) == category]
         if not rows:
             known = listing(sorted({str(one) for one in self.categories}))
-            raise ValueError(f"No comparison is about {category!r}; categories are {known}.")
+            raise ValueError(f"No comparison is about {category!r}; the categories are {known}.")
         parts: dict[str, Any] = {
             name: [values[row] for row in rows] if (values := getattr(self, name)) else []
             for name in ("comparisons", "ties", "features", "categories")
@@ -120,7 +120,7 @@ class Export:
         return Annotations._of_sets(self.choice_arguments())
 
     def choice_arguments(self) -> dict[str, Any]:
-        """Return the arguments of annotations of the choices: a row for each item of a set."""
+        """Return the choices as arguments of `Annotations`, with a row for each item of a set."""
         if not self.choices:
             raise ValueError(self._nothing(None))
         users, shown, best, worst = zip(*self.choices, strict=True)
@@ -138,7 +138,7 @@ class Export:
         Parameters
         ----------
         attribute : str, optional
-            Only labels about this one; the table then has no column for it.
+            Select the labels about this attribute; the table then has no column for it.
         """
         rows = [row for row in self.labels if attribute is None or row[2] == attribute]
         if not rows:
@@ -163,14 +163,14 @@ class Export:
         return list(dict.fromkeys(row[2] for row in self.labels))
 
     def __str__(self) -> str:
-        """Return counts of records, and of those left out."""
+        """Return the numbers of labels, comparisons and choices, and of records left out."""
         sizes = (len(self.labels), len(self.comparisons), len(self.choices))
         kinds = zip(sizes, ("label", "comparison", "choice"), strict=True)
         found = [counted(size, kind) for size, kind in kinds if size]
         return "\n".join([" and ".join(found or ["0 labels"]), *map(str, self.left_out)])
 
     def refuse_mixed(self, attribute: str | None) -> None:
-        """Raise ValueError for questions without a common answer, unless an attribute is chosen."""
+        """Raise ValueError if questions have no common label, unless an attribute is chosen."""
         if attribute is not None:
             return
         answers: dict[str, set[str]] = {}
@@ -180,13 +180,14 @@ class Export:
             if answers[one].isdisjoint(answers[other]):
                 two = (f"{name!r} by {listing(sorted(answers[name]))}" for name in (one, other))
                 raise ValueError(
-                    f"The questions have different answers, {', but '.join(two)}: "
-                    "learn from one at a time. Pass attribute= to choose it."
+                    f"The questions have different labels: {', but '.join(two)}. Pass attribute= "
+                    "to choose one."
                 )
 
     def _nothing(self, attribute: str | None) -> str:
         if self.labels:
-            return f"No label is about {attribute!r}; there are {', '.join(self.attributes)}."
+            known = ", ".join(self.attributes)
+            return f"No label is about {attribute!r}; the attributes are {known}."
         why = "".join(f" {left}." for left in self.left_out)
         return f"There are no labels in this export.{why}"
 
@@ -205,7 +206,7 @@ class Collector:
     def add(
         self, user: Hashable, item: Hashable, attribute: str, label: object, where: str
     ) -> None:
-        """Take a label; it replaces an earlier one, which is counted as left out."""
+        """Add a label; it replaces an earlier one, which is counted as left out."""
         if not (_is_plain(user) and _is_plain(item)):
             self.leave_out(_NO_ID, where)
             return
@@ -229,7 +230,7 @@ class Collector:
         features: Sides | None = None,
         category: Hashable = None,
     ) -> None:
-        """Take a comparison of two different items."""
+        """Add a comparison of two different items."""
         if not (_is_plain(user) and _is_plain(winner) and _is_plain(loser)):
             self.leave_out(_NO_ID, where)
         elif winner == loser:
@@ -252,7 +253,7 @@ class Collector:
         worst: Hashable,
         where: str,
     ) -> None:
-        """Take the best of the items that were shown, and the worst unless it is None."""
+        """Add a choice of the best item among those shown, and of the worst unless it is None."""
         if not user or "" in shown:
             self.leave_out("since it lacks its user, or the id of an item", where)
         elif len(set(shown)) < max(2, len(shown)):
@@ -267,10 +268,10 @@ class Collector:
     def tick(
         self, user: Hashable, item: Hashable, attribute: str, choices: object, where: str
     ) -> None:
-        """Take the choices that a user ticked, of which there may be several.
+        """Add the choices that a user ticked, of which there may be several.
 
-        If any user ticked several, each choice becomes a yes-or-no attribute of its own. This is
-        known only after the last record.
+        If any user ticked several, each choice becomes a yes-or-no attribute. This is decided after
+        the last record.
         """
         if not isinstance(choices, list) or not all(isinstance(one, str) for one in choices):
             self.leave_out("since it is not a list of choices", where)
@@ -278,10 +279,10 @@ class Collector:
         self.ticks.setdefault(attribute, []).append((user, item, choices, where))
 
     def records(self, path: str | PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the records of a JSON list or of JSON Lines, each with the words for its place.
+        """Yield the records of a JSON list or of JSON Lines, each with a description of its place.
 
         Broken lines, and records that are not objects, are left out and counted. A broken list
-        raises an error, since its records are unknown.
+        raises ValueError.
         """
         text = read_text(path)
         if text.lstrip().startswith("["):
@@ -367,7 +368,7 @@ def read_json(path: str | PathLike[str]) -> Any:
 
 
 def text_of(fields: object) -> str | None:
-    """Return the text of a record: its field called text, or the only, or the first one."""
+    """Return the text of a record: its field called text, or else its first text."""
     if not isinstance(fields, dict):
         return fields if isinstance(fields, str) else None
     texts = [value for value in (fields.get("text"), *fields.values()) if isinstance(value, str)]
@@ -375,8 +376,9 @@ def text_of(fields: object) -> str | None:
 
 
 def read_text(path: str | PathLike[str]) -> str:
-    """Read a text; refuse other encodings than UTF-8."""
+    """Read a text; raise ValueError for other encodings than UTF-8."""
     try:
         return readable(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{fspath(path)} is not UTF-8 text: {error.reason}.") from None
+        reason = error.reason
+        raise ValueError(f"{fspath(path)} is not UTF-8 text: {reason}. Convert it.") from None

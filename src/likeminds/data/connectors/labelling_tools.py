@@ -1,7 +1,7 @@
 """Readers of exports of Label Studio, Argilla and Prodigy; predicted labels for the same tools.
 
-Predictions of Label Studio and suggestions of Argilla give each item the label that more than half
-of the users would give. Their share is its score.
+Predictions (Label Studio) and suggestions (Argilla) hold the label that more than half of the users
+would give to an item. The score is their share.
 """
 
 import json
@@ -26,8 +26,8 @@ def read_label_studio(path: str | PathLike[str], collector: Collector) -> None:
     """Read choices, ratings and pairwise comparisons from an export of Label Studio (JSON).
 
     A task is an item and each control an attribute. A control with several ticked choices becomes
-    one yes-or-no attribute for each choice. Pairwise comparisons compare the two texts of a task,
-    the first of which is the left one.
+    one yes-or-no attribute for each choice. Pairwise comparisons are between the two texts of a
+    task, of which the first is the left one.
     """
     for place, task in collector.records(path):
         item = task.get("id", place)
@@ -58,7 +58,7 @@ def _results(
         if annotation.get("was_cancelled"):
             collector.leave_out("since the annotator skipped the task", where)
         elif not isinstance(user, int | str):
-            collector.leave_out("since it does not say who completed it", where)
+            collector.leave_out("since it does not have completed_by", where)
         elif not annotation.get("result"):
             collector.leave_out("since it is empty", where)
         else:
@@ -85,8 +85,8 @@ def read_argilla(path: str | PathLike[str], collector: Collector) -> None:
     """Read labels and ratings from Argilla's records, as JSON or JSON Lines.
 
     Responses are by question (version 2) or by user (version 1). The flat records of
-    ``to_list(flatten=True)`` are read, too. Drafts and discarded responses are left out, if the
-    export marks them.
+    ``to_list(flatten=True)`` are read, too. Drafts and discarded responses are left out if they
+    are marked.
     """
     for place, flat in collector.records(path):
         record = unflattened(flat)
@@ -97,7 +97,7 @@ def read_argilla(path: str | PathLike[str], collector: Collector) -> None:
             if status not in (None, "submitted"):
                 collector.leave_out(f"since the response is {status}", where)
             elif user is None:
-                collector.leave_out("since it does not say who responded", where)
+                collector.leave_out("since it does not have a user", where)
             elif isinstance(value, list) and all(isinstance(chosen, str) for chosen in value):
                 collector.tick(user, item, question, value, where)
             else:
@@ -121,7 +121,7 @@ def unflattened(record: Record) -> Record:
 
 
 def _in_rows(record: Record, name: str) -> list[Record]:
-    """Return columns of values, users and statuses as one object per response."""
+    """Convert columns of values, users and statuses to one object per response."""
     values = record.get(name) or []
     users, statuses = (
         record.get(f"{name}.{what}") or [None] * len(values) for what in ("users", "status")
@@ -153,12 +153,12 @@ def read_prodigy(path: str | PathLike[str], collector: Collector) -> None:
     """Read binary answers and choices from Prodigy's JSON Lines (``prodigy db-out``).
 
     The user is ``_annotator_id`` or, without it, ``_session_id``; the item is the ``_input_hash``.
-    If a label was shown to accept or reject, it is the attribute.
+    In tasks that accept or reject a label, the label is the attribute.
     """
     for where, example in collector.records(path):
         user = example.get("_annotator_id") or example.get("_session_id")
         answer = example.get("answer")
-        # Texts that were shown again have the same hash, whatever the question.
+        # A text has the same hash in all questions.
         input_hash = example.get("_input_hash")
         item = where if input_hash is None else str(input_hash)
         collector.add_text(item, text_of(example))
@@ -203,15 +203,15 @@ class ExportQuestion:
 def return_to(kind: str, path: str | PathLike[str], questions: Iterable[ExportQuestion]) -> bytes:
     """Return the records of an export, each with its predicted label, for the same tool."""
     if kind not in RETURNS:
-        raise ValueError(f"Nothing goes back to {kind!r}; there are {', '.join(RETURNS)}.")
+        raise ValueError(f"Cannot export predictions to {kind!r}; choose {' or '.join(RETURNS)}.")
     records = [record for _, record in Collector().records(path)]
     listed = list(questions)
     found = [RETURNS[kind](record, listed) for record in records]
     if not any(found):
         raise ValueError(
-            "None of the records is an item of this model, or none has the question the model is "
-            f"about ({listing([str(one.name) for one in listed])}). Is it the export it was fitted "
-            "to?"
+            "None of the records is an item of this model with its question "
+            f"({listing([str(one.name) for one in listed])}). Pass the export that the model was "
+            "fitted to."
         )
     suggested = [record for record in found if record is not None]
     return (json.dumps(suggested, indent=1, ensure_ascii=False) + "\n").encode()

@@ -37,7 +37,7 @@ def read_crowdkit(path: str | PathLike[str], collector: Collector) -> None:
 def _rows(
     path: str | PathLike[str], table: "pa.Table", *shapes: Sequence[str]
 ) -> Iterator[tuple[Any, ...]]:
-    """Return the rows of a table in the first of some sets of columns that it has."""
+    """Return the rows of the first set of columns that a table has."""
     columns = next((names for names in shapes if set(names) <= set(table.column_names)), None)
     if columns is None:
         needed = ", or ".join(", ".join(names) for names in shapes)
@@ -56,8 +56,8 @@ def read_lewidi(path: str | PathLike[str], collector: Collector) -> None:
     records = read_json(path)
     if not isinstance(records, dict):
         raise ValueError(  # noqa: TRY004 - the file is wrong, not the argument
-            f"{fspath(path)} is not a LeWiDi data set: that is one JSON object with a record "
-            "for each id."
+            f"{fspath(path)} is not a LeWiDi data set, which is one JSON object with a record for "
+            "each id. Check the file."
         )
     for item, record in records.items():
         where = f"record {item}"
@@ -93,9 +93,9 @@ def _as_number(label: object) -> object:
 
 
 def read_polis(path: str | PathLike[str], collector: Collector) -> None:
-    """Read agreement with statements from Polis's export: its folder, or its votes.csv.
+    """Read agreement with statements from an export of Polis: its folder, or its votes.csv.
 
-    Passes are left out. If a user voted twice on a statement, the later vote counts. Texts of the
+    Passes are left out. If a user voted twice on a statement, the later vote wins. Texts of the
     statements come from comments.csv, if it exists.
     """
     votes = Path(path) / "votes.csv" if Path(path).is_dir() else Path(path)
@@ -121,8 +121,8 @@ def read_polis(path: str | PathLike[str], collector: Collector) -> None:
 def read_preferences(path: str | PathLike[str], collector: Collector) -> None:
     """Read comparisons from records with ``chosen`` and ``rejected``.
 
-    Answers are texts or lists of messages with a role and a content, whose last one counts. An item
-    is an answer to its prompt. Records without a user get the user "all users".
+    Answers are texts, or lists of messages with a role and a content, the last of which is read. An
+    item is an answer to a prompt. Records without a user get the user "all users".
     """
     names: dict[tuple[str, str], str] = {}
     for where, record in collector.records(path):
@@ -167,10 +167,10 @@ _COUNTED = ("length", "tokens", "words", *_MARKDOWN, "markdown")
 def read_arena(path: str | PathLike[str], collector: Collector) -> None:
     """Read votes from JSON, JSON Lines, CSV or Parquet: model_a, model_b, winner and judge.
 
-    The winner is model_a, model_b (or a model's name), tie, or both bad; the last two are ties.
-    A column called category divides the votes. With answers (conversation_a and _b, response_a
-    and _b), the style of each is its features: logarithms of its length and of the numbers of
-    headers, list items and bold words. Without answers, columns such as length_a and length_b are.
+    The winner is model_a, model_b (or a model's name), tie, or both bad; the last two are ties. A
+    column called category divides the votes. With answers (conversation_a and _b, response_a and
+    _b), features describe their style: logarithms of the length and of the numbers of headers, list
+    items and bold words. Without answers, columns such as length_a and length_b are the features.
     """
     names: tuple[str, ...] | None = None
     for where, record in _records(path, collector):
@@ -188,7 +188,7 @@ def read_arena(path: str | PathLike[str], collector: Collector) -> None:
             reason = "since its winner is not model_a, model_b, tie or both bad"
             collector.leave_out(reason, where)
         elif tuple(style) != names:
-            collector.leave_out("since it lacks the style of answers that others have", where)
+            collector.leave_out("since it lacks the features of style that others have", where)
         else:
             won, lost = (1, 0) if outcome == "b" else (0, 1)
             sides = tuple(zip(*style.values(), strict=True))
@@ -224,7 +224,7 @@ def _records(
 
 
 def _outcome(winner: object, models: list[str | None]) -> str | None:
-    """Return a, b or tie; None if the winner is not known."""
+    """Return a, b or tie; None for an unknown winner."""
     if not isinstance(winner, str):
         return None
     if winner in models:

@@ -24,7 +24,7 @@ _ITEM_ID = re.compile(r"(QID\d+)[-_](\d+)")
 _LEVEL = re.compile(r"[A-Za-z]+-(\d+)-(\d+)-(\d+)")
 _IMPORT_ID = re.compile(r"""ImportId["']\s*:\s*["']([^"']+)["']""")
 _BEST_WORDS, _WORST_WORDS = ("most", "best"), ("least", "worst")
-# Responses that are not those of respondents: previews, tests and spam, by words or codes.
+# The status of previews, tests and spam, as words or codes.
 _NO_RESPONDENT = re.compile(r"(?i).*(preview|test|spam).*|1|2|8|9|12|17")
 
 
@@ -37,11 +37,11 @@ class _Question(NamedTuple):
     order: dict[str, int]
 
     def answers(self, row: Sequence[str]) -> dict[str, str]:
-        """Return a respondent's answers about items, by the numbers of these."""
+        """Return a respondent's answers by the number of the item."""
         return {number: row[place] for number, place in self.columns.items() if row[place]}
 
     def shown(self, row: Sequence[str]) -> list[str]:
-        """Return the items that a respondent saw; unknown ones are empty."""
+        """Return the items that a respondent saw; unknown items are empty texts."""
         if not self.order:
             return list(self.items.values())
         if "" not in self.order:  # a column per item
@@ -56,15 +56,16 @@ def read_qualtrics(path: FilePath, collector: Collector) -> None:
     """Read MaxDiff questions, or a conjoint of embedded data, from a CSV file of responses.
 
     The header has three rows: names, texts, and import ids. MaxDiff questions have a column per
-    item, with the words or codes of the best (the larger code) and the worst. A conjoint has the
-    level of attribute k of profile j in task i in a column F-i-j-k, its name in F-i-k.
+    item, with words or codes for the best (the larger code) and the worst. In a conjoint, column
+    F-i-j-k has the level of attribute k of profile j in task i, and column F-i-k its name.
     """
     (names, texts, ids), rows = read_sheet(path, collector, 3)
     found = [_IMPORT_ID.search(cell) for cell in ids]
     if not any(found):
         raise ValueError(
-            f"{fspath(path)} is not a file of responses of Qualtrics: its third row has no import "
-            'ids such as {"ImportId":"QID1_1"}. Export the responses as CSV, with all three rows.'
+            f"{fspath(path)} is not a file of Qualtrics responses: its third row has no import ids "
+            'such as {"ImportId":"QID1_1"}. Export the responses as CSV, with all three header '
+            "rows."
         )
     keys = [name if one is None else one[1] for name, one in zip(names, found, strict=True)]
     (user,) = needed_columns(path, names, response=RESPONDENT)
@@ -83,7 +84,7 @@ def read_qualtrics(path: FilePath, collector: Collector) -> None:
         raise ValueError(
             f"{fspath(path)} has no MaxDiff question (a column per item, and two answers, best and "
             "worst) and no conjoint (columns F-1-1-1). Exports of Conjoint and MaxDiff projects "
-            "lack the tasks: use the question type MaxDiff."
+            "lack the tasks. Use the question type MaxDiff."
         )
     best, worst = _best_and_worst(path, questions, [row for _, row in kept])
     lists = [frozenset(one.items.values()) for one in questions if not one.order]
@@ -151,9 +152,8 @@ def _best_and_worst(
         codes = []
     if len(codes) != 2:
         raise ValueError(
-            f"{fspath(path)}: the answers {listing(sorted(said))} do not tell the best from the "
-            "worst item. Export two codes, the larger one for the best, or words with most and "
-            "least."
+            f"{fspath(path)}: the answers {listing(sorted(said))} do not distinguish best and "
+            "worst. Export two codes, the larger one for the best, or words with most and least."
         )
     return codes[1], codes[0]
 

@@ -1,4 +1,4 @@
-"""Conjoint and MaxDiff (best-worst) studies of Sawtooth; code shared with other surveys."""
+"""Conjoint and MaxDiff (best-worst) studies of Sawtooth, and code shared with other surveys."""
 
 import csv
 import io
@@ -12,13 +12,13 @@ from likeminds._util.checks import listing
 from likeminds.data.column_roles import is_usual
 from likeminds.data.connectors.export_result import Collector, read_text
 
-# Attributes of a concept and their levels, as they are written; None for the outside option.
+# The levels of a concept, by attribute; None for the outside option.
 Concept: TypeAlias = dict[str, str] | None
 FilePath: TypeAlias = str | PathLike[str]
 # Rows of a sheet with their places.
 SheetRows: TypeAlias = list[tuple[str, list[str]]]
 
-# Names of columns, in lower case and without other characters than letters and digits.
+# Names of columns, reduced to lower-case letters and digits.
 RESPONDENT = ("sysrespnum", "respid", "respnum", "caseid", "id", "responseid", "recordid")
 _TASK = ("task", "tasknumber", "set", "choiceset", "question", "screen", "block")
 _CONCEPT = ("concept", "conceptnumber", "alternative", "alt", "profile")
@@ -26,7 +26,7 @@ _RESPONSE = ("response", "choice", "chosen", "answer", "selected")
 _BEST, _WORST = ("best", "most", "bestresponse"), ("worst", "least", "worstresponse")
 _ITEM, _VERSION = ("item", "itemid", "itemnumber"), ("version", "sysversion")
 _SHOWN = re.compile(r"(?:item|alternative|alt|option|position|pos)\d+")
-# Cells without a level: the concept "None" has them in all attributes.
+# Cells without a level; all cells of the concept "None" are such.
 _ABSENT = ("", "0", "none")
 NONE = "none"
 
@@ -57,7 +57,7 @@ def find_named(names: Sequence[str], usual: Collection[str]) -> int | None:
 
 
 def needed_columns(path: FilePath, names: Sequence[str], **roles: Collection[str]) -> list[int]:
-    """Return the columns of roles; the error for a missing one lists its usual names."""
+    """Return the columns of roles; raise ValueError with the usual names of a missing one."""
     found = {role: find_named(names, usual) for role, usual in roles.items()}
     for role, place in found.items():
         if place is None:
@@ -114,7 +114,7 @@ def read_sawtooth(path: FilePath, collector: Collector) -> None:
     attributes = [place for place in range(len(names)) if place not in used]
     if not attributes:
         raise ValueError(
-            f"{fspath(path)} has no columns of attributes or items; it has {listing(names)}."
+            f"{fspath(path)} needs columns of attributes or items; it has {listing(names)}."
         )
     groups: dict[tuple[str, str], list[tuple[str, list[str]]]] = {}
     for where, row in rows:
@@ -151,7 +151,7 @@ def _answer(path: FilePath, where: str, response: str) -> int:
     if number not in (-1.0, 0.0, 1.0):
         raise ValueError(
             f"{fspath(path)}, {where}: the response {response!r} is not 1 (best), 0 or -1 (worst). "
-            "Allocations of points are not supported: export which concept was chosen."
+            "Allocations of points are not supported: export the chosen concepts."
         )
     return int(number)
 
@@ -176,7 +176,7 @@ def _read_sets(path: FilePath, names: Sequence[str], rows: SheetRows, collector:
     ]
     if fits[0] == fits[1] > 0 and by_item != by_place:
         raise ValueError(
-            f"{fspath(path)}: best and worst may be numbers of items or positions in the set. "
+            f"{fspath(path)}: best and worst could be numbers of items or positions in the set. "
             "Replace the numbers of items by their names."
         )
     for who, shown, picks, where in by_item if fits[0] >= fits[1] else by_place:
@@ -184,7 +184,7 @@ def _read_sets(path: FilePath, names: Sequence[str], rows: SheetRows, collector:
 
 
 def add_conjoint(path: FilePath, tasks: Iterable[SurveyTask], collector: Collector) -> None:
-    """Take tasks of concepts, whose levels become features."""
+    """Add tasks of concepts to an export; levels become features."""
     taken = list(tasks)
     concepts = [concept for task in taken for concept in task.concepts]
     collector.feature_names, features = _encode(path, concepts)
@@ -206,7 +206,7 @@ def _encode(
     """Return features of concepts: amounts, and 0 or 1 for each level but the first.
 
     Levels are texts, or the codes 1, 2, ... of Sawtooth. The first level has a column, too, if
-    some concepts lack the attribute. The outside option is zero but for a column of its own.
+    some concepts lack the attribute. The outside option is zero, except in a column of its own.
     """
     present = [concept for concept in concepts if concept is not None]
     columns: dict[str, list[float]] = {}

@@ -1,4 +1,4 @@
-"""Labels in a folder of Parquet or CSV files, read within a limit of memory."""
+"""Labels in a folder of Parquet or CSV files, read with bounded memory."""
 
 import hashlib
 import re
@@ -66,9 +66,9 @@ def as_bytes(size: str | float) -> int:
 class AnnotationFolder(LabelSource[FolderRanker, object]):
     """Labels in Parquet files that need not fit in memory, in any order.
 
-    Rankers take it in place of `Annotations`, and the fit is the same. Rankers that need statistics
-    only read the files twice (ids and labels, then all columns) and write nothing. The others use
-    `annotations`, whose rows lie on disk, grouped by user.
+    Rankers accept it in place of `Annotations`, and the fit is the same. Rankers that need only
+    sums over rows read the files twice (ids and labels, then all columns) and write nothing. Others
+    call `annotations`, which groups the rows by user on disk.
 
     The ids of users and items, the table of items and the parameters are always in memory.
 
@@ -76,18 +76,18 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
     ----------
     path : str or path
         A folder of Parquet or CSV files with the same columns, or one file. Ids that are texts in
-        one file and whole numbers in another are texts.
+        one file and whole numbers in another become texts.
     memory_limit : str or number, default="2GB"
-        The memory that reading and grouping may take: "4GB", "512MiB", or a number of bytes.
+        The memory for reading and grouping: "4GB", "512MiB", or a number of bytes.
     scratch : str or path, optional
-        A folder for the rows grouped by user, which are used again if neither files nor options
-        have changed. Without it they are temporary.
+        A folder for the rows grouped by user, which are reused if neither files nor options have
+        changed. By default, they are temporary.
     progress : callable, optional
         Called as ``progress(what, done, total)`` while rows are read.
     options
         Options of `Annotations.from_frame`: names of columns, ``features=`` (columns, or a table
         with one row per item), ``positive=``, ``threshold=``, ``grades=``, ``user_features=``.
-        Columns of attributes, alternatives and availability are refused.
+        Columns of attributes, alternatives and availability raise ValueError.
 
     Examples
     --------
@@ -160,7 +160,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
 
     @property
     def verb(self) -> str | None:
-        """The words of explanations for a positive label: see `Annotations`."""
+        """The verb for a positive label in explanations: see `Annotations`."""
         verb: str | None = self.survey.shared["verb"]
         return verb
 
@@ -202,7 +202,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
             try:
                 columns = self._group(place / "grouped", order)
             finally:
-                # If files are open they stay until they are closed, whatever their names.
+                # Open files remain readable until they are closed, even if they have been deleted.
                 shutil.rmtree(place, ignore_errors=True)
         return self._annotations(columns, np.repeat(order, self.counts[order]))
 
@@ -233,7 +233,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         return columns.pop("user"), columns
 
     def _group(self, target: Path, order: Index) -> dict[str, Any]:
-        """Write the rows to a folder: users in some order, the rows of each in their own."""
+        """Write the rows to a folder: users in ``order``, the rows of each in their own order."""
         found, advance = self.survey, self._counter("grouping labels")
         _, first = self._read(next(self.parts.pieces(self._columns, 1)))
         kinds = {name: (column.dtype, column.shape[1:]) for name, column in first.items()}

@@ -1,8 +1,8 @@
-"""Rows grouped on disk: spilled to one file for each range of places, then put in their places.
+"""External sort: rows are spilled to one file per range of positions, then written in order.
 
-Rows come in any order, each with its place. They are appended to the spill file of their range of
-places; then one spill file after the other is read and written in order. At most one range is in
-memory, and every file is written from its beginning to its end.
+Rows come in any order, each with its position. They are appended to the spill file of their range.
+Then one spill file after the other is read and written in order. At most one range is in memory,
+and every file is written from its beginning to its end.
 """
 
 import errno
@@ -43,7 +43,7 @@ def find_grouped(folder: Path, order: dict[str, object]) -> dict[str, NDArray[An
 
 
 class ExternalSort:
-    """Columns of ``n_rows`` rows, of which ``range_bytes`` are put in order at a time."""
+    """A sort of ``n_rows`` rows on disk, ``range_bytes`` of which are in memory at a time."""
 
     def __init__(self, kinds: Mapping[str, DTypeLike], n_rows: int, range_bytes: int) -> None:
         self.kind = np.dtype([(_PLACE, np.int64), *kinds.items()])
@@ -53,7 +53,7 @@ class ExternalSort:
 
     @property
     def n_bytes(self) -> int:
-        """The most bytes that all rows take on disk."""
+        """The largest number of bytes that all rows take on disk."""
         return 2 * self.n_rows * self.kind.itemsize
 
     def spill(self, folder: Path, places: Index, columns: Mapping[str, Record]) -> None:
@@ -74,7 +74,7 @@ class ExternalSort:
     def write_sorted(self, folder: Path, order: dict[str, object]) -> Iterator[int]:
         """Write the columns in order; yield the number of rows after each range.
 
-        ``order`` has the meaning of the codes: `find_grouped` returns only columns with the same.
+        ``order`` defines the codes: `find_grouped` returns only columns that have the same.
         """
         layout = {}
         with ExitStack() as stack:
@@ -99,7 +99,7 @@ def _spill(folder: Path, number: int) -> Path:
 
 @contextmanager
 def working_folder(target: Path, n_bytes: int) -> Iterator[Path]:
-    """Yield a folder that gets its name once it is complete; after an error it is deleted."""
+    """Yield a folder that is renamed to ``target`` when complete, and deleted after an error."""
     made = not target.parent.exists()
     parent = make_folder(target.parent, "the grouped labels")
     free = shutil.disk_usage(parent).free

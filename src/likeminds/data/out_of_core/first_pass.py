@@ -21,7 +21,7 @@ from likeminds.data.tables import find_roles, ordered_categories, read_items
 
 # More distinct labels than this are measurements, not labels.
 _MOST_LABELS = 1 << 20
-# Values are counted again when the list of them has grown by so many.
+# Lists of counted values are merged when they have grown by so many.
 _WAITING = 1 << 22
 # Columns that are not read from disk.
 _NOT_READ = ("attribute", "alternative", "availability")
@@ -43,7 +43,7 @@ class DistinctValues:
         """Return the code of each row of a column."""
         places = compute.index_in(_plain(column), value_set=self.values)
         if places.null_count:
-            raise ValueError("The files were changed while they were read: start again.")
+            raise ValueError("The files were changed while they were read. Start again.")
         codes: Index = self.codes[places.to_numpy()]
         return codes
 
@@ -56,7 +56,7 @@ class FirstPass:
     features: list[str]  # columns of features; none if a table of items has them
     coded: dict[str, DistinctValues]  # by role; codes of labels are positions in ``answers``
     answers: ParsedLabels  # the reading of each label
-    by_median: bool  # a user's median divides their labels
+    by_median: bool  # whether labels above a user's median are positive
     choice_set_ids: IdArray | None
     shared: dict[str, Any]  # the columns of annotations that are the same in all pieces
 
@@ -91,10 +91,10 @@ def survey(
     if len(labels.codes) > _MOST_LABELS:
         raise ValueError(
             f"Column {columns['label']!r} has {len(labels.codes):,} distinct values, too many for "
-            "labels or grades. Round them first, or write which are above a threshold."
+            "labels or grades. Round them first, or replace them by 1 above a threshold, else 0."
         )
     answers, by_median = _read_labels(ids["label"], labels.counts, columns["label"], options, head)
-    # Few distinct ones take a byte each on disk.
+    # With few distinct labels, each takes a byte on disk.
     kind = np.min_scalar_type(len(labels.codes))
     coded["label"] = replace(labels, codes=labels.codes.astype(kind))
     codes, user_ids = encode(ids["user"], "users")
@@ -133,10 +133,10 @@ def survey(
 def _read_labels(
     values: IdArray, counts: Index, name: str, options: Mapping[str, Any], head: Frame
 ) -> tuple[ParsedLabels, bool]:
-    """Return the reading of each distinct label, and whether a user's median divides them."""
+    """Return the reading of each distinct label, and whether users' medians are the thresholds."""
     if options.get("nominal"):
         raise ValueError(
-            "Labels on disk are read as yes or no, or as grades, not as classes (nominal=): read "
+            "Labels on disk are read as yes or no, or as grades, not as classes (nominal=). Read "
             "them into memory with Annotations.from_parquet or from_csv."
         )
     how = ReadingOptions(
@@ -154,12 +154,12 @@ def _read_labels(
 
 
 def refuse_passes(values: Sequence[Hashable], name: str) -> None:
-    """Refuse votes with passes: rows cannot be left out while they are streamed."""
+    """Raise ValueError for votes with passes: streamed rows cannot be left out."""
     passes = passes_among(values, votes=default_verb(name) == "agree with")
     if passes:
         raise ValueError(
-            f"Column {name!r} has rows that answer neither yes nor no: {listing(passes)}. Leave "
-            "them out of the files, or pass grades= with all answers from worst to best."
+            f"Column {name!r} has labels that are neither yes nor no: {listing(passes)}. Remove "
+            "them from the files, or pass grades= with all labels from worst to best."
         )
 
 
@@ -169,7 +169,7 @@ def read_counted_labels(
     """Read distinct labels, given the frequency of each: see `read_answers`.
 
     Grades above the one that divides all labels most evenly are positive. With the median as
-    threshold, labels stay as they are: medians need all labels of a user.
+    threshold, labels are not divided yet: medians need all labels of a user.
     """
     within = [np.arange(len(values))] if options.get("threshold") == "median" else ()
     answers = read_answers(values, within=within, **options)
@@ -184,13 +184,13 @@ def _refuse_not_read(roles: Mapping[str, str | None], options: Mapping[str, Any]
     present = [str(roles[role]) for role in _NOT_READ if roles[role] is not None]
     if present:
         raise ValueError(
-            f"Labels that do not fit in memory are about one attribute, and have no constants of "
-            f"alternatives, but there is a column {listing(present)}: leave it out of the files, "
-            "or read them without memory_limit=."
+            f"With memory_limit=, labels cannot have attributes or alternatives, but there is a "
+            f"column {listing(present)}. Remove it from the files, or read them without "
+            "memory_limit=."
         )
     if options.get("duplicates", "keep") != "keep":
         raise ValueError(
-            "With memory_limit=, labels given twice count twice: leave out duplicates=."
+            "With memory_limit=, repeated labels count repeatedly: leave out duplicates=."
         )
 
 
@@ -203,7 +203,7 @@ class _ValueCounter:
         self.n_waiting = 0
 
     def add(self, piece: TablePart) -> None:
-        """Count the values of a piece; refuse gaps."""
+        """Count the values of a piece; raise ValueError for missing values."""
         column = _plain(piece.table.column(self.name))
         with piece.blamed():
             _refuse_gaps(column, self.name)
@@ -220,7 +220,7 @@ class _ValueCounter:
         self.waiting, self.n_waiting = [total.combine_chunks()], len(total)
 
     def ids(self) -> tuple[IdArray, DistinctValues]:
-        """Return each value once, as an id and as it is in the files."""
+        """Return the distinct values, as ids and as they are in the files."""
         self._merge()
         # Threads count the values, in an order that depends on their timing.
         table = self.waiting[0].sort_by("value")

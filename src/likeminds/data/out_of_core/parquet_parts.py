@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _CSV = (".csv", ".csv.gz")
 _ENDINGS = (".parquet", ".pq", *_CSV)
-# Rows from which columns are found.
+# The columns are found from so many rows.
 _HEAD = 1024
 # A Parquet file ends with the length of its footer (4 bytes) and a magic number (4 bytes).
 _TAIL, _MAGIC = 8, b"PAR1"
-# Other files are hashed by so many bytes at the end.
+# Of other files, the last so many bytes are hashed.
 _END = 1 << 12
 
 
@@ -72,7 +72,7 @@ class ParquetParts:
 
     folder: Path  # or the only file
     files: tuple[Path, ...]  # in the order of their names
-    types: "Types"  # files with other ones are cast
+    types: "Types"  # columns of other types are cast
     lengths: tuple[int, ...]
     stamps: tuple[Stamp, ...]  # all passes read the same versions, or raise FileChangedError
 
@@ -112,7 +112,7 @@ class ParquetParts:
 
     @cached_property
     def head(self) -> "pa.Table":
-        """A few rows, columns of lists spread out."""
+        """The first rows, with columns of lists spread out."""
         return next(self.pieces(list(self.types), _HEAD)).table
 
     def pieces(self, columns: Sequence[str], n_rows: int) -> Iterator[TablePart]:
@@ -133,7 +133,7 @@ class ParquetParts:
                 raise ValueError(f"{file} has {start:,} rows, but its footer states {length:,}.")
 
     def sources(self, names: Iterable[str]) -> list[str]:
-        """Return the columns of the files behind some columns, with columns of lists."""
+        """Return the columns of the files that some columns are read from."""
         requested = set(names)
         from_lists = requested - self.types.keys()
         return [
@@ -162,8 +162,8 @@ def files_in(folder: Path) -> tuple[Path, ...]:
     divided = [path for path in found if "=" in str(path.parent.relative_to(folder))]
     if divided:
         raise ValueError(
-            f"{divided[0]} is in a folder whose name stands for the value of a column, which is "
-            "not read: write that column into the files."
+            f"{divided[0]} is in a folder named after a column's value (partitioned data), which "
+            "is not read. Write that column into the files."
         )
     return tuple(found)
 
@@ -220,14 +220,14 @@ def _readable(file: Path) -> Iterator[None]:
     except (pa.ArrowException, OSError) as error:
         hint = ""
         if not file.name.lower().endswith(_ENDINGS):
-            hint = " With --memory or --dask, labels are Parquet or CSV files: a folder, or one."
+            hint = " With --memory or --dask, labels are one Parquet or CSV file, or a folder."
         raise ValueError(f"{file} could not be read: {error}{hint}") from error
 
 
 def _refuse_other_columns(file: Path, found: "Types", first: Path, types: "Types") -> None:
     lacking, more = [c for c in types if c not in found], [c for c in found if c not in types]
     if lacking or more:
-        lacks = f"lacks {listing(lacking)}" if lacking else f"has {listing(more)} besides"
+        lacks = f"lacks {listing(lacking)}" if lacking else f"also has {listing(more)}"
         raise ValueError(f"{file} {lacks}, unlike {first}: all files must have the same columns.")
 
 

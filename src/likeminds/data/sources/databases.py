@@ -1,4 +1,4 @@
-"""Queries on SQLite, DuckDB and PostgreSQL, opened for reading only."""
+"""Read-only queries on SQLite, DuckDB and PostgreSQL."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -65,8 +65,8 @@ def read_query(source: str) -> "pa.Table | None":
     foreign = f"{scheme[1]}://" if scheme else mask(source) if _QUERY.search(source) else None
     if foreign is not None and not Path(source).exists():
         raise ValueError(
-            f"{foreign} is not an address of tables: databases are sqlite:///FILE, "
-            "duckdb:///FILE and postgresql://USER@HOST/NAME, each followed by a query."
+            f"{foreign} is not a supported database. Use sqlite:///FILE, duckdb:///FILE or "
+            "postgresql://USER@HOST/NAME, followed by a query."
         )
     return None
 
@@ -78,10 +78,10 @@ def split(source: str) -> Address:
     address = Address(scheme, parts[0], parts[1] if len(parts) > 1 else "")
     if scheme == "postgres" and not _SERVER.fullmatch(address.url):
         raise ValueError(
-            "The address of the database (not repeated here, as it may hold a password) is not "
-            "of the form postgresql://USER:PASSWORD@HOST:PORT/NAME, followed by a query that "
-            "starts with SELECT. In names and passwords, write @ as %40, a space as %20, / as "
-            "%2F and ? as %3F."
+            "The address of the database is not of the form "
+            "postgresql://USER:PASSWORD@HOST:PORT/NAME, followed by a query that starts with "
+            "SELECT. It is not shown, as it may hold a password. In names and passwords, write @ "
+            "as %40, a space as %20, / as %2F and ? as %3F."
         )
     if not address.query:
         raise ValueError(
@@ -94,8 +94,8 @@ def split(source: str) -> Address:
 def _read_sqlite(address: Address) -> "pa.Table":
     sqlite3 = require("sqlite3", "Reading an SQLite database")
     path = _existing(address)
-    # The module runs one statement only; each action is authorised, so no statement
-    # reaches another file, which would not be opened for reading only.
+    # The module runs one statement only. The authoriser denies actions on other files, which
+    # would not be opened for reading only.
     allowed = {
         *(sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ),
         *(sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE),
@@ -117,7 +117,7 @@ def _read_sqlite(address: Address) -> "pa.Table":
 def _read_duckdb(address: Address) -> "pa.Table":
     duckdb = require("duckdb", "Reading a DuckDB database", "duckdb")
     path = _existing(address)
-    # No other file, no network, and no statement can change that.
+    # Deny access to other files and the network; no statement can change this.
     closed = {"enable_external_access": "false", "lock_configuration": "true"}
     closed |= {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     try:
@@ -166,7 +166,7 @@ def _refused(address: Address, error: Exception) -> ValueError:
     reason = " ".join(str(error).split()).rstrip(".")
     for secret in sorted(address.secrets, key=len, reverse=True):
         reason = reason.replace(secret, "***")
-    return ValueError(f"{address} could not answer the query: {mask(reason)}.")
+    return ValueError(f"The query on {address} failed: {mask(reason)}.")
 
 
 def _more_than_a_question() -> ValueError:
@@ -177,7 +177,7 @@ def _as_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> "pa.Table"
     if not names:
         raise _more_than_a_question()
     if len(set(names)) < len(names):
-        raise ValueError(f"The query returns two columns of one name: {', '.join(names)}.")
+        raise ValueError(f"The query repeats names of columns: {', '.join(names)}. Add AS.")
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
     found = {}
     for name, values in zip(names, columns, strict=True):
@@ -185,7 +185,7 @@ def _as_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> "pa.Table"
             found[name] = pa.array([_value(value) for value in values])
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise ValueError(
-                f"Column {name!r} of the query holds values of different kinds: {error}"
+                f"Column {name!r} of the query mixes types (use CAST): {error}"
             ) from error
     return pa.table(found)
 

@@ -51,8 +51,8 @@ _DECIMAL = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
 def read_csv(source: CsvSource | IO[bytes], texts: Texts = lambda _: ()) -> Any:
     """Read CSV with a header, from a path or a binary file.
 
-    pandas' row index, a column without name, is left out, unless it holds texts: then it is called
-    index. Empty cells are missing, as are NA, null and the like, unless they stand in quotes.
+    The row index of pandas, a column without a name, is left out. If it holds texts, it is read as
+    the column index. Empty cells, NA, null and the like are missing, unless they are in quotes.
     """
     content = source if isinstance(source, str | PathLike | bytes) else source.read()
     return read_with(lambda name: _read_csv(name, texts), content)
@@ -91,7 +91,7 @@ def _parse(source: CsvSource, options: "csv.ReadOptions", types: Mapping[str, An
     size = len(source) if isinstance(source, bytes) else Path(source).stat().st_size
     if size >= _LARGE:
         # Batch by batch, as the reader of whole files holds all of their bytes besides the table.
-        # Types are those of the first batch; if a later one differs, the whole file is read.
+        # The first batch decides the types; if a later one differs, the whole file is read.
         with suppress(pa.ArrowInvalid), csv.open_csv(file(), *how) as batches:
             return batches.read_all()
     return csv.read_csv(file(), *how)
@@ -150,7 +150,7 @@ def _refuse_other_encodings(source: CsvSource) -> None:
 
 
 def _numbers_with_gaps(table: "pa.Table", texts: Collection[str]) -> Any:
-    """Return columns of numbers as numbers, also if empty cells are in quotes."""
+    """Convert columns of numbers that were read as texts because of missing values in quotes."""
     missing = pa.array(sorted(MISSING))
     for place, field in enumerate(table.schema):
         if field.name in texts or not pa.types.is_string(field.type):
@@ -168,13 +168,13 @@ def _numbers_with_gaps(table: "pa.Table", texts: Collection[str]) -> Any:
 
 
 def csv_batches(path: str | PathLike[str], types: Mapping[str, Any]) -> Any:
-    """Open a CSV file that is read batch by batch; columns without a type get that of the first."""
+    """Open a CSV file to be read in batches; the first one decides the types not in ``types``."""
     options = csv.ReadOptions(block_size=_first_lines(path)[2])
     return csv.open_csv(path, options, csv.ParseOptions(newlines_in_values=True), _convert(types))
 
 
 def csv_shape(path: str | PathLike[str], texts: Texts = lambda _: ()) -> tuple[dict[str, Any], int]:
-    """Return the types of the columns of a CSV file, and how many rows it has."""
+    """Return the types of the columns of a CSV file, and its number of rows."""
     header, _, _ = _first_lines(path)
     types = dict.fromkeys(texts(header), pa.string())
     while True:
@@ -184,7 +184,7 @@ def csv_shape(path: str | PathLike[str], texts: Texts = lambda _: ()) -> tuple[d
                 n_rows = sum(len(batch) for batch in found)
             return {field.name: field.type for field in schema if field.name}, n_rows
         except pa.ArrowInvalid:
-            # A column that begins with whole numbers may have others further down.
+            # A column that begins with whole numbers may have decimals further down.
             with csv_batches(path, types) as found:
                 more = [field.name for field in found.schema if pa.types.is_integer(field.type)]
             if not more:
@@ -209,7 +209,7 @@ def read_parquet(path: str | PathLike[str]) -> Any:
             for part in Path(name).rglob("*"):
                 readable(part)
             return parquet.read_table(name)
-        # Not as a data set of files, which takes several times the memory for 10,000 columns.
+        # The reader of data sets takes several times the memory for 10,000 columns.
         with parquet.ParquetFile(name, pre_buffer=False) as file:
             return file.read(use_threads=file.metadata.num_columns < _WIDE)
 
@@ -231,14 +231,14 @@ def read_arrow(path: str | PathLike[str]) -> Any:
 
 
 def give_back() -> None:
-    """Return freed memory to the system; the reader would keep it."""
+    """Return freed memory to the system; pyarrow's pool would keep it."""
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None:
         pyarrow.default_memory_pool().release_unused()
 
 
 def read_with(reader: Callable[[Any], Any], source: CsvSource) -> Any:
-    """Call a reader; turn its errors into one sentence."""
+    """Call a reader; its errors become a ValueError with the name of the file."""
     name = _name_of(source)
     if not isinstance(source, bytes):
         readable(source)
@@ -247,7 +247,7 @@ def read_with(reader: Callable[[Any], Any], source: CsvSource) -> Any:
     except (pa.ArrowException, OSError, EOFError) as error:
         raise ValueError(f"{name} could not be read: {error}") from error
     give_back()
-    # What pandas writes for its row index would otherwise become a feature.
+    # The row index that pandas writes would otherwise become a feature.
     index = [c for c in table.column_names if c == "" or c.startswith("__index_level_")]
     names = ["index" if c in index else c for c in table.column_names]
     if len(index) == 1 and names.count("index") == 1 and pa.types.is_string(table[index[0]].type):
@@ -262,9 +262,9 @@ def _name_of(source: CsvSource) -> str:
 def read_numpy(path: str | Path) -> Any:
     """Read an array or an archive of arrays of one length.
 
-    An array is a matrix of features, row by row, or a structured array. The column ``item`` has the
-    numbers of the rows of a matrix; its columns are x0, x1, ... In an archive, vectors are columns,
-    and matrices several columns.
+    An array is a matrix of features, or a structured array. A matrix becomes the columns x0, x1,
+    ..., and the column ``item`` has its row numbers. In an archive, vectors are columns, and
+    matrices several columns.
     """
     array = load_numpy(path)
     if not isinstance(array, np.ndarray):
@@ -282,8 +282,8 @@ def read_numpy(path: str | Path) -> Any:
         return pa.table({name: pa.array(array[name]) for name in array.dtype.names})
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise ValueError(
-            f"{path} holds an array of {array.dtype} of shape {array.shape}. A table is a "
-            "matrix of numbers, one row per item, or a structured array with named columns."
+            f"{path} holds an array of {array.dtype} of shape {array.shape}. Save a matrix of "
+            "numbers, one row per item, or a structured array with named columns."
         )
     return as_table({"item": np.arange(len(array)), "x": array}, path)
 
@@ -298,13 +298,12 @@ def as_table(arrays: Mapping[str, NDArray[Any]], where: object) -> Any:
             columns |= {f"{name}{k}": pa.array(array[:, k]) for k in range(array.shape[1])}
         else:
             raise ValueError(
-                f"{where}: {name} has shape {array.shape}; columns of a table are vectors or "
-                "matrices."
+                f"{where}: {name} has shape {array.shape}, but must be a vector or a matrix."
             )
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise ValueError(f"{where}: the arrays of one table have one length, but {found}.")
+        raise ValueError(f"{where}: all arrays must have the same length, but {found}.")
     return pa.table(columns)
 
 
@@ -314,7 +313,7 @@ def load_numpy(path: str | Path) -> Any:
     try:
         return np.load(file, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"{path} cannot be read as NumPy's: {error}") from error
+        raise ValueError(f"{path} cannot be read as a NumPy file: {error}") from error
 
 
 # How each kind of file that knows types is read, by the ending of its name.
@@ -332,19 +331,19 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 def read_table(source: str | PathLike[str], texts: Texts = lambda _: ()) -> Any:
     """Read a table as a pyarrow.Table.
 
-    Columns of lists of numbers, all of one length (an embedding, say), are spread out to one
-    column for each number.
+    Columns of lists of numbers of the same length (such as embeddings) become one column for each
+    number.
 
     Parameters
     ----------
     source : str or path
         The name of a file (CSV, Parquet, Arrow, NPY, NPZ, by its ending), or ``-`` for CSV on
-        standard input. Or the address of a database, a space, and a query, which is opened for
-        reading only: ``"sqlite:///crowd.db SELECT person, item, label FROM labels"``. DuckDB and
-        PostgreSQL are extras.
+        standard input. Or the address of a database, a space, and a read-only query:
+        ``"sqlite:///crowd.db SELECT person, item, label FROM labels"``. DuckDB and PostgreSQL need
+        extras.
     texts : callable, optional
-        For CSV: returns, given the names of all columns, those that hold texts even if they look
-        like numbers.
+        For CSV: a function of the names of all columns, which returns those that hold texts even
+        if they look like numbers.
 
     Returns
     -------
@@ -353,7 +352,7 @@ def read_table(source: str | PathLike[str], texts: Texts = lambda _: ()) -> Any:
     name = fspath(source)
     if name == "-":
         if sys.stdin is None or getattr(sys.stdin, "closed", False):
-            raise ValueError("There is no standard input to read: it is closed. Name a file.")
+            raise ValueError("Standard input is closed, so it cannot be read. Name a file.")
         return read_csv(sys.stdin.buffer, texts)
     found = databases.read_query(name) if _PERHAPS_ADDRESS.search(name) else None
     if found is not None:
@@ -374,7 +373,7 @@ def read_table(source: str | PathLike[str], texts: Texts = lambda _: ()) -> Any:
 
 
 def spread(table: "pa.Table") -> "pa.Table":
-    """Return a table with its columns of lists of numbers spread out."""
+    """Replace each column of lists of numbers by a column for each number."""
     kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     spreads = [any(is_kind(field.type) for is_kind in kinds) for field in table.schema]
     if not any(spreads):
@@ -387,7 +386,7 @@ def spread(table: "pa.Table") -> "pa.Table":
         lengths = set(compute.list_value_length(column).to_pylist())
         if len(lengths) > 1 or None in lengths:
             raise ValueError(
-                f"Column {field.name!r} holds lists of different lengths, which are not features."
+                f"Column {field.name!r} holds lists of different lengths. Make all equally long."
             )
         width = lengths.pop() if lengths else 0
         columns |= {f"{field.name}{k}": compute.list_element(column, k) for k in range(width)}

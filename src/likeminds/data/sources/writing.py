@@ -1,4 +1,4 @@
-"""Write tables as CSV, Parquet, Arrow and JSON, by the ending of their name."""
+"""Write tables as CSV, Parquet, Arrow and JSON, by the ending of the file's name."""
 
 import io
 import json
@@ -18,20 +18,20 @@ from likeminds._util.lazy_rows import LazyRows
 from likeminds._util.text_format import visible
 from likeminds.data.sources.files import MISSING
 
-# Ends of fields and lines, and spaces at the ends, which some readers remove.
+# Delimiters, quotes, and spaces at the ends, which some readers remove.
 _TO_QUOTE = re.compile(r'[",\r\n]|^\s|\s$')
 
 
 def write_table(table: "pa.Table", target: str | PathLike[str]) -> str:
-    """Write a pyarrow.Table as CSV, Parquet, Arrow or JSON, by the ending of the name.
+    """Write a pyarrow.Table as CSV, Parquet, Arrow, JSON or JSON Lines, by the name's ending.
 
     Parameters
     ----------
     table : pyarrow.Table
         The table to write.
     target : str or path
-        A name that ends in .csv, .parquet (.pq), .arrow (.feather) or .json; ``-`` is CSV on
-        standard output.
+        A name that ends in .csv, .parquet (.pq), .arrow (.feather), .json or .jsonl; ``-`` is CSV
+        on standard output.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def write_table(table: "pa.Table", target: str | PathLike[str]) -> str:
     name = fspath(target)
     if name == "-":
         text = _csv(table).decode()
-        # A pipe gets the text as it is, a terminal gets it with control characters escaped.
+        # Control characters are escaped on a terminal, but not in a pipe.
         sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
         return name
     write_whole(as_written(name), _WRITERS[Path(name).suffix.lower()](table))
@@ -49,7 +49,7 @@ def write_table(table: "pa.Table", target: str | PathLike[str]) -> str:
 
 
 def as_written(target: str | PathLike[str]) -> Path:
-    """Return the target of a table; raise errors about it before any work."""
+    """Return the target of a table; raise ValueError before any work if it is unsuitable."""
     path = Path(fspath(target))
     if path.suffix.lower() not in _WRITERS:
         raise ValueError(
@@ -60,7 +60,7 @@ def as_written(target: str | PathLike[str]) -> Path:
 
 
 def plain(value: object) -> object:
-    """Return values for JSON: without NaN, infinity and NumPy's types."""
+    """Convert values for JSON, without NaN, infinity and NumPy's types."""
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, np.ndarray | np.generic | LazyRows):
@@ -74,8 +74,8 @@ def plain(value: object) -> object:
 
 
 def _csv(table: "pa.Table") -> bytes:
-    # Not pyarrow's writer, which puts every text in quotes; nor Python's, which leaves carriage
-    # returns without, and texts that read as missing.
+    # pyarrow's writer quotes every text; Python's does not quote carriage returns, nor texts that
+    # read as missing.
     rows: list[Iterable[Any]] = [table.column_names]
     for batch in table.to_batches():
         rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
