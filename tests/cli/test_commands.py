@@ -122,7 +122,7 @@ class TestFit:
         assert told(copy, "fit", *data, *names)["card"]["labels"] == 960
         done = run(copy, "fit", *data)
         assert done.code == 2
-        assert "Pass --user-column to name the column of the user; the columns are wer, was" in done.err
+        assert "to name the column of the user; the columns are wer, was" in done.err
 
     def test_ratings_and_ids_that_are_numbers_here_and_texts_there(self, tmp_path):
         rng = np.random.default_rng(0)

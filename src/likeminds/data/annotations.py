@@ -99,7 +99,7 @@ class Annotations(ChoiceConstructors):
     reading : LabelReading, optional
         The reading of earlier labels; labels that do not fit it raise ValueError.
     duplicates : {"keep", "weights", "error"}
-        If a user labels an item twice (for the same attribute and choice set), keep both rows,
+        If a user labels an item twice (for the same attribute and choice set): keep both rows,
         merge equal labels and add their weights, or raise ValueError.
     user_features : Covariates, mapping by user, data frame or path, optional
         Covariates of users (age, country): see `Covariates`. Users may lack covariates, or labels.

@@ -24,7 +24,7 @@ _ENDINGS = (".parquet", ".pq", *_CSV)
 _HEAD = 1024
 # A Parquet file ends with the length of its footer (4 bytes) and a magic number (4 bytes).
 _TAIL, _MAGIC = 8, b"PAR1"
-# Of other files, the last so many bytes are hashed.
+# Other files are hashed by so many bytes at the end.
 _END = 1 << 12
 
 
