@@ -1,4 +1,4 @@
-"""Data sets: simulations with known weights, some with pictures, and real data.
+"""Data sets: simulations with known weights, pictures, and real data.
 
 >>> from likeminds.datasets import make_schools
 >>> make_schools(n_users=4, n_labels=10, n_items=30, n_features=12, random_state=0).annotations

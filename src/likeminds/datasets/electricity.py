@@ -19,9 +19,9 @@ _FEATURE_NAMES = (
 def load_electricity() -> Annotations:
     """Return the choices of 361 households among electricity supply contracts.
 
-    A household was shown 8 to 12 sets of four hypothetical offers and chose one of each
-    set: 17,232 rows, of which the chosen quarter is positive. The
-    rows of a choice set must stay on one side of a split. Every row is an item of its own.
+    A household was shown 8 to 12 sets of four hypothetical offers and chose one of each set. These
+    are 17,232 rows, of which the chosen quarter is positive. The rows of a choice set must stay on
+    one side of a split. Every row is an item of its own.
 
     Returns
     -------

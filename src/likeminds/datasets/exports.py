@@ -35,7 +35,7 @@ def write_electricity(folder: str | PathLike[str]) -> Written:
 
 
 def electricity_by_offer() -> Annotations:
-    """Return the households' choices; equal offers are one item, named after its features."""
+    """Return the households' choices; equal offers become one item, named after its features."""
     choices = load_electricity()
     offers, codes = np.unique(choices.features, axis=0, return_inverse=True)
     names = np.array([_offer(*offer) for offer in offers], dtype=object)
@@ -52,7 +52,7 @@ def electricity_by_offer() -> Annotations:
 
 
 def write_simulation(simulation: Simulation, folder: str | PathLike[str]) -> Written:
-    """Write simulated labels and features, and in truth.csv the school of each user."""
+    """Write simulated labels and features, and the school of each user to truth.csv."""
     annotations = simulation.annotations
     root = make_folder(folder, "the tables")
     users = np.array([f"person-{user:03d}" for user in annotations.user_ids], dtype=object)
@@ -63,7 +63,7 @@ def write_simulation(simulation: Simulation, folder: str | PathLike[str]) -> Wri
     features = f"{counted(len(items), 'item')}, {counted(annotations.n_features, 'feature')}"
     written = _write_both(root, annotations, columns, items, features)
     _write(root / "truth.csv", {"person": users, "school": simulation.school + 1})
-    return written | {"truth.csv": "the school of each person (0: of their own)"}
+    return written | {"truth.csv": "the school of each person (0: no school)"}
 
 
 def write_sketch_shoes(
@@ -109,7 +109,7 @@ def _offer(  # noqa: PLR0917 - the features of an offer, in their order
 def _write_both(
     root: Path, annotations: Annotations, columns: dict[str, Any], items: IdArray, features: str
 ) -> Written:
-    """Write annotations.csv and features.csv; the last of the columns has the items."""
+    """Write annotations.csv and features.csv; the last column has the items."""
     _write(root / "annotations.csv", columns | {"label": annotations.labels.astype(np.int8)})
     # More digits than these are noise.
     table = dict(zip(annotations.feature_names, np.round(annotations.features, 7).T, strict=True))

@@ -1,4 +1,4 @@
-"""Loaders of the paper's pictures, Shoes and SUN: labels, and pictures or features."""
+"""Loaders of the paper's data sets, Shoes and SUN: labels, and pictures or features."""
 
 import os
 import warnings
@@ -24,7 +24,7 @@ from likeminds.data.splits import split_within_users
 
 TABLES = ("annotations.parquet", "annotations.csv")
 IMAGES = "images"
-# The paper removes users with fewer labels of either kind.
+# The paper leaves out users with fewer labels of either kind.
 ENOUGH_LABELS = 8
 _ROLES = ("attribute", "person", "image", "label")
 _CACHE = ".features"
@@ -49,7 +49,7 @@ class ImageCrowd:
     annotations : Annotations
         All labels of users with enough labels of both kinds, with all features.
     reduce : float or None
-        The share of the variance that the principal components of an attribute keep.
+        The share of the variance that principal components keep for each attribute.
     """
 
     annotations: Annotations
@@ -66,10 +66,10 @@ class ImageCrowd:
         return self.annotations.of_attribute(attribute)
 
     def reduced(self, attribute: str) -> Annotations:
-        """Return one attribute with the components of all its labelled pictures.
+        """Return the labels of one attribute, with components of all its labelled pictures.
 
         As in the paper, components are computed before the split, so they use the features of
-        pictures that are held out later. `split` avoids that.
+        pictures that are held out later. `split` avoids this.
         """
         rows = self.of_attribute(attribute)
         return self._reduce(rows, rows)[0]
@@ -82,7 +82,7 @@ class ImageCrowd:
     ) -> tuple[Annotations, Annotations]:
         """Hold out a share of each user's labels about one attribute.
 
-        The components are those of the training pictures only.
+        The components are computed from the training pictures only.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ def load_folder(  # noqa: PLR0917 - the arguments of `load_shoes`
         extractors = [network] if network else gist_and_colour(options)
         items = compute_features(root / IMAGES, pictures, extractors)
         full_names = items.images
-    # A picture may have more than one name: items are the full names.
+    # A picture may have several names: items are the full names.
     full = dict(zip(pictures, full_names, strict=True))
     rows = {name: row for row, name in enumerate(items.images)}
     distinct = list(dict.fromkeys(full_names))
@@ -158,7 +158,7 @@ def load_folder(  # noqa: PLR0917 - the arguments of `load_shoes`
 
 
 def _find_files(root: Path, kind: FolderKind) -> tuple[Path, Path | None]:
-    """Return the table and the features, if any; raise if files are missing."""
+    """Return the paths of the table and of any features; raise FileNotFoundError without them."""
     if not root.is_dir():
         raise FileNotFoundError(f"There is no folder {root} with {kind.title}. {_DOCS}")
     table = next((root / name for name in TABLES if (root / name).is_file()), None)
@@ -181,7 +181,7 @@ def _find_files(root: Path, kind: FolderKind) -> tuple[Path, Path | None]:
 
 
 def _read_labels(path: Path, kind: FolderKind, attributes: Iterable[str] | None) -> dict[str, Any]:
-    """Return the columns of the rows about the chosen attributes, ids as texts."""
+    """Return the columns of the rows of the chosen attributes, with ids as texts."""
     texts = id_texts({"user": None, "item": "image", "attribute": None})
     frame = as_frame(read_table(path, texts))
     by_name = {str(column).lower(): column for column in frame.columns}
@@ -192,7 +192,7 @@ def _read_labels(path: Path, kind: FolderKind, attributes: Iterable[str] | None)
             f"{listing(frame.columns)}."
         )
     if not len(frame):
-        raise ValueError(f"{path} has no rows: there are no labels.")
+        raise ValueError(f"{path} has no rows. Add labels.")
     columns = {}
     for role in _ROLES:
         values = frame.get_column(by_name[role])
@@ -211,8 +211,8 @@ def _read_labels(path: Path, kind: FolderKind, attributes: Iterable[str] | None)
     absent = [name for name in chosen if name not in set(names)]
     if absent:
         raise ValueError(
-            f"{path} has no label about {listing(absent)}. Add them, or pass attributes= with "
-            "those to load."
+            f"{path} has no label about {listing(absent)}. Add labels, or leave it out of "
+            "attributes=."
         )
     keep = np.isin(names, chosen)
     users, items = (columns[role][keep].astype(str).tolist() for role in ("person", "image"))
@@ -230,7 +230,7 @@ def _as_attributes(names: Sequence[object], kind: FolderKind, where: Path | str)
     unknown = sorted({str(name) for name in names if _plain(name) not in calls})
     if unknown:
         raise ValueError(
-            f"{where}: {kind.title} has no attribute {listing(unknown)}; there are "
+            f"{where}: {kind.title} has no attribute {listing(unknown)}; the attributes are "
             f"{', '.join(kind.attributes)}."
         )
     return [calls[_plain(name)] for name in names]
@@ -245,7 +245,7 @@ def _with_cache(root: Path, options: dict[str, Any]) -> dict[str, Any]:
     cache = options.get("cache")
     if cache is True and not os.access(root, os.W_OK):
         warnings.warn(
-            f"{root} cannot be written to: its features are not kept. Pass cache= with a folder.",
+            f"Features are not cached, as {root} is not writable. Pass cache= with a folder.",
             UserWarning,
             stacklevel=5,
         )
@@ -254,14 +254,14 @@ def _with_cache(root: Path, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_enough_labels(annotations: Annotations, min_labels: int) -> Annotations:
-    """Remove users with too few labels of either kind, attribute by attribute."""
+    """Leave out users with too few labels of either kind, for each attribute."""
     for attribute, rows in annotations.by_attribute().items():
         most = int(rows.label_counts().min(axis=1).max())
         if most < min_labels:
             raise ValueError(
                 f"No user gave {min_labels} positive and {min_labels} negative labels about "
-                f"{attribute} ({counted(rows.n_users, 'person', 'people')}, at best "
-                f"{most} of the rarer kind). Lower min_labels, or leave it out of attributes=."
+                f"{attribute} ({counted(rows.n_users, 'user')}, at most {most} of the rarer "
+                f"kind). Lower min_labels, or leave {attribute} out of attributes=."
             )
     return annotations.with_enough_labels(min_labels)
 
@@ -307,33 +307,34 @@ def load_shoes(
 ) -> ImageCrowd:
     """Read the Shoes data from a folder, and prepare them as the paper does.
 
-    The data cannot be bundled. The folder has
+    The data cannot be bundled with the package. The folder has
 
     - ``annotations.csv`` (or ``.parquet``) with columns ``attribute``, ``person``, ``image``
       and ``label`` (1 and 0, or 1 and -1);
     - ``images/`` with the pictures; or ``features.npy``, ``.mat``, ``.parquet`` or ``.csv``
-      with features computed before: the page on features has the details.
+      with precomputed features (see the page on features).
 
     The features of pictures are GIST (512 values) and a histogram of colours (Lab, 10 bins per
-    channel). Users with fewer than 8 labels of either kind about an attribute are removed there.
-    Principal components keep 99 % of the variance, for each attribute by itself, and are found in
-    training pictures only: see `ImageCrowd.split`.
+    channel). Users with fewer than 8 labels of either kind for an attribute are left out of it.
+    Principal components keep 99 % of the variance of each attribute, and are computed from training
+    pictures only: see `ImageCrowd.split`.
 
     Parameters
     ----------
     folder : path
         The folder of the files.
     attributes : str or list of str, optional
-        Some of brown, comfortable, fashionable, formal, open, ornate and pointy. Or the paper's
-        abbreviations: BR, CM, FA, FM, OP, ON, PT. By default all.
+        Some of brown, comfortable, fashionable, formal, open, ornate and pointy; or the paper's
+        abbreviations BR, CM, FA, FM, OP, ON, PT. By default, all.
     min_labels : int
         The least number of labels of each kind per user.
     reduce : float or None
         The share of the variance to keep; None keeps the features as they are.
     positive : hashable, optional
-        Which of two labels is the positive one, if they are not 1 and 0 or 1 and -1.
+        The positive one of two labels, if they are not 1 and 0 or 1 and -1.
     cache : bool or path
-        Keep computed features, by default in ``.features`` in the folder.
+        The folder in which computed features are stored; True is ``.features`` in ``folder``, False
+        stores nothing.
     progress : bool
         Show a progress bar.
 
@@ -363,19 +364,19 @@ def load_sun(
     """Read the SUN data with personal labels from a folder, and prepare them as the paper does.
 
     The folder is laid out as for `likeminds.load_shoes`: ``annotations.csv``, and ``images/`` or
-    features computed before. Features of pictures are the 2,048 values of Inception-V3's
-    second-last layer, by the network in ``inception_v3.onnx`` in the folder. The page on features
-    has the three lines that make it; it needs the extra ``onnx``. Users with fewer than 8 labels
-    of either kind are removed, and principal components keep 90 % of the variance, for each
-    attribute by itself: see `ImageCrowd.split`.
+    precomputed features. Features of pictures are the 2,048 values of Inception-V3's second-last
+    layer, from the network ``inception_v3.onnx`` in the folder. The page on features shows how to
+    export it; running it needs the extra ``onnx``. For each attribute, users with fewer than 8
+    labels of either kind are left out, and principal components keep 90 % of the variance: see
+    `ImageCrowd.split`.
 
     Parameters
     ----------
     folder : path
         The folder of the files.
     attributes : str or list of str, optional
-        Some of cluttered, modern, opening area, rustic and soothe, or the paper's abbreviations
-        (CL, MO, OP, RU, SO). By default all.
+        Some of cluttered, modern, opening area, rustic and soothe; or the paper's abbreviations
+        CL, MO, OP, RU, SO. By default, all.
     min_labels, reduce, positive, cache, progress
         As in `likeminds.load_shoes`.
 

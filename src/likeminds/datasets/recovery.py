@@ -1,4 +1,4 @@
-"""Co-clusters of users and features: those of a simulation against those of learned weights."""
+"""Co-clusters of users and features: learned weights compared with those of a simulation."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ _STARTS = 20
 
 @dataclass(frozen=True, eq=False)
 class CoClusterRecovery:
-    """True and learned co-clusters; an adjusted Rand index of 1 is equal, 0 is chance.
+    """True and learned co-clusters; an adjusted Rand index is 1 if they are equal, 0 by chance.
 
     Attributes
     ----------
@@ -25,10 +25,11 @@ class CoClusterRecovery:
     true_users, learned_users : arrays of shape (n_users,)
         The cluster of each user; true users without a school have -1.
     true_features, learned_features : arrays of shape (n_features,)
-        The cluster of users whose mean weight on the feature is farthest from that of all; -1
-        if none differs.
+        The cluster of users whose mean weight on the feature is farthest from that of all users;
+        -1 if none differs.
     users_index, features_index : float
-        Adjusted Rand index, true against learned, of users with a school and of features.
+        Adjusted Rand index between true and learned clusters of users with a school, and of
+        features.
     cosine : float
         Mean over users of the cosine between true and learned weights.
     """
@@ -115,7 +116,7 @@ def _cluster_features(weights: Float, users: Index) -> Index:
 
 
 def directions(coef: Float) -> Float:
-    """Return weights of unit length: a ranking does not change with the length."""
+    """Scale weights to unit length, which does not change the ranking."""
     lengths = np.linalg.norm(coef, axis=1, keepdims=True)
     return np.asarray(coef / np.where(lengths > 0, lengths, 1.0))
 

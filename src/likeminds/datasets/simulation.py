@@ -13,14 +13,14 @@ from likeminds.data.annotations import Annotations
 
 Int = NDArray[np.intp]
 
-# The paper's layout, on 100 users and 80 features: the edges of its blocks of users and of
-# features, and the ranges of users with weights of their own.
+# The paper's layout, for 100 users and 80 features: the edges of its blocks of users and of
+# features, and the ranges of users with personal weights.
 _USERS, _FEATURES = 100, 80
 _USER_EDGES = (0, 20, 40, 60, 80, 100)
 _FEATURE_EDGES = (0, 20, 40, 50, 70, 80)
 _PERSONAL_EDGES = (0, 5, 9, 15, 19, 25)
 
-# Users whose labels are made at a time: bounds the memory for their items' features.
+# Users who are simulated at a time, which bounds the memory for their items' features.
 _USERS_AT_ONCE = 256
 
 
@@ -31,13 +31,13 @@ class Simulation:
     Attributes
     ----------
     annotations : Annotations
-        The labels; user i is the id ``i``.
+        The labels; ids of users are 0, 1, ...
     consensus : array of shape (n_features,)
         The weights that all users share.
     group, personal : arrays of shape (n_users, n_features)
         The weights that the school adds, and the personal weights.
     school : array of shape (n_users,)
-        The school of each user, -1 for those who belong to none.
+        The school of each user, -1 for users without a school.
     """
 
     annotations: Annotations
@@ -48,7 +48,7 @@ class Simulation:
 
     @property
     def coef(self) -> Float:
-        """Each user's weights, the sum of the three: (n_users, n_features)."""
+        """Each user's weights, the sum of all three parts: (n_users, n_features)."""
         return self.consensus + self.group + self.personal
 
 
@@ -68,26 +68,26 @@ def make_simulation(
 ) -> Simulation:
     """Simulate the data of Yang, Xu, Cao and Huang (2019), section "Simulated Dataset".
 
-    Every user has samples of their own, with standard normal features. The user scores them with
-    ``consensus + group + personal`` weights and a little noise, and labels the best as positive.
-    Five schools each care about a block of features of their own; seventeen users, in three ranges,
-    have a personal part. With other numbers of users and features, schools and ranges keep their
-    shares. The defaults make 500,000 rows, 320 MB.
+    Every user has separate samples, with standard normal features. Scores are the product of the
+    features and ``consensus + group + personal`` weights, plus noise; the best are positive. Each
+    of five schools has weights on its own block of features. Seventeen users, in three ranges, have
+    personal weights. Other numbers of users and features scale the blocks and ranges. The defaults
+    make 500,000 rows, 320 MB.
 
     Parameters
     ----------
     n_users, n_samples, n_features : int
         The number of users, of samples of each user, and of features.
     n_positive : int
-        The number of positive samples of a user: those with the highest scores.
+        The number of positive samples of a user, which have the highest scores.
     noise : float
         Standard deviation of the noise of the scores.
     consensus_high, consensus_spread : float
         Consensus weights are uniform on (0, ``consensus_high``) plus normal noise with
         standard deviation ``consensus_spread``.
     centroid_high, group_spread : float
-        A school's weights are normal with standard deviation ``group_spread`` around a
-        number of its own, uniform on (0, ``centroid_high``).
+        A school's weights are normal, with standard deviation ``group_spread`` around a mean that
+        is uniform on (0, ``centroid_high``).
     personal_high : float
         Personal weights are uniform on (0, ``personal_high``).
     random_state : int or Generator, optional
@@ -151,11 +151,11 @@ def make_schools(
     label_noise: float = 0.05,
     random_state: int | Generator | None = None,
 ) -> Simulation:
-    """Simulate users with few labels each, in schools of thought that contradict.
+    """Simulate users with few labels each, in schools with opposed preferences.
 
-    Each user labels a random subset of common items, whose features are standard normal. With
-    fewer labels than features, a model per user fails. Schools oppose each other on some features,
-    so the consensus fails, too: a model has to find the schools.
+    Each user labels a random subset of common items, whose features are standard normal. A model
+    per user fails, as users have fewer labels than features. One model for all fails, too, as
+    schools oppose each other on some features. A good model has to find the schools.
 
     Parameters
     ----------
@@ -167,13 +167,13 @@ def make_schools(
     consensus_strength, school_strength, personal_strength : float
         The length of each part of a user's weights.
     n_loners : int
-        The number of users, the last ones, who belong to no school, and whose personal
-        part is as long as a school's.
+        The number of users without a school (the last ones). Their personal part is as long as
+        that of a school.
     positive_rate : float
-        The share of their items that users like, before noise.
+        The share of positive labels of each user, before noise.
     label_noise : float
-        The probability with which a label is flipped, except for users who would be left with
-        labels of one kind.
+        The probability that a label is flipped. Labels of users who would have only one kind left
+        are not flipped.
     random_state : int or Generator, optional
         Makes the result reproducible.
 
@@ -235,7 +235,7 @@ def _blocks(
 
 
 def _scale_edges(edges: Sequence[int], n: int, full: int) -> list[int]:
-    """Return edges of a range of ``full`` on a range of ``n``, halves rounded up."""
+    """Scale edges from a range of ``full`` to a range of ``n``, rounding halves up."""
     return [(2 * edge * n + full) // (2 * full) for edge in edges]
 
 
@@ -257,7 +257,7 @@ def _directions(rng: Generator, n: int, n_features: int, length: float | Float) 
 def _draw_opposed_schools(
     rng: Generator, n_schools: int, n_features: int, contested: float
 ) -> Float:
-    """Return a unit vector per school, on the contested features, that sum to zero."""
+    """Return a unit vector per school, on the contested features, which sum to zero."""
     vectors = np.zeros((n_schools, n_features))
     if n_schools == 1:
         return vectors  # no other school to oppose
@@ -267,8 +267,7 @@ def _draw_opposed_schools(
             f"{n_schools} schools cannot all differ on {n_contested} contested feature(s). "
             "Raise contested= or n_features=, or lower n_schools=."
         )
-    # Orthogonal vectors minus their mean are the corners of a simplex: all equally far
-    # from the centre, and from each other.
+    # Orthogonal vectors minus their mean are the corners of a regular simplex.
     corners = np.linalg.qr(rng.standard_normal((n_contested, n_schools)))[0].T
     corners -= corners.mean(axis=0)
     chosen = np.sort(rng.choice(n_features, n_contested, replace=False))
@@ -277,13 +276,13 @@ def _draw_opposed_schools(
 
 
 def _judge(rng: Generator, features: Float, coef: Float, n_labels: int) -> tuple[Int, Float]:
-    """Return the items that each user sees, and the scores the user gives them."""
+    """Return the items that each user labels, and the user's scores of them."""
     n_users = len(coef)
     items = np.empty((n_users, n_labels), dtype=np.intp)
     scores = np.empty((n_users, n_labels))
     for first in range(0, n_users, _USERS_AT_ONCE):
         users = slice(first, first + _USERS_AT_ONCE)
-        # The lowest lots are drawn; single precision halves the time.
+        # The items with the lowest random numbers; single precision halves the time.
         lots = rng.random((len(coef[users]), len(features)), dtype=np.float32)
         items[users] = np.sort(np.argpartition(lots, n_labels - 1, axis=1)[:, :n_labels], axis=1)
         scores[users] = np.matmul(features[items[users]], coef[users, :, np.newaxis])[:, :, 0]
@@ -291,7 +290,7 @@ def _judge(rng: Generator, features: Float, coef: Float, n_labels: int) -> tuple
 
 
 def _flip_labels(rng: Generator, labels: Bool, noise: float) -> Bool:
-    """Flip labels at random, except for users who would be left with one kind only."""
+    """Flip labels at random, except for users who would have only one kind left."""
     flipped = labels ^ (rng.random(labels.shape) < noise)
     alike = (flipped == flipped[:, :1]).all(axis=1, keepdims=True)
     return np.where(alike, labels, flipped)

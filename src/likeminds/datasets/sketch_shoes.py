@@ -1,4 +1,4 @@
-"""Sketch shoes: bundled pictures of drawn shoes, and simulated users who disagree about them."""
+"""Sketch shoes: bundled pictures of drawn shoes, and labels of simulated users who disagree."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ ATTRIBUTES = tuple(OPINIONS)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SketchShoes:
-    """Drawn shoes, simulated labels, and the true weights behind them.
+    """Drawn shoes, simulated labels, and the true weights.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class SketchShoes:
     attributes, trait_names : tuple of str
         The names of the attributes, and of the columns of ``traits``.
     traits : array of shape (n_pictures, n_traits)
-        Standardised visible traits. Use them to check a fitted model: they are not features.
+        Standardised visible traits, which are not features: use them to check a fitted model.
     schools : array of shape (n_users, n_attributes)
         The school of each user on each attribute, -1 for users without one.
     weights : array of shape (n_users, n_attributes, n_traits)
@@ -70,7 +70,7 @@ class SketchShoes:
     def as_crowd(
         self, reduce: float | None = SHOES_VARIANCE, min_labels: int = ENOUGH_LABELS
     ) -> ImageCrowd:
-        """Return the labels as `load_shoes` does: users with few labels are left out.
+        """Return the labels as `load_shoes` does, without users with few labels.
 
         Parameters
         ----------
@@ -101,24 +101,24 @@ def make_sketch_shoes(
     """Simulate users in schools who label the bundled pictures of 500 drawn shoes.
 
     The data replace the Shoes data of the paper, which cannot be bundled: seven attributes, 200
-    users for each, 50 pictures per user. On every attribute three schools weigh different traits:
-    "open" is open at the toe, or backless, or cut low. Features are computed from the pixels alone.
+    users for each, 50 pictures per user. For every attribute, three schools weigh different traits:
+    "open" means open at the toe, or backless, or cut low. Features are computed from the pixels.
 
     Parameters
     ----------
     n_pictures : int
         The number of shoes, at most 500.
     users_per_attribute, pictures_each : int
-        The number of users, who label all attributes, and of pictures that each of them labels,
-        drawn anew for each attribute.
+        The number of users, who label all attributes, and of the pictures that a user labels,
+        which are drawn anew for each attribute.
     attributes : iterable of str, or mapping, optional
-        Some of "brown", "comfortable", "fashionable", "formal", "open", "ornate", "pointy";
-        by default all. Or attributes of your own: for each name, weights of traits that all users
-        share, and a mapping from schools to the weights that they add.
+        Some of "brown", "comfortable", "fashionable", "formal", "open", "ornate", "pointy"; by
+        default, all. Or a mapping from names of new attributes to pairs: the weights of traits that
+        all users share, and a mapping from schools to the weights that they add.
     loners : float
-        The share of users, for each attribute, who belong to no school.
+        The share of users without a school, for each attribute.
     label_noise : float
-        The probability with which a label is flipped.
+        The probability that a label is flipped.
     n_components : int, optional
         The number of principal components of the features. None keeps the 542 features that
         `load_shoes` computes: GIST and a colour histogram.
@@ -197,7 +197,7 @@ def _bundle() -> dict[str, NDArray[Any]]:
 def _annotations(
     names: tuple[str, ...], judged: list[tuple[Int, Bool]], table: Float, *, reduced: bool
 ) -> Annotations:
-    """Return one table of all labels: by attribute, then user, then picture."""
+    """Return all labels, ordered by attribute, user and picture."""
     shown = np.stack([pictures for pictures, _ in judged])
     n_attributes, n_users, each = shown.shape
     users = np.array([f"person-{number:03d}" for number in range(n_users)], dtype=object)
@@ -238,7 +238,7 @@ _SHARES = (0.32, 0.58)
 def draw_opinions(
     rng: Generator, opinions: AttributeOpinions, n_users: int, n_loners: int
 ) -> tuple[Int, Float, Float, Float]:
-    """Draw users' schools; the weights that all share, those of schools, and personal ones."""
+    """Draw the school of each user, and the consensus, school and personal weights."""
     shared, schools = opinions
     centres = np.array([_as_weights(opinion) for opinion in schools.values()])
     consensus = _as_weights(shared) + centres.mean(axis=0)
@@ -255,10 +255,10 @@ def draw_opinions(
 def judge(
     rng: Generator, traits: Float, weights: Float, pictures_each: int, label_noise: float
 ) -> tuple[Int, Bool]:
-    """Return the pictures each user sees, and the labels given: (n_users, pictures_each).
+    """Return the pictures that each user labels, and the labels: (n_users, pictures_each).
 
     A label is positive if the score is above the user's own threshold, a quantile of their scores
-    of all pictures. Labels then flip with the probability ``label_noise``.
+    of all pictures. Labels are then flipped with the probability ``label_noise``.
     """
     shares = rng.uniform(*_SHARES, len(weights))
     shown = np.empty((len(weights), pictures_each), dtype=np.intp)

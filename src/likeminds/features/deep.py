@@ -70,7 +70,7 @@ class Network:
         kind = self.inputs[name].type
         if kind not in _TYPES:
             raise ValueError(
-                f"The input {name} of {self.path} is a {kind}; known are {', '.join(_TYPES)}."
+                f"The input {name} of {self.path} is a {kind}, not one of {', '.join(_TYPES)}."
             )
         return _TYPES[kind]
 
@@ -81,23 +81,23 @@ class Network:
                 f"{self.path} has several outputs: {listing(names)}. Pass output= to choose one."
             )
         if output is not None and output not in names:
-            raise ValueError(f"{self.path} has no output {output!r}; there are {listing(names)}.")
+            raise ValueError(f"{self.path} has no output {output!r}; it has {listing(names)}.")
         return output or names[0]
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a network if there is a file."""
+    """Return the path of a network; raise FileNotFoundError without a file."""
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(
-            f"There is no network at {file}. likeminds downloads nothing: export the network "
-            "to an ONNX file first (three lines, on the documentation's page on features)."
+            f"There is no network at {file}. likeminds does not download networks: export one to "
+            "an ONNX file first (see the documentation's page on features)."
         )
     return file
 
 
 def digest_of_model(path: str | os.PathLike[str]) -> str:
-    """Return the digest of a network, its weights in a second file included."""
+    """Return the digest of a network, including weights in a second file."""
     file = model_file(path)
     weights = file.with_name(f"{file.name}.data")
     parts = [digest_of_file(part) for part in (file, weights) if part.is_file()]
@@ -105,14 +105,15 @@ def digest_of_model(path: str | os.PathLike[str]) -> str:
 
 
 def refuse_broken_rows(rows: NDArray[Any], path: Path, inputs: Sequence[Any]) -> None:
-    """Name the inputs for which a network returned NaN or infinity."""
+    """Raise ValueError with the inputs for which a network returned NaN or infinity."""
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if bad.size:
         named = [
             str(thing)[:60] if isinstance(thing, str | Path) else "an array" for thing in inputs
         ]
         raise ValueError(
-            f"{path} returned NaN or infinity for {listing([named[place] for place in bad])}."
+            f"{path} returned NaN or infinity for {listing([named[place] for place in bad])}. "
+            "Leave these inputs out."
         )
 
 
@@ -127,20 +128,21 @@ class WordPiece:
         path = Path(vocabulary)
         if not path.is_file():
             raise FileNotFoundError(
-                f"There is no vocabulary at {path}; it comes with the network (vocab.txt)."
+                f"There is no vocabulary at {path}. Pass the network's vocab.txt."
             )
         lines = path.read_text(encoding="utf-8").splitlines()
         self.numbers = {line.strip(): number for number, line in enumerate(lines)}
         missing = [word for word in _SPECIAL if word not in self.numbers]
         if missing:
             raise ValueError(
-                f"{path} is not a vocabulary of word pieces: it lacks {', '.join(missing)}."
+                f"{path} is not a WordPiece vocabulary: it lacks {', '.join(missing)}. Pass the "
+                "network's vocab.txt."
             )
         self.lower = lower
         self.pad = self.numbers["[PAD]"]
 
     def encode(self, text: str, max_length: int) -> list[int]:
-        """Return the numbers of a text's tokens, between those of [CLS] and [SEP]."""
+        """Return the numbers of the tokens of a text, with [CLS] first and [SEP] last."""
         pieces = [piece for word in _words(text, lower=self.lower) for piece in self._split(word)]
         start, end = self.numbers["[CLS]"], self.numbers["[SEP]"]
         return [start, *pieces[: max_length - 2], end]
@@ -170,7 +172,7 @@ def _words(text: str, *, lower: bool) -> Iterator[str]:
 
 
 def _is_own_word(sign: str) -> bool:
-    """Return whether a character is a word by itself: punctuation, and Chinese characters."""
+    """Return whether a character is a separate word: punctuation and Chinese characters."""
     is_ascii_symbol = sign.isascii() and sign.isprintable() and not (sign.isalnum() or sign == " ")
     is_ideograph = "CJK" in unicodedata.name(sign, "") and unicodedata.category(sign) == "Lo"
     return is_ascii_symbol or is_ideograph or unicodedata.category(sign).startswith("P")
@@ -184,23 +186,23 @@ def _clean(sign: str) -> str:
 
 @dataclass(eq=False, repr=False)
 class DeepFeatures(Extractor):
-    """The output of any image network in a local ONNX file.
+    """The output of an image network in a local ONNX file.
 
-    The file's input is a batch of RGB pictures, channels first or last; its output is one
-    row of values per picture, or maps of values, which are averaged over the picture.
-    Needs the extra ``onnx``. Nothing is downloaded; the page on features shows how to export.
+    The input of the network is a batch of RGB pictures, channels first or last. The output is one
+    row of values per picture, or maps of values, which are averaged over the picture. Needs the
+    extra ``onnx``. Nothing is downloaded: the page on features shows how to export networks.
 
     Parameters
     ----------
     model : path
         The ONNX file.
     size : int
-        The side of the square pictures that the network takes.
+        The side of the network's square inputs.
     crop : float
-        The share of a picture's shorter side that is inside that square.
+        The share of a picture's shorter side that is inside the square.
     mean, std : three floats
-        Subtracted from, and divided into, red, green and blue (0 to 1). By default those of
-        most networks trained on ImageNet.
+        Red, green and blue (0 to 1) are standardised with these means and standard deviations; by
+        default, those of most networks trained on ImageNet.
     output : str, optional
         The name of the output; needed if the file has more than one.
     n_values : int, optional
@@ -232,13 +234,14 @@ class DeepFeatures(Extractor):
         super()._check()
         for name in ("mean", "std"):
             if len(getattr(self, name)) != 3:
-                raise ValueError(f"{name} must have three values, for red, green and blue.")
+                given = getattr(self, name)
+                raise ValueError(f"{name} must have three values (red, green, blue), not {given}.")
         if not all(self.std):
-            raise ValueError("std must not have a zero: it is divided by.")
+            raise ValueError(f"std must not contain zero, but is {self.std}.")
         model_file(self.model)
 
     def _recipe(self) -> dict[str, Any]:
-        # The digest is of the content: the file may be replaced, or move.
+        # The digest is of the content: the file may be replaced or moved.
         return super()._recipe() | {"model": digest_of_model(self.model)}
 
     def _extractor(self) -> Callable[[Sequence[Any]], Rows]:
@@ -253,8 +256,8 @@ class DeepFeatures(Extractor):
             if self.n_values not in {None, rows.shape[1]}:
                 raise ValueError(
                     f"{self.model} returns {rows.shape[1]:,} values per picture instead of "
-                    f"{self.n_values:,}: it seems to end in another layer. Export it without its "
-                    "classifier (see the documentation's page on features), or pass output=."
+                    f"{self.n_values:,}, so its last layer may be another one. Export it without "
+                    "its classifier (see the documentation's page on features), or pass output=."
                 )
             return rows
 
@@ -269,14 +272,14 @@ class DeepFeatures(Extractor):
 def inception_v3(model: str | os.PathLike[str], **options: Any) -> DeepFeatures:
     """Return the extractor of Inception-V3's second-last layer, 2,048 values.
 
-    Pictures are 299 x 299, 87.5 % of the shorter side, with values from -1 to 1, as the
-    network was trained. The paper uses it for SUN.
+    Pictures are 299 x 299 pixels from 87.5 % of the shorter side, with values from -1 to 1, as in
+    the training of the network. The paper uses it for SUN.
 
     Parameters
     ----------
     model : path
-        Inception-V3 without its last layer as an ONNX file; the page on features has the three
-        lines that make it.
+        Inception-V3 without its last layer as an ONNX file; the page on features shows how to
+        export it.
     **options
         Further parameters of `DeepFeatures`.
     """
@@ -286,26 +289,25 @@ def inception_v3(model: str | os.PathLike[str], **options: Any) -> DeepFeatures:
 
 
 class _PictureNetwork(Network):
-    """A network of pictures: channels first or last, and the size of a batch, if it is fixed."""
+    """A network of pictures, with channels first or last, and a fixed or variable batch size."""
 
     def __init__(self, features: DeepFeatures) -> None:
         super().__init__(features.model, features.output, features.n_threads)
         if len(self.inputs) != 1:
             raise ValueError(
-                f"{self.path} has inputs {', '.join(self.inputs)}, but a network of pictures has "
-                "one."
+                f"{self.path} must have one input, the pictures, but has {', '.join(self.inputs)}."
             )
         ((self.name, tensor),) = self.inputs.items()
         shape = list(tensor.shape)
         if len(shape) != 4 or 3 not in {shape[1], shape[3]}:
             raise ValueError(
-                f"The input {self.name} of {self.path} has shape {shape}; pictures are "
+                f"The input {self.name} of {self.path} has shape {shape}, but must have "
                 "(n, 3, height, width) or (n, height, width, 3)."
             )
         self.channels_first = shape[1] == 3
         lengths = shape[2:4] if self.channels_first else shape[1:3]
         if any(isinstance(side, int) and side != features.size for side in lengths):
-            raise ValueError(f"{self.path} takes pictures of {lengths}: pass size={lengths[0]}.")
+            raise ValueError(f"{self.path} needs pictures of {lengths}: pass size={lengths[0]}.")
         self.batch = shape[0] if isinstance(shape[0], int) else None
 
     def rows(self, pictures: NDArray[np.float32]) -> Rows:
@@ -326,6 +328,6 @@ class _PictureNetwork(Network):
         if values.ndim != 2 or len(values) != len(pictures):
             raise ValueError(
                 f"The output {self.output} of {self.path} has shape {values.shape} for "
-                f"{len(pictures)} picture(s); expected one row, or a map, per picture."
+                f"{len(pictures)} picture(s), but must have one row, or a map, per picture."
             )
         return values.astype(np.float32, copy=False)

@@ -30,15 +30,14 @@ _NOTHING = 1e-7
 class GIST(Extractor):
     """The gist of a scene: energies of Gabor filters, averaged over the blocks of a grid.
 
-    A picture is scaled and cut to a square, made grey, and brought to a uniform local contrast.
-    Gabor filters, products in the frequency domain, follow. The sizes of the responses are averaged
-    in each block. 4 scales x 8 orientations x 4 x 4 blocks give 512 values. One core transforms
-    some thousand pictures of 128 x 128 pixels per minute.
+    A picture is scaled, cropped to a square, converted to grey, and normalised to a uniform local
+    contrast. Gabor filters are applied in the frequency domain. The magnitudes of the responses are
+    averaged in each block. 4 scales x 8 orientations x 4 x 4 blocks give 512 values. One core
+    transforms about a thousand pictures of 128 x 128 pixels per minute.
 
     Filters, prefilter, constants and the order of the values follow the program of Oliva and
     Torralba (scale, orientation, column of blocks, row of blocks; the last one changes fastest).
-    Values differ from its values in the last digits: pictures are scaled by another program, and
-    computations are in single precision.
+    The last digits differ from theirs, because of another scaling library and single precision.
 
     Parameters
     ----------
@@ -51,9 +50,9 @@ class GIST(Extractor):
     batch_size : int
         The number of pictures in memory at a time.
     cache : path, optional
-        A folder to keep the values in: see `likeminds.features.extractor.FeatureCache`.
+        A folder to store the values in: see `likeminds.features.extractor.FeatureCache`.
     progress : bool
-        Show a bar with the time left.
+        Show a progress bar with the time left.
 
     References
     ----------
@@ -85,10 +84,10 @@ class GIST(Extractor):
         super()._check()
         if not len(self.orientations) or not all(map(POSITIVE.is_satisfied_by, self.orientations)):
             raise ValueError(
-                f"orientations must have a number from 1 per scale, but is {self.orientations}."
+                f"orientations must have a positive integer per scale, but is {self.orientations}."
             )
         if self.blocks > self.size:
-            raise ValueError(f"{self.blocks} blocks do not fit into {self.size} pixels.")
+            raise ValueError(f"blocks must be at most size={self.size}, but is {self.blocks}.")
 
     def _extractor(self) -> Callable[[Sequence[Any]], Rows]:
         bands = _pass_bands(gabor_bank(self.size + 2 * _PADDING, tuple(self.orientations)))
@@ -166,7 +165,7 @@ def _apply_filter(images: Rows, gain: Rows) -> Rows:
 
 
 def _grey(pixels: NDArray[np.uint8]) -> Rows:
-    """Return the mean of the channels, stretched to 0..255; a picture of one colour is 0."""
+    """Return the mean of the channels, stretched to 0..255; a uniform picture is 0."""
     grey: Rows = pixels.mean(axis=2, dtype=np.float32)
     grey -= grey.min()
     highest = grey.max()
@@ -174,7 +173,7 @@ def _grey(pixels: NDArray[np.uint8]) -> Rows:
 
 
 def _pass_bands(bank: NDArray[np.float32]) -> list[tuple[NDArray[np.intp], NDArray[np.float32]]]:
-    """Return, for each filter, the rows of frequencies that it lets through, and its gains."""
+    """Return, for each filter, the rows of frequencies in its pass band, and its gains."""
     bands = [np.flatnonzero(transfer.max(axis=1) > _NOTHING) for transfer in bank]
     return [(rows, transfer[rows]) for rows, transfer in zip(bands, bank, strict=True)]
 
@@ -190,8 +189,8 @@ def _energies(
     for row, (start, end) in zip(means, pairwise(edges), strict=True):
         row[start:end] = 1 / (end - start)
     values = np.empty((len(bands), blocks, blocks), dtype=np.float32)
-    # One filter at a time stays in the processor's cache. Only frequencies that it lets through are
-    # transformed along the rows, and only pixels inside the picture along the columns.
+    # One filter at a time stays in the processor's cache. Along the rows, only frequencies in the
+    # pass band are transformed; along the columns, only pixels inside the picture.
     half = np.zeros((len(spectrum), side), dtype=np.complex64)
     for value, (rows, gains) in zip(values, bands, strict=True):
         half[:] = 0
@@ -224,7 +223,7 @@ _LINEAR = np.where(_STEPS <= 0.04045, _STEPS / 12.92, ((_STEPS + 0.055) / 1.055)
 
 @dataclass(eq=False, repr=False)
 class ColourHistogram(Extractor):
-    """The share of a picture's pixels that fall into each bin of a colour space.
+    """The share of a picture's pixels in each bin of a colour space.
 
     Parameters
     ----------
@@ -233,11 +232,10 @@ class ColourHistogram(Extractor):
     bins : int
         The number of bins of a channel.
     joint : bool
-        One histogram of all three channels together, ``bins``**3 values that sum to 1;
-        otherwise one for each channel, 3 x ``bins`` values, of which each third does.
+        Whether to make one histogram of all channels together: ``bins``**3 values that sum to 1.
+        By default, one per channel: 3 x ``bins`` values, which sum to 1 in each channel.
     size : int, optional
-        Scale and cut the picture to a square of this side first; by default, count all
-        pixels as they are.
+        Scale and crop the picture to a square of this side first; by default, use all pixels.
     batch_size, cache, progress
         As in `likeminds.features.GIST`.
 
@@ -273,7 +271,7 @@ class ColourHistogram(Extractor):
         return np.asarray(counts / len(pixels), dtype=np.float32)
 
     def _counts(self, pixels: Picture) -> Index:
-        """Return how many of some pixels fall into each bin."""
+        """Return the number of pixels in each bin."""
         places = np.minimum(
             (to_space(pixels, self.space) * self.bins).astype(np.intp), self.bins - 1
         )

@@ -1,4 +1,4 @@
-"""The base class of extractors of features, and its cache: a file per extractor and parameters."""
+"""The base class of feature extractors, and its cache: a file per extractor and parameters."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ _DIGEST_SIZE = 16
 
 
 def digest(*parts: bytes) -> bytes:
-    """Return a collision-resistant hash (BLAKE2b) of some parts, their lengths included."""
+    """Return a collision-resistant hash (BLAKE2b) of some parts and their lengths."""
     content = hashlib.blake2b(digest_size=_DIGEST_SIZE)
     for part in parts:
         content.update(len(part).to_bytes(8, "little"))
@@ -41,13 +41,13 @@ def digest(*parts: bytes) -> bytes:
 
 
 def digest_of_file(path: Path) -> bytes:
-    """Return the digest of a file's bytes, without holding them all."""
+    """Return the digest of a file's bytes, without reading it into memory at once."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
 
 
 def digest_of_image(image: Path | NDArray[Any]) -> bytes:
-    """Return the digest of a picture; it depends on how far the picture is scaled down."""
+    """Return the digest of a picture, which includes the limit to which it is scaled down."""
     if isinstance(image, np.ndarray):
         own = digest(f"{image.dtype.str} {image.shape}".encode(), image.tobytes())
     else:
@@ -59,9 +59,9 @@ def digest_of_image(image: Path | NDArray[Any]) -> bytes:
 class FeatureCache(AbstractContextManager["FeatureCache"]):
     """Rows of features by the digest of their inputs.
 
-    The file's name has a digest of the recipe (which features, with which parameters), so other
+    The file's name contains a digest of the recipe (the extractor and its parameters), so other
     parameters use another file. The file holds arrays only. It is written atomically once a minute,
-    and when the ``with`` block ends, also by an exception.
+    and when the ``with`` block ends, even by an exception.
     """
 
     def __init__(self, folder: str | Path, recipe: Mapping[str, Any]) -> None:
@@ -77,7 +77,7 @@ class FeatureCache(AbstractContextManager["FeatureCache"]):
         return key in self._rows
 
     def add(self, keys: Sequence[bytes], rows: Rows) -> None:
-        """Keep some rows; they are written when the block ends, or a minute later."""
+        """Add rows; the file is written if the last save is a minute ago, or at the block's end."""
         self._rows |= zip(keys, rows, strict=True)
         self._unsaved = True
         if time.monotonic() - self._last_saved > _SECONDS_BETWEEN_SAVES:
@@ -88,7 +88,7 @@ class FeatureCache(AbstractContextManager["FeatureCache"]):
         return np.stack([self._rows[key] for key in keys])
 
     def save(self) -> None:
-        """Write the file, if there are new rows."""
+        """Write the file if there are new rows."""
         if not self._unsaved:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ class FeatureCache(AbstractContextManager["FeatureCache"]):
             fit_together = False
         if not fit_together:
             warnings.warn(
-                f"{self.path} is damaged: its features are computed again.",
+                f"The cache {self.path} is damaged, so its features are computed again.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -129,9 +129,9 @@ _HOW = {"batch_size", "cache", "progress", "n_threads"}
 # Parameters are the fields of a dataclass, which its constructor stores as they are.
 @dataclass(eq=False, repr=False, kw_only=True)
 class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of transformers of single pictures (or texts).
+    """Base class of stateless transformers of pictures or texts.
 
-    Nothing is learnt, so `transform` works without `fit`. Subclasses define `_extractor` and the
+    Nothing is learned, so `transform` works without `fit`. Subclasses define `_extractor` and the
     names of the columns (`_names`).
     """
 
@@ -146,7 +146,7 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _digest: ClassVar["staticmethod[[Any], bytes]"] = staticmethod(digest_of_image)
 
     def fit(self, X: Iterable[Any], y: ArrayLike | None = None) -> Self:  # noqa: ARG002 - scikit-learn
-        """Check the parameters and the inputs; nothing is learnt."""
+        """Check the parameters and the inputs; nothing is learned."""
         self._as_inputs(X)
         self._check()
         return self
@@ -154,8 +154,8 @@ class Extractor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Iterable[Any]) -> Rows:
         """Return one row of features for each input, in single precision.
 
-        With a ``cache``, inputs that were transformed before with the same parameters are read from
-        there, whatever their names. An interrupted run resumes.
+        With a ``cache``, features of inputs that were transformed before with the same parameters
+        are read from it, whatever their names. An interrupted run resumes.
         """
         inputs = self._as_inputs(X)
         self._check()

@@ -1,4 +1,4 @@
-"""Pictures as arrays: from files or arrays of any usual kind to RGB, upright; thumbnails, PNG."""
+"""Read pictures from files and arrays as upright RGB; make thumbnails and PNG files."""
 
 import io
 import os
@@ -24,7 +24,7 @@ Image: TypeAlias = str | os.PathLike[str] | ArrayLike
 Pictures: TypeAlias = Mapping[Hashable, Image] | Sequence[Image]
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
-# The formats of these suffixes. Some other formats of Pillow start other programs.
+# The formats of these suffixes. Pillow starts other programs for some other formats.
 _FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")
 # Pictures with more pixels than this are scaled down as they are read, ...
 MOST_PIXELS = 2048 * 2048
@@ -37,7 +37,7 @@ _PURPOSE = "Reading and resizing pictures"
 
 
 def list_images(folder: str | os.PathLike[str]) -> list[Path]:
-    """Return the picture files in a folder and the folders in it, sorted by path.
+    """Return the picture files in a folder and its subfolders, sorted by path.
 
     Files whose name starts with a dot are left out.
     """
@@ -48,13 +48,13 @@ def list_images(folder: str | os.PathLike[str]) -> list[Path]:
     paths = sorted(path for path in found if not path.name.startswith(".") and path.is_file())
     if not paths:
         raise FileNotFoundError(
-            f"There is no picture in {root}: no file ends in {', '.join(SUFFIXES)}."
+            f"There is no picture in {root}: names of pictures end in {', '.join(SUFFIXES)}."
         )
     return paths
 
 
 def as_images(images: Iterable[Image]) -> list[Any]:
-    """Return pictures as a list of paths and arrays, each of them checked."""
+    """Return pictures as a list of checked paths and arrays."""
     if isinstance(images, str | os.PathLike):
         raise TypeError(
             f"Pass a list of pictures, not one path ({os.fspath(images)}): [path] for one "
@@ -62,12 +62,12 @@ def as_images(images: Iterable[Image]) -> list[Any]:
         )
     if isinstance(images, np.ndarray) and images.dtype.kind not in "OUS" and images.ndim < 3:
         raise ValueError(
-            f"An array of pictures has shape (n, height, width) or (n, height, width, "
-            f"channels), but this one has {images.shape}. Pass [array] for one picture."
+            "An array of pictures must have shape (n, height, width) or (n, height, width, "
+            f"channels), not {images.shape}. Pass [array] for one picture."
         )
     listed = [_as_image(image, position) for position, image in enumerate(images)]
     if not listed:
-        raise ValueError("There are no pictures: the list is empty.")
+        raise ValueError("The list of pictures is empty. Pass at least one.")
     return listed
 
 
@@ -76,14 +76,14 @@ def _as_image(image: Image, position: int) -> Any:
         path = Path(image)
         if not path.is_file():
             raise FileNotFoundError(f"There is no picture {path}. Check the name and the folder.")
-        with _open(path):  # raises for a file that is not a picture, before the work starts
+        with _open(path):  # raises ValueError early for a file that is not a picture
             return path
     array = np.asarray(image)
     where = f"Picture {position} (counted from 0)"
     channels = array.shape[2] if array.ndim == 3 else 1
     if array.ndim not in {2, 3} or channels not in {1, 3, 4} or not array.size:
         raise ValueError(
-            f"{where} has shape {array.shape}; pictures have shape (height, width), or "
+            f"{where} has shape {array.shape}, but must have shape (height, width), or "
             "(height, width, channels) with 1, 3 or 4 channels."
         )
     if array.dtype == np.uint8:
@@ -107,11 +107,12 @@ def read_image(image: Image, size: int | None = None, crop: float = 1.0) -> Pict
     Parameters
     ----------
     image : path or array
-        As in `as_images`.
+        A file, or an array (height, width) or (height, width, channels) of bytes, or of floats from
+        0 to 1.
     size : int, optional
-        Scale the picture, its shape kept, and cut out the middle of ``size`` x ``size``.
+        Scale the picture, keeping its aspect ratio, and crop the central ``size`` x ``size``.
     crop : float
-        The share of the shorter side that is not cut off.
+        The share of the shorter side that is kept.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def read_image(image: Image, size: int | None = None, crop: float = 1.0) -> Pict
 
 
 def scaled_down_to(image: Path | NDArray[Any]) -> int | None:
-    """Return to how many pixels at most a checked picture is scaled down, None if it is not."""
+    """Return the number of pixels to which a picture is limited; None if it is not scaled down."""
     if isinstance(image, np.ndarray):
         height, width = image.shape[:2]
     else:
@@ -190,13 +191,13 @@ def _open(path: Path) -> Iterator[Any]:
             yield opened
     except pillow.DecompressionBombError as error:
         raise ValueError(
-            f"{path} unpacks to more than {_REFUSED_ABOVE // 10**6} million pixels, which may be "
-            "an attempt to fill the memory. Make the picture smaller, or leave it out."
+            f"{path} has more than {_REFUSED_ABOVE // 10**6} million pixels, which could exhaust "
+            "the memory. Make the picture smaller, or leave it out."
         ) from error
     except pillow.UnidentifiedImageError as error:
         raise ValueError(
-            f"{path} cannot be read as a picture: its content is not "
-            f"{' or '.join(_FORMATS)}, whatever its name. Convert the file, or leave it out."
+            f"{path} cannot be read as a picture: its content is not {' or '.join(_FORMATS)}. "
+            "Convert the file, or leave it out."
         ) from error
     # The exception for a damaged file depends on its format.
     except (OSError, ValueError, SyntaxError, EOFError) as error:
@@ -208,7 +209,7 @@ def _open(path: Path) -> Iterator[Any]:
 
 def _from_file(path: Path) -> Picture:
     with _open(path) as opened:
-        # Half of each side, a quarter or an eighth, if the format can unpack so much only.
+        # Decode at a half, a quarter or an eighth of each side, if the format supports it.
         if opened.width * opened.height > MOST_PIXELS:
             share = (MOST_PIXELS / (opened.width * opened.height)) ** 0.5
             opened.draft(opened.mode, (round(opened.width * share), round(opened.height * share)))
@@ -224,7 +225,7 @@ def _from_file(path: Path) -> Picture:
 
 
 def _upright(pixels: Picture, orientation: int) -> Picture:
-    """Apply the EXIF orientation: 2 to 4 are mirrored or upside down, 5 to 8 lie on their side."""
+    """Apply the EXIF orientation: 2 to 4 are mirrored or upside down, 5 to 8 are on their side."""
     if orientation in {5, 6, 7, 8}:
         pixels = pixels.transpose(1, 0, 2)
     if orientation in {3, 4, 7, 8}:
@@ -235,7 +236,7 @@ def _upright(pixels: Picture, orientation: int) -> Picture:
 
 
 def _pixels(opened: "PIL.Image.Image") -> Picture:
-    if opened.mode.startswith("I;16"):  # sixteen bits of grey, which Pillow would cut off at 255
+    if opened.mode.startswith("I;16"):  # sixteen bits of grey, which Pillow would clip at 255
         return _from_array((np.asarray(opened) >> 8).astype(np.uint8))
     transparent = opened.mode in {"RGBA", "LA", "PA"} or "transparency" in opened.info
     if transparent:
@@ -256,7 +257,7 @@ def _resize(pixels: Picture, size: int, crop: float) -> Picture:
     if new[0] * new[1] <= MOST_PIXELS:
         scaled = pillow.fromarray(pixels).resize(new, resample=pillow.Resampling.BILINEAR)
         return np.asarray(scaled)[top : top + size, left : left + size]
-    # The same, without the ends of a long strip, which may be of any length.
+    # The same for a long strip, without scaling its ends, which may be of any length.
     across, down = width / new[0], height / new[1]
     middle = (left * across, top * down, (left + size) * across, (top + size) * down)
     scaled = pillow.fromarray(pixels).resize(
@@ -280,9 +281,9 @@ def picture_of(images: Pictures | None, item: Hashable, row: int) -> Image | Non
 
 
 def thumbnail(image: Image, size: int = 96) -> Picture:
-    """Return a picture shrunk to at most ``size`` pixels, its shape kept.
+    """Scale a picture down to sides of at most ``size`` pixels, keeping the aspect ratio.
 
-    Shrinking is the mean of whole blocks of pixels, so arrays need no library for it.
+    Blocks of pixels are averaged, so arrays do not need Pillow.
     """
     pixels: Picture = read_image(image)
     step = -(-max(pixels.shape[:2]) // size)

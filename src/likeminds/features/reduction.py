@@ -1,4 +1,4 @@
-"""Principal components of features; GIST and colours of a folder's pictures, so reduced."""
+"""Principal components of features, and the features of the pictures in a folder."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ from likeminds.features.images import list_images
 
 
 class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The fewest principal components that keep a share of the variance.
+    """Principal components: the fewest that keep a share of the variance.
 
-    It takes arrays or `Annotations`. With annotations, it is fitted on the features of labelled
-    items, each of them once, and `transform` returns annotations with the new features. In front of
-    a ranker in a scikit-learn pipeline, it is fitted to training items only.
+    Inputs are arrays or `Annotations`. With annotations, `fit` uses each labelled item once, and
+    `transform` returns annotations with the new features. In a scikit-learn pipeline with a ranker,
+    it is fitted to training items only.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     mean_ : array of shape (n_features,)
         Subtracted before the projection.
     components_ : array of shape (n_components_, n_features)
-        Orthonormal directions, by falling variance.
+        Orthonormal directions, by decreasing variance.
     explained_variance_ratio_ : array of shape (n_components_,)
-        The share of the variance of each.
+        The share of the variance of each component.
     n_components_ : int
         The number of components.
 
@@ -72,7 +72,8 @@ class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         largest = float(np.abs(values).max())
         if np.abs(centred).max() <= np.finfo(values.dtype).eps * largest:
             raise ValueError(
-                f"All {len(values)} rows of features are equal: there is no variance to keep."
+                f"All {len(values)} rows of features are equal, so no variance can be kept. Pass "
+                "rows that differ."
             )
         self.components_, self.explained_variance_ratio_ = _components(centred, self.share)
         self.n_components_ = len(self.components_)
@@ -107,23 +108,23 @@ class Reduce(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def component_names(n: int) -> list[str]:
-    """Return the names of so many components."""
+    """Return the names of n components."""
     return [f"component_{position}" for position in range(1, n + 1)]
 
 
 def _components(centred: FloatArray, share: float) -> tuple[FloatArray, FloatArray]:
-    """Return the directions that keep the share of the variance, and the share of each."""
+    """Return the directions that keep the share of the variance, and their shares of it."""
     few_rows = len(centred) < centred.shape[1]
     products = centred @ centred.T if few_rows else centred.T @ centred
     variances, vectors = linalg.eigh(products)
     ratio = variances[::-1].clip(0) / variances.clip(0).sum()
-    # Directions without variance have that of rounding errors.
+    # Rounding errors give variance to directions without any.
     n_real = int((ratio > len(ratio) * np.finfo(np.float64).eps).sum())
     n_kept = min(int(np.searchsorted(np.cumsum(ratio), share * (1 - 1e-12))) + 1, n_real)
     directions: FloatArray = vectors[:, ::-1][:, :n_kept]
     if few_rows:
         directions = linalg.qr(centred.T @ directions, mode="economic")[0]
-    # The same signs whatever the solver: the largest entry is positive.
+    # Signs do not depend on the solver: the largest entry is positive.
     strongest = np.abs(directions).argmax(axis=0)
     directions = directions * np.sign(directions[strongest, np.arange(n_kept)])
     return directions.T, ratio[:n_kept]

@@ -1,4 +1,4 @@
-"""Features of texts: latent semantic analysis, or embeddings of a language network."""
+"""Features of texts: latent semantic analysis, or embeddings of a language model."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -33,14 +33,14 @@ from likeminds.features.extractor import POSITIVE, Extractor, Names, Rows, diges
 _PIECES, _MANY_TEXTS = (2, 5), 100
 # Components are named after so many words, none of which is in more than this share of texts.
 _WORDS_IN_A_NAME, _COMMON = 3, 0.1
-# With many texts, such a word has at least this share of the strongest word's weight, and this
-# weight: components have length one, and words of less weight are in few of the texts they order.
+# With many texts, the weight of a naming word is at least this share of the strongest word's, and
+# at least this number. Components have length one.
 _STRONG, _TELLING = 0.5, 0.125
-# Longer words are mostly held-down keys, or addresses.
+# Longer words are mostly repeated letters, or addresses.
 _LONGEST = 40
-# So many texts at most are decomposed exactly, by the eigenvectors of their inner products.
+# Up to so many texts are decomposed exactly, by the eigenvectors of their inner products.
 _EXACTLY = 3000
-# Directions with less than this share of the largest square are rounding.
+# Directions with less than this share of the largest square are rounding errors.
 _ROUNDING = 1e-10
 # Fragments such as those of "don't" and "we'll", and words that fit any subject.
 _SMALL_WORDS = ENGLISH_STOP_WORDS | {
@@ -59,7 +59,7 @@ def as_texts(texts: Iterable[str]) -> list[str]:
         raise TypeError("Pass a list of texts, not one text: [text].")
     listed = list(texts)
     if not listed:
-        raise ValueError("There are no texts: the list is empty.")
+        raise ValueError("The list of texts is empty. Pass at least one.")
     bad = [position for position, text in enumerate(listed) if not isinstance(text, str)]
     if bad:
         raise TypeError(
@@ -77,35 +77,35 @@ def digest_of_text(text: str) -> bytes:
 class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Latent semantic analysis: TF-IDF of words and of pieces of words, then a truncated SVD.
 
-    Vocabulary and singular vectors are learnt from the texts given to `fit`: fit on training texts.
-    Each row has length 1, or 0 if it has none of the words. Components are named after their
-    strongest words, or component_1, component_2, ... if these words are too general. Components of
-    more importance to the texts have larger variances. Without other features, rankers should take
-    them as they are (``standardize=False``).
+    Vocabulary and singular vectors are learned from the texts passed to `fit`: pass training texts.
+    Each row has length 1, or 0 without any of the words. Components are named after their strongest
+    words, or component_1, component_2, ... if these words are too general. Components that explain
+    more of the texts have larger variances. So pass ``standardize=False`` to rankers without other
+    features.
 
     Parameters
     ----------
     n_components : int
         The number of features; fewer if there are fewer texts or words.
     ngram_range : pair of int
-        Take runs of this many words.
+        The smallest and the largest number of words in a run.
     min_df : int or float
-        Leave out words in fewer texts than that (a number, or a share).
+        Leave out words in fewer texts than this number, or this share.
     stop_words : "english" or list of str, optional
         Words to leave out.
     characters : bool
-        Take pieces of words, too, of 2 to 5 letters, which match inflected and misspelt words.
+        Whether to add pieces of words, of 2 to 5 letters, which match inflected and misspelt words.
     random_state : int, optional
         Makes the decomposition reproducible.
 
     Attributes
     ----------
     vectorizer_, pieces_ : TfidfVectorizer, TfidfVectorizer or None
-        The fitted counters of words and of pieces of words.
+        The fitted vectorizers of words and of pieces of words.
     components_ : array of shape (n_features, n_words)
         The singular vectors of these counts.
     n_texts_ : int
-        The number of texts given to `fit`.
+        The number of texts passed to `fit`.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_transform(self, X: Iterable[str], y: ArrayLike | None = None) -> NDArray[Any]:  # noqa: ARG002
-        """Fit to texts, and return their features: each text is read once."""
+        """Fit to texts, and return their features, in one pass over the texts."""
         texts = as_texts(X)
         self._validate_params()
         words = TfidfVectorizer(
@@ -169,7 +169,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             counts = sparse.hstack([counts, pieces.fit_transform(texts)]).tocsr()
             self.pieces_ = pieces
         components = _singular_vectors(counts, self.n_components, self.random_state)
-        # The same signs whatever the solver: a component is called by words it has much of.
+        # Signs do not depend on the solver: the strongest word of a component is positive.
         of_words = components[:, : len(words.vocabulary_)]
         strongest = np.abs(of_words).argmax(axis=1)
         signs = np.sign(of_words[np.arange(len(of_words)), strongest])
@@ -183,7 +183,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(normalize(self._counts(as_texts(X)) @ self.components_.T))
 
     def get_feature_names_out(self, input_features: object = None) -> Names:  # noqa: ARG002
-        """Return the names of the columns: the words that each component has most of."""
+        """Return the names of the columns: the words with the largest weights."""
         check_is_fitted(self)
         words = self.vectorizer_.get_feature_names_out()
         of_words = self.components_[:, : len(words)]
@@ -204,7 +204,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _is_topic_word(self) -> NDArray[np.bool_]:
         """Return which words may name a component: neither stop words nor words of many texts.
 
-        With many texts, words of a single one may not either.
+        With many texts, words of a single text may not, either.
         """
         words, idf = self.vectorizer_.get_feature_names_out(), self.vectorizer_.idf_
         # With n texts, a word in m of them has the weight 1 + log((1 + n) / (1 + m)).
@@ -227,12 +227,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 @dataclass(eq=False, repr=False)
 class SentenceEmbeddings(Extractor):
-    """Embeddings of texts by a language network in a local ONNX file.
+    """Embeddings of texts by a language model in a local ONNX file.
 
-    For networks of the BERT family, such as those of sentence-transformers: the inputs are
-    ``input_ids`` and, if the network has them, ``attention_mask`` and ``token_type_ids``.
-    The output is one row per text, or one per token of a text, which are pooled. Needs
-    the extra ``onnx``; nothing is downloaded.
+    For networks of the BERT family, such as those of sentence-transformers. The inputs are
+    ``input_ids`` and, if the network has them, ``attention_mask`` and ``token_type_ids``. The
+    output is one row per text, or rows per token, which are pooled. Needs the extra ``onnx``;
+    nothing is downloaded.
 
     Parameters
     ----------
@@ -241,13 +241,13 @@ class SentenceEmbeddings(Extractor):
     vocabulary : path
         The network's ``vocab.txt``.
     max_length : int
-        Texts are cut after this many tokens.
+        Texts are truncated to this number of tokens.
     pooling : {"mean", "first"}
-        Average the rows of a text's tokens, or take the first.
+        Average the rows of a text's tokens, or take the first row.
     normalise : bool
         Scale each row to length 1.
     lower : bool
-        Make texts lower case first, as "uncased" networks want it.
+        Convert texts to lower case first, as "uncased" networks require.
     output : str, optional
         The name of the output; needed if the file has more than one.
     n_threads : int, optional
@@ -291,8 +291,8 @@ class SentenceEmbeddings(Extractor):
         network = Network(self.model, self.output, self.n_threads)
         if "input_ids" not in network.inputs:
             raise ValueError(
-                f"{network.path} has inputs {listing(list(network.inputs))}, but not input_ids: "
-                "it is not a network for texts of a supported kind."
+                f"{network.path} has inputs {listing(list(network.inputs))}, but not input_ids. "
+                "Pass a network of the BERT family."
             )
         tokens = WordPiece(self.vocabulary, lower=self.lower)
 
@@ -325,8 +325,8 @@ class SentenceEmbeddings(Extractor):
             return means
         if values.ndim != 2 or len(values) != len(texts):
             raise ValueError(
-                f"The output {network.output} of {network.path} has shape {values.shape}; "
-                "expected one row per text, or one per text and piece."
+                f"The output {network.output} of {network.path} has shape {values.shape}, but must "
+                "have one row per text, or one per token. Pass output= to choose another."
             )
         return values
 
@@ -339,7 +339,7 @@ class SentenceEmbeddings(Extractor):
 def _singular_vectors(
     counts: sparse.csr_matrix, n_components: int, random_state: int | None
 ) -> NDArray[Any]:
-    """Return the leading right singular vectors; for few texts, exactly."""
+    """Return the leading right singular vectors, which are exact for few texts."""
     n_components = min(n_components, *counts.shape)
     if counts.shape[0] > _EXACTLY:
         svd = TruncatedSVD(n_components, random_state=random_state).fit(counts)

@@ -1,6 +1,6 @@
 """Ranking metrics, one value per user, and the mean over users for whom it is defined.
 
-A metric pooled over users would also reward predictions of which users say "yes" often.
+A metric pooled over users would also reward predictions of users' shares of positive labels.
 """
 
 import operator
@@ -25,7 +25,7 @@ from likeminds.data.identifiers import encode
 __all__ = ["MetricByUser", "auc_by_user", "mean_auc", "ndcg_at_k", "precision_at_k"]
 
 
-# Rows processed at a time: blocks that fit in a core's cache, temporaries of a few MB.
+# Rows processed at a time, with temporaries of a few MB that fit in a core's cache.
 _BLOCK_ROWS = 1 << 18
 
 
@@ -54,7 +54,7 @@ class MetricByUser(ResultTable):
 
     @property
     def mean(self) -> float:
-        """The mean over the users for whom it is defined; NaN if there are none."""
+        """The mean over the users for whom the metric is defined; NaN without any."""
         return float(self._defined.mean()) if self.n_defined else float("nan")
 
     @property
@@ -66,12 +66,12 @@ class MetricByUser(ResultTable):
 
     @property
     def n_defined(self) -> int:
-        """The number of users for whom it is defined."""
+        """The number of users for whom the metric is defined."""
         return len(self._defined)
 
     @property
     def undefined(self) -> IdArray:
-        """The users for whom it is not defined."""
+        """The users for whom the metric is not defined."""
         return self.users[np.isnan(self.values)]
 
     def to_arrow(self) -> "pa.Table":
@@ -95,17 +95,17 @@ def auc_by_user(
 ) -> MetricByUser:
     """Return the area under each user's ROC curve.
 
-    It is the share of a user's pairs (a positive, a negative) that the scores put in the
-    right order. Tied scores count half, and a pair weighs the product of its two weights.
+    The AUC is the share of pairs of a positive and a negative that the scores order correctly. Tied
+    scores count half, and the weight of a pair is the product of its two weights.
 
     Parameters
     ----------
     labels : array of shape (n_rows,)
-        Two values, of which the larger is the positive one (bool, 0/1, -1/+1).
+        Two values (bool, 0/1, -1/+1); the larger one is positive.
     scores : array of shape (n_rows,)
         Finite scores; larger means more likely positive.
     users : iterable of n_rows ids
-        The user of each row; rows need no order.
+        The user of each row, in any order.
     weights : array of shape (n_rows,), optional
         Non-negative weights of the rows.
 
@@ -156,9 +156,8 @@ def precision_at_k(
 ) -> MetricByUser:
     """Return the share of positives among each user's ``k`` best-scored rows.
 
-    If a tie straddles the k-th place, it is the expected share if ties are broken at
-    random. Users with fewer than ``k`` rows are evaluated on these: the share of
-    positives among all their rows.
+    If a tie straddles the k-th place, the result is the expected share with ties broken at random.
+    For users with fewer than ``k`` rows, it is the share of positives among all their rows.
 
     Parameters
     ----------
@@ -185,8 +184,8 @@ def ndcg_at_k(
 ) -> MetricByUser:
     """Return the normalised discounted cumulative gain of each user's ``k`` best rows.
 
-    A positive at rank r gains 1 / log2(1 + r), averaged over the ranks of its ties; the sum
-    is divided by that of the ideal order.
+    A positive at rank r gains 1 / log2(1 + r), averaged over the ranks of its ties. The sum is
+    divided by that of the ideal order.
 
     Parameters
     ----------
@@ -209,7 +208,7 @@ def ndcg_at_k(
 
 
 class _UserBlock(NamedTuple):
-    """The rows of users who have equally many: users x rows."""
+    """The rows of users with the same number of rows: users x rows."""
 
     positive: Bool
     scores: FloatArray
@@ -248,7 +247,7 @@ def _by_user(
 
 
 def _equal_sized(sizes: Index) -> Iterator[Index]:
-    """Yield users with equally many rows: at most sqrt(2 n) rectangles without padding."""
+    """Yield users with the same number of rows: at most sqrt(2 n) blocks without padding."""
     by_size = np.argsort(sizes, kind="stable")
     borders = np.flatnonzero(np.diff(sizes[by_size])) + 1
     for alike in np.split(by_size, borders):
@@ -271,7 +270,7 @@ def _auc(block: _UserBlock) -> FloatArray:
         strictly = np.take_along_axis(above, first, axis=1)
         beaten_by = (strictly + np.take_along_axis(above, last + 1, axis=1)) / 2
     right_order = np.einsum("ij,ij->i", beaten_by, losses, dtype=np.float64, casting="unsafe")
-    # Rounding of the weights' sums must not push a perfect ranking above one.
+    # Rounding errors of the sums must not raise a perfect ranking above one.
     return np.minimum(ratio(ratio(right_order, total_gain), total_loss), 1.0)
 
 
@@ -302,7 +301,7 @@ def _ndcg(block: _UserBlock, k: int) -> FloatArray:
 
 
 def _ties(sorted_scores: FloatArray) -> tuple[Index, Index] | None:
-    """Return the first and last place of the tie each place is in; None without ties."""
+    """Return the first and last place of each place's tie; None without ties."""
     differs = sorted_scores[:, 1:] != sorted_scores[:, :-1]
     if differs.all():
         return None
@@ -316,14 +315,14 @@ def _ties(sorted_scores: FloatArray) -> tuple[Index, Index] | None:
 
 
 def ratio(above: NDArray[np.number], below: NDArray[np.number], least: float = 0.0) -> Float:
-    """Divide; NaN if the divisor is not above the least."""
+    """Divide; the result is NaN if the divisor is not above ``least``."""
     result = np.full(np.shape(above), np.nan)
     np.divide(above, below, out=result, where=below > least)
     return result
 
 
 def _is_positive(labels: ArrayLike) -> Bool:
-    """Return which labels are the larger of the two values that there are."""
+    """Return which labels have the larger one of two values."""
     array = np.asarray(labels)
     if array.dtype.kind not in "biu" or array.ndim != 1:
         array = as_vector(array, "labels")
@@ -337,13 +336,13 @@ def _is_positive(labels: ArrayLike) -> Bool:
     if others.size:
         raise ValueError(
             f"labels must have two values, but has {low}, {high} and {array[others[0]]} "
-            f"(in row(s) {listing(others)}). Turn them into yes and no first, for instance "
-            "labels >= threshold."
+            f"(in row(s) {listing(others)}). Convert them first, for instance by labels >= "
+            "threshold."
         )
     if low == high and low not in (-1, 0, 1):
         raise ValueError(
-            f"labels are all {low}: with one value only, it must be 1 for positive "
-            "or 0 or -1 for negative. Pass booleans to say which it is."
+            f"labels are all {low}, but a single value must be 1 (positive), 0 or -1 (negative). "
+            "Pass booleans instead."
         )
     return positive if low != high else np.full(len(array), low == 1)
 

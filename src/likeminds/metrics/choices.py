@@ -21,7 +21,7 @@ class ChoiceScores(NamedTuple):
 def score_choices(
     annotations: CodedLabels, scores: ArrayLike, chances: ArrayLike | None = None
 ) -> ChoiceScores:
-    """Evaluate scores by choices: for a pair, by whether the winner scores higher.
+    """Evaluate scores on choices, comparisons or rankings.
 
     Parameters
     ----------
@@ -30,15 +30,15 @@ def score_choices(
     scores : array of shape (n_rows,)
         Scores of the rows; the log loss takes them as log-odds.
     chances : array of shape (n_rows,), optional
-        The probability that each row is chosen in its choice set. By default it is proportional
-        to exp(score): as if scores were certain.
+        The probability that each row is chosen in its choice set. By default, it is proportional
+        to exp(score), which ignores the uncertainty of scores.
 
     Returns
     -------
     ChoiceScores
-        ``accuracy``: the share of a user's choices whose item has the highest score (the lowest, if
-        the worst was chosen; equal scores share a point). ``log_loss``: the mean of minus the
-        logarithm of the chosen item's probability. Choices count by weight.
+        ``accuracy``: the share of a user's choices whose item has the highest score, or the lowest
+        if the worst was chosen; ties share a point. ``log_loss``: the mean of -log(probability of
+        the chosen item). Both are weighted.
 
     Examples
     --------
@@ -53,11 +53,12 @@ def score_choices(
     """
     sets, chosen = annotations.choice_set_codes, annotations.chosen
     if sets is None:
-        raise ValueError("There are no choice sets, so these labels are not choices.")
+        raise ValueError("There are no choice sets. Pass choices, as made by from_comparisons.")
     n_sets = int(sets.max()) + 1
     if (np.bincount(sets[chosen], minlength=n_sets) != 1).any():
         raise ValueError(
-            "Some choice sets do not have exactly one chosen row, so these labels are not choices."
+            "Some choice sets do not have exactly one chosen row, so they are not choices. Drop or "
+            "correct them."
         )
     first = np.zeros(n_sets, dtype=np.intp)
     first[sets[chosen]] = np.flatnonzero(chosen)

@@ -1,8 +1,8 @@
 """Concordance: the share of pairs of unequal grades that scores order correctly, by user.
 
-With two grades it is the area under the ROC curve. Pairs are never listed: the ranks of two
-unequal scores differ first in one bit. For each bit, one sort by grade and one running total
-count the pairs that first differ in it: O(n log^2 n).
+With two grades, it is the area under the ROC curve. Pairs are not listed. The ranks of two unequal
+scores first differ in one bit. For each bit, a sort by grade and a running total count the pairs
+that first differ in it: O(n log^2 n).
 """
 
 from collections.abc import Hashable, Iterable
@@ -18,7 +18,7 @@ from likeminds.metrics.by_user import MetricByUser, auc_by_user, ratio
 
 
 class _Pairs(NamedTuple):
-    """Weights of pairs by user: ordered alike, of unequal grades, of unequal scores, of both."""
+    """Weights of pairs by user: ordered alike; with unequal grades, scores, or both."""
 
     alike: Float
     unequal_grades: Float
@@ -32,15 +32,15 @@ def concordance_by_user(
     users: Iterable[Hashable],
     weights: ArrayLike | None = None,
 ) -> MetricByUser:
-    """Return the share of each user's pairs of unequal grades that scores put in order.
+    """Return the share of each user's pairs of unequal grades that scores order correctly.
 
-    Tied scores count half, and a pair weighs the product of its two weights. With two grades
-    this is :func:`auc_by_user`.
+    Tied scores count half, and the weight of a pair is the product of its two weights. With two
+    grades, this is :func:`auc_by_user`.
 
     Parameters
     ----------
     grades : array of shape (n_rows,)
-        Finite numbers (or true and false); only their order counts.
+        Finite numbers (or true and false), of which only the order matters.
     scores, users, weights
         As in :func:`auc_by_user`.
 
@@ -63,7 +63,7 @@ def concordance_by_user(
 
 
 def measure_of(outcomes: NDArray[np.generic]) -> str:
-    """Return the name of the concordance: "AUC" for labels of two kinds."""
+    """Return the name of the metric: "AUC" for true and false, else "concordance"."""
     return "AUC" if outcomes.dtype == np.bool_ else "concordance"
 
 
@@ -73,7 +73,7 @@ def mean_concordance(
     users: Iterable[Hashable],
     weights: ArrayLike | None = None,
 ) -> float:
-    """Return the mean over users of the concordance; with two grades, the mean AUC.
+    """Return the mean concordance over users; with two grades, the mean AUC.
 
     Parameters are those of :func:`concordance_by_user`.
 

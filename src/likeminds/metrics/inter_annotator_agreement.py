@@ -1,8 +1,8 @@
 """Inter-annotator agreement: Krippendorff's alpha, Fleiss' and Cohen's kappa, ICC.
 
-A low alpha has two possible causes: noise, or disagreement that is predictable. The coefficients
-cannot tell them apart. A ranking per user that predicts held-out labels better than one ranking
-for all shows that the disagreement is predictable.
+A low alpha has two possible causes: noise, or predictable disagreement. The coefficients do not
+distinguish them. Disagreement is predictable if a ranking per user predicts held-out labels better
+than one ranking for all.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 Level = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
-# Denominators up to this are rounding.
+# Denominators up to this are rounding errors.
 _LEAST = 1e-12
-# Cohen's kappa is a mean over pairs of users: its interval has fewer draws, and it has none with
+# Cohen's kappa is a mean over pairs of users: its interval has fewer draws, and is left out with
 # many users.
 _MOST_DRAWS, _MOST_USERS = 200, 200
 # Weights of items that are drawn at a time.
@@ -52,12 +52,12 @@ class Agreement(ResultTable):
     ----------
     coefficients : tuple of Coefficient
         Krippendorff's alpha by level of measurement, Fleiss' kappa, Cohen's kappa and ICC(1), each
-        with a 95 % interval. Cohen's is the mean over pairs of users, weighted by their common
-        items.
+        with a 95 % interval. Cohen's kappa is the mean over pairs of users, weighted by their
+        common items.
     users : array of shape (n_users,)
         The annotators.
     kappa_by_user : array of shape (n_users,)
-        The mean of Cohen's kappa with the other users, weighted by common items.
+        Each user's mean Cohen's kappa with the other users, weighted by common items.
     n_items, n_labels : int
         Items that two users or more labelled, and their labels.
     """
@@ -83,10 +83,10 @@ class Agreement(ResultTable):
         return pa.table({"user": self.users, "kappa": self.kappa_by_user})
 
     def reading(self) -> str:
-        """Interpret Krippendorff's alpha in a sentence; for grades, the ordinal one."""
+        """Interpret Krippendorff's alpha in a sentence; for grades, the ordinal alpha."""
         alpha = [one for one in self.coefficients if one.name.startswith("alpha")][:2][-1]
         if np.isnan(alpha.value):
-            return "All labels are the same: coefficients are not defined."
+            return "All labels are the same, so the coefficients are not defined."
         level = (
             "reliable labels"
             if alpha.value >= _RELIABLE
@@ -126,12 +126,13 @@ def agreement(
     ----------
     annotations : Annotations
         Labels, grades or classes (``nominal=``). If a user labels an item twice, the later label
-        counts.
+        wins.
     levels : sequence of {"nominal", "ordinal", "interval"}, optional
-        The levels of measurement for Krippendorff's alpha. By default all for grades; "nominal"
-        for yes and no, where all levels have the same alpha, and for classes, which have no ICC.
+        The levels of measurement for Krippendorff's alpha. By default, all for grades, and
+        "nominal" for yes and no (whose alpha is the same at all levels) and for classes, which have
+        no ICC.
     n_bootstrap : int, default=1000
-        Resampled sets of items for the intervals; 0 leaves intervals out.
+        The number of bootstrap samples of items for the intervals; 0 for no intervals.
     random_state : int, default=0
         Makes the bootstrap reproducible.
 
@@ -150,14 +151,14 @@ def agreement(
     0.6
     """
     if not annotations.has_items:
-        raise ValueError("Agreement needs items that several users label: pass items=.")
+        raise ValueError("Agreement needs items that several users labelled: pass items=.")
     if levels is None:
         levels = LEVELS[:1] if annotations.grades is None else LEVELS
     if annotations.is_nominal and set(levels) > {"nominal"}:
         raise ValueError("Classes have no order: leave out levels=, whose default is nominal.")
     unknown = [level for level in levels if level not in LEVELS]
     if unknown:
-        raise ValueError(f"levels are {', '.join(LEVELS)}, but got {unknown[0]!r}.")
+        raise ValueError(f"levels must be some of {', '.join(LEVELS)}, not {unknown[0]!r}.")
     table = _LabelTable.of(annotations)
     rng = np.random.default_rng(random_state)
     n_items = len(table.counts)
@@ -219,7 +220,7 @@ class _LabelTable:
             annotations = annotations[annotations.labels]
             annotations = annotations._with(grades=annotations.attribute_codes)
         pairs = annotations.user_codes * annotations.n_items + annotations.item_codes
-        # The last label of a user for an item counts.
+        # The last label of a user for an item wins.
         _, last = np.unique(pairs[::-1], return_index=True)
         rows = len(pairs) - 1 - last
         per_item = np.bincount(annotations.item_codes[rows], minlength=annotations.n_items)
@@ -250,7 +251,7 @@ def _alpha(table: _LabelTable, level: Level, weights: Float) -> Float:
         observed = weights @ ((sizes**2 - (counts**2).sum(axis=1)) / (sizes - 1))
         expected = n**2 - (totals**2).sum(axis=1)
     else:
-        # Ordinal values are mid-ranks among the labels drawn, so each draw has its own.
+        # Ordinal values are mid-ranks among the labels of a draw, so each draw has its own.
         ranks = np.cumsum(totals, axis=1) - totals / 2
         values = ranks if level == "ordinal" else np.broadcast_to(table.levels, totals.shape)
         values = values - (totals * values).sum(axis=1, keepdims=True) / n[:, None]
@@ -284,7 +285,7 @@ def _icc(table: _LabelTable, weights: Float) -> Float:
 
 
 def _kappa_sums(table: _LabelTable, weights: Float) -> Float:
-    """Return sums of weighted kappas with the others, and of weights, by blocks of users."""
+    """Return each user's sums of weighted kappas with other users, and of the weights."""
     shape = (table.n_users, len(table.counts))
     by_value = [
         sparse.csr_matrix(

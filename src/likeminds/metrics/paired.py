@@ -22,15 +22,15 @@ class PairedDifference(NamedTuple):
 
 
 def over_users(differences: Float) -> PairedDifference:
-    """Judge differences of users, who are independent of each other: Student's interval."""
+    """Test differences over independent users, with Student's t interval."""
     return _test_difference(differences, extra_variance=0.0)
 
 
 def over_repeats(differences: Float, test_size: float) -> PairedDifference:
-    """Judge differences of repeated splits, whose training sets overlap.
+    """Test differences over repeated splits, whose training sets overlap.
 
-    The interval is widened as Nadeau and Bengio (2003) derived: the variance of the mean of R
-    repeats is (1/R + test/train) times that of one, and not 1/R times.
+    The interval is corrected after Nadeau and Bengio (2003): the variance of the mean of R repeats
+    is (1/R + test/train) times that of one, not 1/R times.
     """
     return _test_difference(differences, extra_variance=test_size / (1.0 - test_size))
 
@@ -49,7 +49,7 @@ def _test_difference(differences: Float, extra_variance: float) -> PairedDiffere
 
 
 def discoveries(p_values: Float, level: float) -> Bool:
-    """Return discoveries at a false discovery rate (Benjamini, Hochberg, 1995); not of NaN."""
+    """Mark discoveries at a false discovery rate (Benjamini, Hochberg, 1995); NaN is not one."""
     found, tested = np.zeros(len(p_values), dtype=np.bool_), np.isfinite(p_values)
     if tested.any():
         found[tested] = stats.false_discovery_control(p_values[tested]) <= level

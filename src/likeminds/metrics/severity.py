@@ -1,4 +1,4 @@
-"""Severity: how readily users say yes, as shares and as intercepts of log-odds."""
+"""Rater severity: how readily users say yes, as shares and as intercepts of log-odds."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 
-# Users differ in severity if chance would spread their shares as far this seldom.
+# The significance level of the test for differences in severity.
 _LEVEL = 0.01
 # Labels are choices if at least this share is in choice sets with both kinds of labels.
 _MOSTLY = 0.5
@@ -27,7 +27,7 @@ class Severity:
 
     @property
     def differs(self) -> bool:
-        """Whether shares are further apart than chance would spread them (a chi-squared test)."""
+        """Whether shares differ by more than chance (a chi-squared test)."""
         mean = float(np.average(self.share, weights=self.n_labels))
         if len(self.share) < 2 or not 0.0 < mean < 1.0:
             return False
@@ -45,13 +45,13 @@ class Severity:
         return self._first(-self.share)
 
     def _first(self, share: Float) -> int:
-        # Few labels are all yes, or all no, by chance.
+        # Users with few labels come last: their shares may be extreme by chance.
         few = self.n_labels < 0.5 * np.median(self.n_labels)
         return int(np.lexsort((-self.n_labels, share, few))[0])
 
     @property
     def middle(self) -> tuple[float, float]:
-        """The shares between which the middle half of users lie."""
+        """The quartiles of the shares: the middle half of users lie between them."""
         low, high = np.quantile(self.share, [0.25, 0.75])
         return float(low), float(high)
 
@@ -100,7 +100,7 @@ def are_chosen(annotations: Annotations) -> bool:
 
 
 def severity_of(annotations: Annotations | None) -> Severity | None:
-    """Return how severe users are; None for choices and without labels. High grades are yes."""
+    """Return the severity of users; None for choices and without labels. High grades are yes."""
     if annotations is None or are_chosen(annotations):
         return None
     counts = annotations.label_counts()
@@ -116,7 +116,7 @@ _STEPS, _LONGEST, _CLOSE = 50, 2.0, 1e-8
 def calibrate(
     scores: Float, labels: Bool, users: Index, n_users: int, weight: Float
 ) -> tuple[float, Float]:
-    """Fit log-odds of labels: one slope of the scores for all, an intercept for each user.
+    """Fit the log-odds of labels: one slope of the scores, and an intercept for each user.
 
     Intercepts have a normal prior around their mean, with a standard deviation of 1; the slope
     is not negative.

@@ -1,6 +1,6 @@
-"""Metrics of learning with disagreements: of soft labels, and of labels by annotator (LeWiDi).
+"""Metrics for learning with disagreement (LeWiDi): soft labels, and labels by annotator.
 
-Soft labels are the shares of users who give an item each grade.
+The soft label of an item is the share of users who give it each grade.
 """
 
 from collections.abc import Hashable, Iterable
@@ -29,7 +29,7 @@ def soft_labels(
     items : iterable of n_rows ids
         The item of each row.
     levels : array of shape (n_grades,), optional
-        All grades, ascending; by default those that occur.
+        All grades, ascending; by default, those that occur.
     weights : array of shape (n_rows,), optional
         The weights of the rows.
 
@@ -52,7 +52,7 @@ def soft_labels(
     place = np.searchsorted(known, given)
     strange = given[known[np.minimum(place, len(known) - 1)] != given]
     if strange.size:
-        raise ValueError(f"grades has {listing(np.unique(strange))}, which levels lacks.")
+        raise ValueError(f"grades has {listing(np.unique(strange))}, not in levels=. Add it.")
     weight = as_weights(weights, len(given))
     flat = np.bincount(codes * len(known) + place, weights=weight, minlength=len(ids) * len(known))
     counts = flat.reshape(len(ids), len(known))
@@ -60,7 +60,7 @@ def soft_labels(
 
 
 def manhattan_distance(first: ArrayLike, second: ArrayLike) -> Float:
-    """Return, for each row of shares, the sum of absolute differences: from 0 to 2.
+    """Return the Manhattan distance of each pair of rows of shares, from 0 to 2.
 
     Examples
     --------
@@ -74,14 +74,14 @@ def manhattan_distance(first: ArrayLike, second: ArrayLike) -> Float:
 def wasserstein_distance(
     first: ArrayLike, second: ArrayLike, levels: ArrayLike | None = None
 ) -> Float:
-    """Return the Wasserstein distance of grades for each pair of rows of shares.
+    """Return the Wasserstein distance between the grades of each pair of rows of shares.
 
     Parameters
     ----------
     first, second : arrays of shape (n_rows, n_grades)
         Shares of the grades, ascending; each row sums to one.
     levels : array of shape (n_grades,), optional
-        The grades; by default 0, 1, 2, ...
+        The grades; by default, 0, 1, 2, ...
 
     Examples
     --------
@@ -97,9 +97,9 @@ def wasserstein_distance(
 
 
 def cross_entropy(labels: ArrayLike, predicted: ArrayLike) -> Float:
-    """Return, for each row of shares, minus the sum of shares times logarithms of predicted ones.
+    """Return the cross-entropy of each row: -sum(labels * log(predicted)).
 
-    Predicted shares are at least 1e-12, so the result is finite.
+    Predicted shares are clipped below at 1e-12, so the result is finite.
 
     Parameters
     ----------
@@ -121,11 +121,11 @@ def _shares(first: ArrayLike, second: ArrayLike) -> tuple[Float, Float]:
         for shares, name in ((first, "first"), (second, "second"))
     )
     if ours.shape != theirs.shape:
-        raise ValueError(f"Shares have shapes {ours.shape} and {theirs.shape}, which differ.")
+        raise ValueError(f"first and second must have one shape: {ours.shape}, {theirs.shape}.")
     for shares, name in ((ours, "first"), (theirs, "second")):
         wrong = np.flatnonzero((shares < 0).any(axis=1) | (np.abs(shares.sum(axis=1) - 1) > 1e-6))
         if wrong.size:
-            raise ValueError(f"Row(s) {listing(wrong)} of {name} are not shares that sum to one.")
+            raise ValueError(f"Row(s) {listing(wrong)} of {name} must be shares that sum to one.")
     return ours, theirs
 
 
@@ -170,8 +170,8 @@ def absolute_distance_by_user(
     users : iterable of n_rows ids
         The annotator (or the item) of each row.
     levels : array, optional
-        All grades of the scale, whose range divides the distances. By default those that occur in
-        ``grades``.
+        All grades of the scale: distances are divided by its range. By default, the grades that
+        occur in ``grades``.
 
     Examples
     --------
