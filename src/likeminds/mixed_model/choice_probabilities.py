@@ -1,7 +1,7 @@
 """The probability that an item is chosen in its choice set, under the posterior."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from likeminds._util.per_user_arrays import order_by
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.likelihoods import SAFE_EXPONENT, VARIANCE_SCALES, damping
+from likeminds.mixed_model.new_posteriors import without_choices
 from likeminds.mixed_model.posterior import Posterior
 
 # Folds of choices from which the scale of variances is learned.
@@ -90,8 +91,9 @@ def calibrate_choices(
     """Return the scale of variances that maximises the likelihood of held-out choices.
 
     ``posteriors`` are those of users, given their labels. Each fold of choices is predicted from
-    the posteriors given the others. Leaving out single choices by one Newton step is not enough: if
-    users' choices are nearly certain, it overstates the accuracy.
+    users' posteriors given the others, and from `without_choices` of items. Leaving out single
+    choices of users by one Newton step is not enough: if these are nearly certain, it overstates
+    the accuracy.
     """
     sets = annotations.choice_set_codes
     if sets is None:  # choices among all of a user's labels
@@ -113,6 +115,7 @@ def calibrate_choices(
         if not known.any():
             continue
         test, users = test[known], users[known]
+        posterior = replace(posterior, items=without_choices(posterior, test, users))
         rows = posterior.prediction_rows(test.X, test.items if test.has_items else None)
         differences = SetDifferences.of(posterior, test, posterior.eta(rows, users), users)
         weights = 1.0 if test.weights is None else test.weights[test.chosen]

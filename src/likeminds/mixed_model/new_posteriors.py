@@ -10,7 +10,7 @@ from scipy.special import expit
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
 from likeminds._util.per_user_arrays import damped_newton, solve
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import compact
+from likeminds.data.identifiers import compact, lookup
 from likeminds.mixed_model.design import PredictionRows
 from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.mixed_model.laplace import WarmStarts
@@ -94,6 +94,46 @@ def new_item_posteriors(
         eta=np.einsum("np,np->n", rows, points) + targets.effects,
         score_variance=posterior.deviation(PredictionRows(differences), users) ** 2,
         v=points[:, design.size :],
+    )
+
+
+def without_choices(
+    posterior: Posterior, annotations: Annotations, users: Index
+) -> ItemPosteriors | None:
+    """Return the posteriors of items without some choices in training, by one Newton step.
+
+    ``posterior`` is that of users without these choices.
+    """
+    items = posterior.items
+    if items is None:
+        return None
+    targets = posterior.prediction_rows(annotations.X, annotations.items)
+    slopes, differences = _pointwise(posterior, annotations, users, targets.rows)
+    residuals, h = slopes(posterior.eta(targets, users))
+    weight = np.ones(len(annotations)) if annotations.weights is None else annotations.weights
+    # What is left of a choice once its user is integrated out.
+    variance = posterior.deviation(PredictionRows(differences), users) ** 2
+    left = weight / (1.0 + weight * h * variance)
+    v = posterior.points[users, posterior.design.size :]
+    rows = np.column_stack([np.ones(len(v)), v])
+    item, size = lookup(annotations.items, items.ids, "items"), rows.shape[1]
+    slope, information = np.zeros((len(items.ids), size)), np.zeros((len(items.ids), size, size))
+    np.add.at(slope, item, rows * (left * residuals)[:, None])
+    np.add.at(information, item, rows[:, :, None] * rows[:, None, :] * (left * h)[:, None, None])
+    covariance = np.zeros(information.shape)
+    covariance[:, 0, 0], covariance[:, 1:, 1:] = items.effect_variance, items.factor_covariance
+    prior = np.diag(np.append(1.0 / items.variance, np.ones(size - 1)))
+    # Choices have no more information than the posterior has, beyond the prior's.
+    known, axes = np.linalg.eigh(np.linalg.inv(covariance) - information - prior)
+    known = np.maximum(known, 0.0)[:, None]
+    covariance = np.linalg.inv(prior + (axes * known) @ axes.transpose(0, 2, 1))
+    step = np.einsum("jab,jb->ja", covariance, slope)
+    return replace(
+        items,
+        effects=items.effects - step[:, 0],
+        effect_variance=covariance[:, 0, 0],
+        factors=items.factors - step[:, 1:],
+        factor_covariance=np.ascontiguousarray(covariance[:, 1:, 1:]),
     )
 
 

@@ -19,6 +19,7 @@ from likeminds.mixed_model.item_effects.em_steps import item_effect_moments
 from likeminds.mixed_model.item_effects.item_responses import ItemEffects
 from likeminds.mixed_model.likelihoods import ChoiceLikelihood
 from likeminds.mixed_model.losses import PRIOR_LOSSES, discount_labels
+from likeminds.mixed_model.new_posteriors import without_choices
 
 N_ITEMS, N_USERS = 8, 12
 
@@ -159,6 +160,28 @@ def test_uncertain_items_lower_the_weight_of_new_users_choices():
         variance = np.mean([one + other for one, other in combinations(shown, 2)])
         mine = np.isin(doubt[found.items], shown)
         np.testing.assert_allclose(found.weights[mine], 1 / (1 + 0.25 * variance))
+
+
+@pytest.mark.seconds
+@pytest.mark.parametrize("n_factors", [0, 1])
+def test_items_without_some_choices_are_nearly_those_of_a_fit_without_them(n_factors):
+    said, _, _ = make_pairs(60, 10, 30, factor=n_factors)
+    out = np.isin(said.choice_set_codes, np.arange(0, said.choice_set_codes.max() + 1, 5))
+    whole, part = (
+        HierarchicalRanker(n_item_factors=n_factors).fit(one) for one in (said, said[~out])
+    )
+    posterior = whole.newcomer(said[~out])
+    found = without_choices(posterior, said[out], said[out].user_codes)
+    np.testing.assert_array_equal(found.ids, part.items_)
+    far, near = (np.abs(one - part.item_effect_) for one in (whole.item_effect_, found.effects))
+    assert near.mean() < 0.7 * far.mean()
+    np.testing.assert_allclose(np.sqrt(found.effect_variance), part.item_effect_error_, rtol=0.1)
+    # Without far too many choices, items have their prior at most.
+    rows = np.tile(np.arange(len(said)), 5)
+    nothing = without_choices(posterior, said.take(rows), said.user_codes[rows]).effect_variance
+    prior = whole.prior_.items.variance
+    assert (nothing > 0.8 * prior).all()
+    assert (nothing <= prior * (1 + 1e-9)).all()
 
 
 def test_two_new_items_in_one_set_are_told_apart():
