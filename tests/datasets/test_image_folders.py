@@ -81,7 +81,7 @@ class TestShoes:
         write_table(tmp_path, ["BR", "Formal "])
         write_features(tmp_path)
         assert load_shoes(tmp_path, attributes=["FM", "brown"]).attributes == ["brown", "formal"]
-        assert load_shoes(tmp_path, attributes="FM").attributes == ["formal"]
+        assert load_shoes(tmp_path, attributes="BR").attributes == ["brown"]
 
     def test_components_are_those_of_the_training_pictures_of_the_attribute(self, shoes):
         crowd = load_shoes(shoes, reduce=0.8)

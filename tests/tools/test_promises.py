@@ -1,4 +1,4 @@
-"""Each promise of the pages on security and serving names a test, and that test exists."""
+"""Each promise of security and serving, and each point of the audit, names tests that exist."""
 
 import ast
 import re
@@ -39,6 +39,13 @@ def test_every_promise_names_tests_that_exist(page):
     assert found
     assert [promise for _, promise, tests in found if not tests] == []
     assert [test for *_, tests in found for test in tests if not exists(test)] == []
+
+
+def test_every_point_of_the_audit_names_tests_that_exist():
+    text = (ROOT / "docs" / "development" / "audit.md").read_text()
+    tests = re.findall(r"`(tests/[^`]+)`", text)
+    assert len(tests) > 20
+    assert [test for test in tests if not exists(test)] == []
 
 
 @pytest.mark.parametrize(
