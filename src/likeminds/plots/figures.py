@@ -50,12 +50,13 @@ def as_png(figure: "Figure", dpi: int = 130) -> bytes:
     return content.getvalue()
 
 
-def as_svg(figure: "Figure") -> bytes:
-    """Return a figure as the content of an SVG file, the same for the same figure."""
+def as_svg(figure: "Figure", dpi: int = 300) -> bytes:
+    """Return a figure as an SVG file, the same for the same figure; heat maps are images in it."""
     content = BytesIO()
     take_names_as_text(figure)
     with require_matplotlib().rc_context({"svg.hashsalt": "likeminds"}):
-        figure.savefig(content, format="svg", metadata={"Date": None, "Creator": None})
+        nothing = {"Date": None, "Creator": None}
+        figure.savefig(content, format="svg", dpi=dpi, metadata=nothing)
     return content.getvalue()
 
 
