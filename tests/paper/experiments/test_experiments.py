@@ -1,5 +1,6 @@
 """The paper's experiments at a tiny size: everything runs, is kept, and is judged."""
 
+import base64
 import json
 import re
 
@@ -13,7 +14,15 @@ from likeminds import Annotations, make_schools, make_simulation, make_sketch_sh
 from likeminds.cli import app
 from likeminds.comparing import runs
 from likeminds.comparing.runs import Job, ResultStore
-from likeminds.paper.experiments import ablation, claims, command, data_sets, published, table2
+from likeminds.paper.experiments import (
+    ablation,
+    claims,
+    command,
+    data_sets,
+    drawings,
+    published,
+    table2,
+)
 from likeminds.paper.experiments.data_sets import read_data
 from likeminds.paper.experiments.fig3 import (
     BEST,
@@ -40,8 +49,13 @@ from likeminds.plots.figures import new_figure
 from likeminds.rankers.baselines import JFL, ConsensusOnly
 from likeminds.rankers.registry import PAPER_BASELINES
 from likeminds.rankers.search import RankerCV
+from likeminds.rankers.three_level import ThreeLevelRanker
 
 pytestmark = pytest.mark.slow
+
+
+def setting_of(folder):
+    return ExperimentSetting(SCALES["tiny"], ResultStore(folder / "kept"))
 
 
 def reproduce(folder, what="all", **options):
@@ -75,7 +89,13 @@ class TestReport:
         assert len(named) == len(set(named)) == 9
         for name in named:
             assert (folder / name).read_bytes().startswith(b"\x89PNG")
-            assert "<svg" in (folder / name).with_suffix(".svg").read_text()
+            drawing = (folder / name).with_suffix(".svg").read_text()
+            assert "<svg" in drawing
+            for image, points in re.findall(
+                r'base64,([^"]+)".*? width="([\d.]+)"', drawing, re.DOTALL
+            ):
+                pixels = int.from_bytes(base64.b64decode(image)[16:20], "big")
+                assert pixels / (float(points) / 72) > 290  # dots per inch
 
     def test_it_has_a_fingerprint(self, folder, facts):
         made = facts["made"]
@@ -117,9 +137,9 @@ class TestReport:
         assert set(auc) == set(facts["table3"]["Sketch shoes"]["attributes"]["open"]["auc"])
 
     def test_an_intercept_is_what_baselines_lack(self, folder, facts):
-        share, auc, _ = facts["table1"]["inference"][0]
+        _, auc, _ = facts["table1"]["inference"][0]
         text = (folder / "report.md").read_text()
-        assert f"least squares without one reaches {100 * auc:.1f} at {share:.0%}, " in text
+        assert f"| without an intercept | {100 * auc:.1f} |" in text
         raw, fair = (facts["table1"][way] for way in ("without_an_intercept", "with_an_intercept"))
         assert min(fair.values()) > max(raw.values()) + 0.02
 
@@ -149,7 +169,9 @@ class TestKept:
         results.cache_clear()
         reproduce(folder)
         after = json.loads((folder / "report.json").read_text())
-        assert after.pop("made").keys() == before.pop("made").keys()
+        # The origin is that of the results, not of the page.
+        again = after["made"].pop("written again")
+        assert command.fingerprint(setting_of(folder))["commit"] in again
         assert after == before
 
     def test_what_is_missing_or_damaged_is_computed_again(self, tmp_path):
@@ -318,6 +340,29 @@ class TestClaims:
 
 
 class TestParts:
+    def test_levels_of_figure_1_are_centred(self, folder):
+        ranker = ThreeLevelRanker().fit(make_simulation(8, 60, 5, 10, random_state=0).annotations)
+        axes = drawings._decomposition(ranker).axes[:3]
+        total, consensus, group = (each.images[0].get_array().T for each in axes)
+        np.testing.assert_allclose(total, consensus + group + ranker.personal_)
+        np.testing.assert_allclose(group.mean(axis=0), 0.0, atol=1e-12)
+        assert "levels shown are the centred ones" in (folder / "report.md").read_text()
+
+    def test_pictures_of_the_auc_graph_are_labelled_by_what_they_show(self):
+        shoes = make_sketch_shoes(40, 12, 20, attributes=["open"], random_state=0)
+        graph = drawings._graph(shoes)
+        toe = shoes.traits[:, shoes.trait_names.index("toe_open")]
+        for pictures, is_open in zip(graph.pictures, (True, False), strict=True):
+            assert pictures
+            for picture in pictures:
+                (shown,) = (
+                    i for i, one in enumerate(shoes.pictures) if np.array_equal(one, picture)
+                )
+                assert (toe[shown] > 0) == is_open
+        n_positive, n_negative = graph.right.shape
+        assert graph.affinity.sum() == pytest.approx(2.0)
+        assert np.count_nonzero(graph.affinity) == 2 * n_positive * n_negative
+
     def test_shares_keep_both_kinds_of_everybody(self):
         said = make_simulation(4, 50, 3, 10, random_state=0).annotations
         fifth = table2.share_of_each(said, 20)

@@ -7,9 +7,10 @@ import pytest
 
 from likeminds import make_schools, make_simulation
 from likeminds.comparing.runs import ResultStore
+from likeminds.losses.statistics import Statistics
 from likeminds.paper.experiments import ablation, claims, data_sets, table1
 from likeminds.paper.experiments.command import _with_options
-from likeminds.paper.experiments.fig3 import BEST, CHOSEN, TRUE_KAPPA, score_structure
+from likeminds.paper.experiments.fig3 import BEST, CHOSEN, TRUE_KAPPA, _compare, score_structure
 from likeminds.paper.experiments.path_search import (
     ExtendedCV,
     PathCV,
@@ -226,7 +227,23 @@ class TestPersonalLevel:
         facts["steps"][ablation.GROUP_STEP] = [[0.01, 0.0, 0.02]]
         setting = ExperimentSetting(SCALES["tiny"], ResultStore(tmp_path))
         part = make_part("ablation", setting, facts | {"auc": {}}, rows=[])
-        assert "Schools and loners: +0.50 [+0.30, +0.70] (20 labels)" in part.found
+        assert "Schools and loners: +0.50 points" in part.found
+        assert "| Schools and loners | 20 | +0.50 [+0.30, +0.70] |" in "".join(part.blocks)
+
+    @pytest.mark.slow
+    def test_lambda3_finds_people_in_a_window_between_a_tenth_and_one(self):
+        drawn = make_simulation(*SCALES["paper"].simulation, random_state=0)
+        statistics = Statistics.from_annotations(drawn.annotations)
+        parameters = {"n_groups": 5, "alpha_group": 3.0, "alpha_consensus": 1e-2}
+        few, some, many = (
+            _compare(drawn, statistics, parameters | {"alpha_personal": alpha})
+            for alpha in (1.0, 0.2, 0.1)
+        )
+        assert few["flagged"] == 0
+        assert many["flagged"] == drawn.annotations.n_users
+        assert some["flagged"] <= 30
+        assert some["right"] >= 10
+        assert some["personal"] > 0.3 > max(few["personal"], many["personal"])
 
     @pytest.mark.seconds
     def test_structure_is_judged_at_the_true_kappa_and_at_the_best_lambda3(self):

@@ -15,17 +15,17 @@ from likeminds.paper.experiments.fig3 import (
 )
 from likeminds.paper.experiments.published import SPEED_UP, TABLE_1, TABLE_1_BASELINES
 from likeminds.paper.experiments.report_page import Facts, interval, percent, points
-from likeminds.paper.experiments.table3 import mean_points
+from likeminds.paper.experiments.table3 import describe_leads
 from likeminds.paper.experiments.trials import OURS
 
 HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
 OPEN = "cannot be told"  # with so few repeats
-_PLURAL = {HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", OPEN: OPEN}
+_OF_SEVERAL = {HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", OPEN: OPEN}
 # Smaller gains do not count.
 _NEGLIGIBLE = 0.005
 # Sources of claims; each is counted on its own.
 THEIRS, STAND_IN, ADDED = (
-    "claims of the paper on its simulation and in its theorems",
+    "claims of the paper on its simulation and theorems",
     "claims of the paper on data that take the place of its own",
     "claims that the paper does not make",
 )
@@ -54,7 +54,11 @@ def lead(verdicts: Sequence[Verdict]) -> str:
     for about in (THEIRS, STAND_IN, ADDED):
         counts = Counter(verdict.verdict for verdict in verdicts if verdict.about == about)
         if counts:
-            judged = ", ".join(f"{n} {_PLURAL[verdict]}" for verdict, n in counts.items())
+            judged = ", ".join(
+                f"{counts[verdict]} {verdict if counts[verdict] == 1 else several}"
+                for verdict, several in _OF_SEVERAL.items()
+                if counts[verdict]
+            )
             sentences.append(f"Of {counts.total()} {about}: {judged}.")
     return " ".join(sentences)
 
@@ -92,15 +96,15 @@ def _table1(facts: Facts) -> Iterator[Verdict]:
     yield Verdict(
         "Its seven baselines stay far behind (we infer: without an intercept)",
         f"{min(TABLE_1_BASELINES):.2f} to {max(TABLE_1_BASELINES):.2f}",
-        f"{percent(min(raw.values()))} to {percent(max(raw.values()))} without one; "
-        f"{near} of 7 within 3 points of the paper's figure",
+        f"{percent(min(raw.values()))} to {percent(max(raw.values()))}. {near} of 7 are within 3 "
+        "points of the paper's figure",
         grade(near, 7, 1),
     )
     yield Verdict(
         "Its lead is due to the model",
         f"{points((TABLE_1['Ours'] - max(TABLE_1_BASELINES)) / 100)} points over the second best",
-        f"{interval(facts['lead'])} over {facts['best_baseline']} with an intercept: an "
-        f"intercept alone closes {closed:.0%} of the gap",
+        f"{interval(facts['lead'])} points over {facts['best_baseline']} with an intercept. An "
+        f"intercept alone closes {closed:.0%} of the gap to the baselines",
         grade(facts["lead"][0], 0.05, 0.0) if facts["lead"][1] > 0 else FAILS,
     )
     over = facts["lead_over_simple"]
@@ -118,8 +122,8 @@ def _table2(facts: Facts) -> Iterator[Verdict]:
     yield Verdict(
         "The efficient evaluation of the AUC loss is up to 20 times faster",
         f"up to {SPEED_UP}",
-        f"{facts['speed_up'][0]:.3g} to {best:.3g} times; with statistics up to "
-        f"{max(facts['speed_up_statistics']):,.0f}",
+        f"{facts['speed_up'][0]:.3g} to {best:.3g} times. With statistics, up to "
+        f"{max(facts['speed_up_statistics']):,.0f} times",
         grade(best, SPEED_UP, 2.0),
     )
     if facts["paper_size"]:
@@ -135,21 +139,19 @@ def _table3(facts: Facts) -> Iterator[Verdict]:
     for name, data in facts.items():
         instead = data["stands_in_for"]
         mark, about = (f"{name} (not {instead})", STAND_IN) if instead else (name, THEIRS)
-        ways = {way: list(leads.values()) for way, leads in data["lead"].items()}
+        way, leads = next(iter(data["lead"].items()))  # the closest to the paper
         yield Verdict(
             f"{mark}: the method beats all baselines on every attribute",
             data["paper_lead"],
-            "points on average to the best of them, "
-            + "; ".join(f"{way}: {mean_points(leads)}" for way, leads in ways.items())
-            + ". The first, closest to the paper, is judged",
-            judge_leads(next(iter(ways.values()))),
+            f"{describe_leads(leads.values())} (over the best baseline, {way})",
+            judge_leads(list(leads.values())),
             about=about,
         )
         over = list(data["lead_over_consensus"].values())
         yield Verdict(
             f"{mark}: the consensus is not enough",
             "claimed, not measured",
-            f"three levels: {mean_points(over)} points on average",
+            f"{describe_leads(over)} (features standardised)",
             judge_leads(over),
             about=about,
         )
@@ -162,17 +164,16 @@ def _fig3(facts: Facts) -> Iterator[Verdict]:
     yield Verdict(
         "The groups are roughly recovered",
         "by eye",
-        f"adjusted Rand index on the data of Table 1: {indices[0]:.2f} cross-validated, "
-        f"{indices[1]:.2f} at the true κ; {groups[0]:.2f} with {few} labels per person and "
-        f"{groups[-1]:.2f} with {many:,}",
+        f"adjusted Rand index {indices[0]:.2f} cross-validated, {indices[1]:.2f} at the true κ. "
+        f"It is {groups[0]:.2f} with {few} labels per person, {groups[-1]:.2f} with {many:,}",
         _both(*(grade(index, 0.8, 0.4) for index in indices)),
     )
-    best = FULL_SIZE if FULL_SIZE in found else BEST
+    judged = CHOSEN, FULL_SIZE if FULL_SIZE in found else BEST
     yield Verdict(
         "The personal level finds the people with a personal part",
         "implied by the model",
-        "; ".join(f"{choice}: {describe_flagged(each)}" for choice, each in found.items()),
-        _both(*(grade(found[choice]["personal"], 0.5, 0.2) for choice in (CHOSEN, best))),
+        ". ".join(f"{choice.capitalize()}: {describe_flagged(found[choice])}" for choice in judged),
+        _both(*(grade(found[choice]["personal"], 0.5, 0.2) for choice in judged)),
     )
 
 
@@ -181,22 +182,22 @@ def _fig4(facts: Facts) -> Iterator[Verdict]:
     yield Verdict(
         "The objective falls in every iteration, and Theorem 2 holds",
         "by eye; proof",
-        f"falls in every iteration: {'yes' if falls else 'no'}; Theorem 2 on this run: "
-        f"{'yes' if theorem else 'no'}",
+        f"It {'falls' if falls else 'does not fall'} in every iteration. The five claims of "
+        f"Theorem 2 {'hold' if theorem else 'do not all hold'} on this run",
         HOLDS if falls and theorem else FAILS,
     )
     yield Verdict(
         "The steps keep getting shorter",
         "by eye",
-        f"in {facts['steps_fall']:.1%} of the iterations; the last is {facts['step_ratio']:.1e} "
-        "times the longest",
+        f"in {facts['steps_fall']:.1%} of the iterations. The last is {facts['step_ratio']:.1e} "
+        "times as long as the longest",
         grade(facts["steps_fall"], 0.99, 0.9),
     )
     yield Verdict(
         "The generalization bound guarantees a reasonable performance",
         "Theorem 3",
-        f"it allows an AUC loss of {facts['theorem_3'] / facts['n_users']:.3g} per person; no "
-        "loss is above 1",
+        f"Its provable form is {facts['theorem_3'] / facts['n_users']:.3g} per person. An AUC loss "
+        "is at most 1",
         HOLDS if facts["theorem_3"] < facts["n_users"] else FAILS,
     )
 
@@ -204,12 +205,12 @@ def _fig4(facts: Facts) -> Iterator[Verdict]:
 def _ablation(facts: Facts) -> Iterator[Verdict]:
     ours = {step.name for step in STEPS if step.ours}
     judged = {
-        (f"It pays to add {name}", name in ours): steps
+        (f"It pays to add {_plain(name)}", name in ours): steps
         for name, steps in facts["steps"].items()
         if name != PERSONAL_STEP
     }
     judged |= {
-        (f"It pays to add {PERSONAL_STEP}: {crowd}", False): found["gains"]
+        (f"{crowd}: it pays to add {_plain(PERSONAL_STEP)}", False): found["gains"]
         for crowd, found in facts["personal"].items()
     }
     for (claim, is_ours), steps in judged.items():
@@ -220,11 +221,16 @@ def _ablation(facts: Facts) -> Iterator[Verdict]:
         yield Verdict(
             claim,
             "not in the paper" if is_ours else "implied: no ablation",
-            f"{100 * min(gains):+.2f} to {100 * max(gains):+.2f} points; surely more than 0 at "
+            f"{100 * min(gains):+.2f} to {100 * max(gains):+.2f} points, surely above 0 at "
             f"{surely} of {len(steps)} numbers of labels",
             HOLDS if mostly else IN_PART if surely else FAILS if never else OPEN,
             about=ADDED if is_ours else THEIRS,
         )
+
+
+def _plain(step: str) -> str:
+    """Return the name of a step of the ablation, within a sentence."""
+    return step.replace(", ", " ")
 
 
 _JUDGES: Mapping[str, Callable[[Facts], Iterator[Verdict]]] = {

@@ -38,6 +38,11 @@ _MADE_BY = {"fig5": ("table3", "run_figure")}
 _REPEATED, _LEAST_REPEATS = ("table1", "table3"), 2
 # The progress of a part that takes longer than expected, as a share of it.
 _LATE = 0.9
+_VERDICTS = (
+    "Each verdict is computed from the results in this report. “Holds in part”: for some "
+    "attributes, numbers of labels or parameters only, or by less than claimed. “Cannot be told”: "
+    "the 95 % intervals allow both."
+)
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
 
 
@@ -121,19 +126,22 @@ def reproduce(
         parts = _run(chosen, setting, remaining, screen)
     facts = {part.key: part.facts for part in parts}
     name = "report" if what == EVERYTHING else what
-    made = fingerprint(setting)
-    write_whole(folder / f"{name}.json", json.dumps(facts | {"made": made}, indent=1).encode())
+    results = folder / f"{name}.json"
+    made = fingerprint(setting) if remaining.computed else _as_before(fingerprint(setting), results)
+    write_whole(results, json.dumps(facts | {"made": made}, indent=1).encode())
     verdicts = judge_claims(facts)
     if verdicts:
-        rows = [(v.claim, v.paper, v.measured, f"**{v.verdict}**", f"`{v.part}`") for v in verdicts]
+        titles = {part.key: part.title.split(":")[0] for part in parts}
+        rows = [
+            (v.claim, v.paper, v.measured, f"**{v.verdict}**", titles[v.part]) for v in verdicts
+        ]
         table = markdown_table(["claim", "the paper", "measured", "verdict", "evidence"], rows)
-        note = "Each verdict is computed from the results in this report."
-        parts.insert(0, ReportPart("", "What holds, what does not", "", [table, note]))
+        parts.insert(0, ReportPart("", "What holds, what does not", "", [table, _VERDICTS]))
     machine = _machine_table(what, remaining, setting, made)
     parts.append(ReportPart("", "How it was made", "", [machine]))
-    title = f"The paper, rebuilt (scale: {setting.scale.name})"
+    heading = f"The paper, rebuilt (scale: {setting.scale.name})"
     first = f"{phrase('difference', sizes)} {lead(verdicts)}"
-    return write_report(folder, name, title, first, parts)
+    return write_report(folder, name, heading, first, parts)
 
 
 def _chosen(what: str, scale: str, jobs: int | None) -> list[str]:
@@ -184,7 +192,7 @@ class _RemainingTime:
         self._left = {key: 60 * scale.minutes.get(key, 0.1) for key in chosen}
         self._clock, self._start = clock, clock()
         self._expected = self._taken = 0.0
-        self._computed = False
+        self._computed = self.computed = False  # a fit of this part, a fit of any part
         self.part = ""
         self.seconds: dict[str, float] = {}
 
@@ -213,7 +221,7 @@ class _RemainingTime:
 
     def share(self) -> float:
         """Return the share of the run that is done, after a fit."""
-        self._computed = True
+        self._computed = self.computed = True
         done = self._clock() - self._start
         return done / (done + self.seconds_left())
 
@@ -252,6 +260,17 @@ def fingerprint(setting: ExperimentSetting) -> dict[str, str]:
         "scale": setting.scale.name,
         "seed": str(setting.seed),
     }
+
+
+def _as_before(now: dict[str, str], results: Path) -> dict[str, str]:
+    """Return the origin of the earlier report if all results are its own, else the present one."""
+    try:
+        before = dict(json.loads(results.read_bytes())["made"])
+    except (OSError, ValueError, KeyError):
+        return now
+    if any(before.get(name) != now[name] for name in ("scale", "seed")):
+        return now
+    return before | {"written again": f"{now['date']}, commit {now['commit']}"}
 
 
 def _commit() -> str:

@@ -83,7 +83,7 @@ def _decomposition(ranker: ThreeLevelRanker) -> "Figure":
         axes.set_title(f"{title}{enlarged}", fontsize="medium")
         axes.set_xlabel("person")
     sides[0].set_ylabel("feature")
-    figure.suptitle("Levels, centred: what all share, what a school adds, what is a person's own")
+    figure.suptitle("Weights W = consensus + group + personal, with centred levels")
     figure.colorbar(image, ax=sides, shrink=0.85, label="weight")
     return figure
 

@@ -83,7 +83,8 @@ def run(setting: ExperimentSetting) -> ReportPart:
             "fig3": cocluster_recovery_picture(found, figure=new_figure(9.5, 6.8, shown=False)),
             "recovery": _recovery_picture(facts["recovery"]),
         },
-        describe_flagged=describe_flagged,
+        # At the paper's size, unless nothing is tuned.
+        best=facts["structure"].get(FULL_SIZE, facts["structure"][BEST]),
     )
 
 
@@ -220,7 +221,7 @@ def _compare(
 def describe_flagged(found: Facts) -> str:
     """Return the numbers of users with a personal part in a fit, and of correct ones."""
     return (
-        f"{found['flagged']} people, {found['right']} of the {found['true']} true (index "
+        f"{found['flagged']} people flagged, {found['right']} of the {found['true']} true (index "
         f"{found['personal']:.2f})"
     )
 

@@ -1,6 +1,6 @@
 """Table 3 and Figure 5: all rankers on the attributes of Shoes and SUN, or their stand-ins."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from statistics import mean
@@ -13,6 +13,7 @@ from likeminds.paper.experiments.data_sets import DataSet, data_sets
 from likeminds.paper.experiments.report_page import (
     ReportPart,
     bold_if,
+    interval,
     make_part,
     percent,
     plus_minus,
@@ -76,16 +77,19 @@ class DataSetTrials:
             "attributes": {name: trials.facts() for name, trials in self.trials.items()},
             "not_standardised": {name: trials.facts() for name, trials in self.plain.items()},
             "means": {name: self.mean(name) for name in self.names},
-            # The first is closest to the paper.
-            "lead": {
-                f"{variant}, {scaled}": _leads(trials, variant)
-                for scaled, trials in {PLAIN: self.plain, STANDARDISED: self.trials}.items()
-                if trials
-                for variant in _VARIANTS
-            },
+            "lead": self.leads(),
             "paper_lead": self._paper_lead(),
             "lead_over_consensus": self._lead_over("Consensus only"),
             "lead_over_learned": self._lead_over(LEARNED),
+        }
+
+    def leads(self) -> dict[str, dict[str, Any]]:
+        """Return the leads over the best baselines; the first is closest to the paper."""
+        return {
+            f"{variant}, {scaled}": _leads(trials, variant)
+            for scaled, trials in {PLAIN: self.plain, STANDARDISED: self.trials}.items()
+            if trials
+            for variant in _VARIANTS
         }
 
     def _paper_lead(self) -> str:
@@ -136,8 +140,23 @@ class DataSetTrials:
             rows.append([name, *(" / ".join(percent(v, 1) for v in pair) for pair in columns)])
         return rows
 
+    def lead_rows(self) -> list[list[str]]:
+        """Return the leads of the paper's method by attribute, their mean, and the sure ones."""
+        against = {f"best baseline, {way}": leads for way, leads in self.leads().items()}
+        against |= {
+            f"{name.lower()}, {STANDARDISED}": self._lead_over(name)
+            for name in ("Consensus only", LEARNED)
+            if name in self.names
+        }
+        rows = []
+        for name, leads in against.items():
+            cells = [" ".join([*lead[:-3], interval(lead[-3:])]) for lead in leads.values()]
+            average, ahead, behind = summarise_leads(leads.values())
+            rows.append([name, *cells, points(average), str(ahead), str(behind)])
+        return rows
+
     def n_equal(self) -> int:
-        """Return the number of attributes on which RAMU equals RMTL, probably by mistake."""
+        """Return the number of attributes on which RAMU equals RMTL."""
 
         def both_ways(trials: Trials, name: str) -> list[list[float]]:
             return [trials.by_repeat[variant_name(name, v)].tolist() for v in _VARIANTS]
@@ -191,15 +210,21 @@ def run(setting: ExperimentSetting) -> ReportPart:
     """Compare all rankers on every attribute."""
     found = results(setting)
     facts = {each.data.name: each.facts() for each in found}
-    return make_part("table3", setting, facts, crowds=found, mean_points=mean_points)
+    return make_part("table3", setting, facts, crowds=found, summarise_leads=summarise_leads)
 
 
-def mean_points(leads: Iterable[Sequence[float]]) -> str:
-    """Return the mean of leads in points, and how many have an interval above or below 0."""
+def summarise_leads(leads: Iterable[Sequence[float]]) -> tuple[float, int, int]:
+    """Return the mean of leads, and how many have an interval above and below 0."""
     each = [lead[-3:] for lead in leads]
     above, below = sum(low > 0 for _, low, _ in each), sum(high < 0 for *_, high in each)
-    sure = f" (surely ahead on {above}, behind on {below} of {len(each)})"
-    return points(mean(lead[0] for lead in each)) + sure
+    return mean(lead[0] for lead in each), above, below
+
+
+def describe_leads(leads: Collection[Sequence[float]]) -> str:
+    """Return the mean of leads in points, and the numbers of those that are sure."""
+    average, above, below = summarise_leads(leads)
+    sure = f"surely ahead on {above} of {len(leads)} attributes, surely behind on {below}"
+    return f"{points(average)} points on average, {sure}"
 
 
 def run_figure(setting: ExperimentSetting) -> ReportPart:
