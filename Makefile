@@ -34,13 +34,13 @@ demo: $(READY)  ## Fit the bundled data and tell what came out
 serve: $(READY)  ## A service on sketch shoes, with its page: http://127.0.0.1:8000
 	$(BIN)/likeminds serve --demo
 
-check: $(READY) lint  ## Before every commit: lint, types, import directions, the fast tests (one to three minutes)
+check: $(READY) lint  ## Before every commit: lint, types, import directions, the fast tests
 	$(MAKE) --jobs 3 types imports fast
 
-test: $(READY) lint  ## The same with doctests and tests that take seconds (four to fifteen minutes from nothing)
+test: $(READY) lint  ## The same with doctests and tests that take seconds
 	$(MAKE) --jobs 3 types imports usual
 
-test-all:  ## What CI runs: make test, then make rest, with coverage (ten to thirty-five minutes)
+test-all:  ## What CI runs: make test, then make rest, with coverage
 	$(MAKE) test COVER="--cov --cov-report=term:skip-covered"
 	$(MAKE) rest
 

@@ -1,11 +1,11 @@
 """Mixed logits beside xlogit's: ``python -m benchmarks.choice_models --data FOLDER``.
 
-Writes the table of ``docs/development/xlogit.md``, and a picture. Every specification is one
-that xlogit's examples publish, with the number of draws they use, and is fitted by both: the same
-features, the same that vary, independent distributions. Log-likelihoods are simulated by our
-importance sampler with many draws, at our estimates and at xlogit's, so that they compare estimates
-rather than simulators; what xlogit says itself, with its own draws, stands beside it. Every fit is
-kept in ``--cache`` as soon as it is there.
+Writes ``docs/development/choice-models.json``, its table in xlogit.md, and a picture. Every
+specification is one that xlogit's examples publish, with the number of draws they use, and is
+fitted by both: the same features, the same that vary, independent distributions. Log-likelihoods
+are simulated by our importance sampler with many draws, at our estimates and at xlogit's, so that
+they compare estimates rather than simulators; what xlogit says itself, with its own draws, stands
+beside it. Every fit is kept in ``--cache`` as soon as it is there.
 """
 
 import argparse
@@ -17,10 +17,12 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.accuracy import ROOT
+from benchmarks.tables import markdown, publish
 from likeminds import Annotations, HierarchicalRanker
 from likeminds._util.atomic_files import write_whole
 from likeminds.choice_models.importance_sampling import Coefficients
@@ -29,7 +31,6 @@ from likeminds.rankers.choice_reporting import _simulated
 
 PAGE = ROOT / "docs" / "development" / "xlogit.md"
 PICTURE = ROOT / "docs" / "choice-models.png"
-BEGIN, END = "<!-- measured -->", "<!-- end of what was measured -->"
 
 
 @dataclass(frozen=True)
@@ -280,39 +281,40 @@ def rectangle(choices: Annotations) -> tuple[np.ndarray, ...]:
     return X, y, ids, np.tile(np.arange(most), n_sets), np.repeat(panels, most), available
 
 
-def _row(spec: Specification, choices: Annotations, fits: dict[str, Fit]) -> str:
+def table(found: dict[str, Any]) -> str:
+    """Return log-likelihoods and processor seconds, a row for each specification."""
+    specs = {spec.name: spec for spec in SPECIFICATIONS}
+    return markdown(_HEAD, [_row(specs[name], one) for name, one in found.items()])
+
+
+def _row(spec: Specification, found: dict[str, Any]) -> list[str]:
+    fits = {kind: Fit(**fit) for kind, fit in found["fits"].items()}
+    theirs = fits.get("xlogit")
+
     def shown(name: str) -> str:
         fit = fits.get(name)
         return "-" if fit is None or np.isnan(fit.value) else f"{fit.value:.1f} ± {fit.error:.1f}"
 
     def took(name: str) -> str:
-        fit, theirs = fits.get(name), fits.get("xlogit")
-        if fit is None:
+        if name not in fits:
             return "-"
-        ratio = (
-            "" if theirs is None or name == "xlogit" else f" ({fit.seconds / theirs.seconds:.2f}x)"
-        )
-        return f"{fit.seconds:.1f}{ratio}"
+        seconds = fits[name].seconds
+        is_ours = theirs is not None and name != "xlogit"
+        return f"{seconds:.1f}" + (f" ({seconds / theirs.seconds:.2f}x)" if is_ours else "")
 
-    theirs = fits.get("xlogit")
-    own = "-" if theirs is None or theirs.own is None else f"{theirs.own:.1f}"
-    cells = [
+    return [
         spec.name,
-        f"{choices.n_users:,}, {int(choices.labels.sum()):,}",
+        f"{found['users']:,}, {found['choices']:,}",
         f"{spec.published:.1f} ({spec.draws:,})",
-        own,
+        "-" if theirs is None or theirs.own is None else f"{theirs.own:.1f}",
         *(shown(name) for name in ("published", "xlogit", "diagonal", "full", "default")),
         *(took(name) for name in ("xlogit", "diagonal", "full", "default")),
     ]
-    return "| " + " | ".join(cells) + " |"
 
 
-HEAD = [
-    "| data | people, choices | published (draws) | xlogit, by itself | published estimates "
-    "| xlogit's | ours, same model "
-    "| ours, full covariance | ours, default | xlogit's seconds | ours | full | default |",
-    "|---" * 13 + "|",
-]
+_HEAD = ["data", "people, choices", "published (draws)", "xlogit, by itself"]
+_HEAD += ["published estimates", "xlogit's", "ours, same model", "ours, full covariance"]
+_HEAD += ["ours, default", "xlogit's seconds", "ours", "full", "default"]
 
 
 def _draw(found: dict[str, dict[str, Fit]], published: dict[str, float]) -> None:
@@ -366,27 +368,23 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=ROOT / ".choice-models", help="results")
     parser.add_argument("--only", nargs="*", help="data sets; default: all")
     chosen = parser.parse_args()
-    lines, found, published = [], {}, {}
+    found: dict[str, Any] = {}
+    fits, published = {}, {}
     for spec in SPECIFICATIONS:
         choices = spec.read(chosen.data)
         if choices is None or (chosen.only and spec.name not in chosen.only):
             continue
-        fits = _kept(spec, choices, chosen)
-        found[spec.name], published[spec.name] = fits, spec.published
-        lines.append(_row(spec, choices, fits))
-        print(lines[-1], flush=True)
-    if chosen.only:
-        return
-    made = (
-        f"Made by `python -m benchmarks.choice_models --data FOLDER --draws {chosen.draws} "
-        f"--exact {chosen.exact}`, one thread; xlogit has the draws that were published. Seconds "
-        "are those of the processor."
-    )
-    text = PAGE.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    measured = "\n".join(["", made, "", *HEAD, *lines, ""])
-    PAGE.write_text(before + BEGIN + measured + END + rest.split(END)[1], encoding="utf-8")
-    _draw(found, published)
+        fits[spec.name] = _kept(spec, choices, chosen)
+        published[spec.name] = spec.published
+        found[spec.name] = {
+            "users": choices.n_users,
+            "choices": int(choices.labels.sum()),
+            "fits": {kind: vars(fit) for kind, fit in fits[spec.name].items()},
+        }
+        print(_row(spec, found[spec.name]), flush=True)
+    if not chosen.only:
+        publish("development/choice-models", found, PAGE, table(found))
+        _draw(fits, published)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
-"""What travels and what workers hold, by numbers of people and workers: formulas and counters.
+"""What travels and what workers hold, by number of workers: formulas and counters.
 
-    python -m benchmarks.cluster_growth --users 100000 1000000 --workers 2 4 8 16
-
-prints the two tables of docs/development/cluster.md: what travels, with how far weights are from
-those of the first number of workers, and what a worker has in memory. Nothing is timed: more
-workers than cores only share them.
+``python -m benchmarks.cluster_growth`` writes docs/development/cluster-growth.json and its two
+tables in cluster.md: what travels, with how far weights are from those of the first number of
+workers, and what a worker has in memory. Nothing is timed: more workers than cores only share them.
 """
 
 import argparse
@@ -19,11 +17,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.cluster import N_FILES, make_crowd, write_parts
+from benchmarks.tables import DOCS, markdown, publish
 from likeminds import HierarchicalRanker
 from likeminds.cluster import Shards
 
 # Weights may differ by so much between numbers of workers.
 _SAME = 1e-6
+_MANY, _PAGE = 100_000, DOCS / "development" / "cluster.md"
+_TRAVELS = ["workers", "sent to a shard, by visit", "returned by it", "the end, by user"]
+_TRAVELS += ["weights differ by"]
+_HELD = ["workers", "labels of each worker", "at its start", "at most in the shuffle", "permanent"]
+_HELD += ["at most in the fit", "after it"]
 # People whose labels are shuffled before anything is counted: what is imported is not counted.
 _FEW = 200
 
@@ -90,42 +94,51 @@ class Sizes:
 
 
 def main() -> None:
-    """Measure each number of people with each number of workers."""
+    """Measure the crowd with each number of workers."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--users", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--users", type=int, default=_MANY)
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8, 16])
     parser.add_argument("--labels", type=int, default=10)
     parser.add_argument("--features", type=int, default=8)
-    parser.add_argument(
-        "--against",
-        type=Path,
-        help="file of weights that others have to equal; written where there is none",
-    )
     given = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
+    rows: dict[str, Any] = {}
+    first = None
+    with tempfile.TemporaryDirectory() as folder:
+        users, items, labels, features = make_crowd(given.users, given.labels, given.features)
+        write_parts(folder, users, items, labels)
+        del users, items, labels
+        for n_workers in given.workers:
+            found, coef, sizes = _measured(folder, features, n_workers)
+            first = coef if first is None else first
+            found["apart"] = float(np.abs(coef - first).max())
+            assert found["apart"] < _SAME, f"weights differ by {found['apart']}"
+            names = ("sent", "returned", "asked", "shuffling", "kept", "fitting")
+            found |= {"labels": sizes.labels, "formulas": {n: getattr(sizes, n) for n in names}}
+            rows[str(n_workers)] = found
+            print(n_workers, found, flush=True)
+    if given.users == _MANY:
+        publish("development/cluster-growth", rows, _PAGE, as_tables(rows))
+
+
+def as_tables(rows: dict[str, Any]) -> str:
+    """Return what travels, and what workers hold: counters, with the formulas' values."""
     travels, held = [], []
-    for n_users in given.users:
-        first = _known(given.against)
-        with tempfile.TemporaryDirectory() as folder:
-            users, items, labels, features = make_crowd(n_users, given.labels, given.features)
-            write_parts(folder, users, items, labels)
-            del users, items, labels
-            for n_workers in given.workers:
-                found, coef, sizes = _measured(folder, features, n_workers)
-                first = coef if first is None else first
-                found["apart"] = float(np.abs(coef - first).max())
-                assert found["apart"] < _SAME, f"weights differ by {found['apart']}"
-                travels.append(_what_travels(n_users, n_workers, found, sizes))
-                held.append(_what_is_held(n_users, n_workers, found, sizes))
-                print(travels[-1], held[-1], sep="\n", flush=True)
-        if given.against is not None and first is not None:
-            np.save(given.against, first)
-    print("", *travels, "", *held, sep="\n")
-
-
-def _known(file: Path | None) -> Any:
-    """Return the weights of an earlier run, of other workers."""
-    return None if file is None or not file.exists() else np.load(file)
+    for n_workers, found in rows.items():
+        formulas, empty = found["formulas"], found["empty"]
+        counted = [f"{found[n]:,.0f} ({formulas[n]:,.0f})" for n in ("sent", "returned", "asked")]
+        travels.append([n_workers, *counted, f"{found['apart']:.0e}"])
+        more = [
+            f"{(found[n] - empty) / 1e6:,.0f} ({formulas[n] / 1e6:,.0f})"
+            for n in ("shuffling", "kept", "fitting")
+        ]
+        after = f"{(found['after'] - empty) / 1e6:,.0f}"
+        held.append([n_workers, f"{found['labels']:,.0f}", f"{empty / 1e6:,.0f}", *more, after])
+    between = (
+        "Counts include about a kilobyte of pickling, and the formulas do not. Megabytes of the "
+        "largest worker, in addition to those at its start:"
+    )
+    return "\n\n".join([markdown(_TRAVELS, travels), between, markdown(_HELD, held)])
 
 
 def _measured(folder: str, features: Any, n_workers: int) -> tuple[dict[str, Any], Any, Sizes]:
@@ -159,29 +172,6 @@ def _warm_up(client: Any, features: Any) -> None:
         shards = Shards.from_folder(folder, client, features)
         HierarchicalRanker(n_groups=1, item_effects=False).fit(shards)
         shards.release()
-
-
-def _what_travels(n_users: int, n_workers: int, found: dict[str, Any], sizes: Sizes) -> str:
-    """Return a row of the first table: counters, and in brackets what formulas say."""
-    names = ("sent", "returned", "asked")
-    counted = [f"{found[name]:,.0f} ({getattr(sizes, name):,.0f})" for name in names]
-    return _row(f"{n_users:,}", n_workers, *counted, f"{found['apart']:.0e}")
-
-
-def _what_is_held(n_users: int, n_workers: int, found: dict[str, Any], sizes: Sizes) -> str:
-    """Return a row of the second table: megabytes more than to begin with."""
-    empty = found["empty"]
-    counted = [
-        f"{(found[name] - empty) / 1e6:,.0f} ({getattr(sizes, name) / 1e6:,.0f})"
-        for name in ("shuffling", "kept", "fitting")
-    ]
-    after = f"{(found['after'] - empty) / 1e6:,.0f}"
-    labels = f"{sizes.labels:,.0f}"
-    return _row(f"{n_users:,}", n_workers, labels, f"{empty / 1e6:,.0f}", *counted, after)
-
-
-def _row(*cells: Any) -> str:
-    return f"| {' | '.join(map(str, cells))} |"
 
 
 def most(client: Any, work: Any) -> int:

@@ -1,9 +1,8 @@
 """What one shuffle by person moves, and what stays: rows against statistics, formulas and counters.
 
-    python -m benchmarks.cluster_shuffle
-
-prints the table of docs/development/cluster.md, for crowds with a million labels each. Nothing is
-timed. Where features are columns of the rows, workers that get rows have a table of all items, too.
+``python -m benchmarks.cluster_shuffle`` writes docs/development/cluster-shuffle.json and its table
+in cluster.md, for crowds with a million labels each. Nothing is timed. Where features are columns
+of the rows, workers that get rows have a table of all items, too.
 """
 
 import argparse
@@ -18,11 +17,14 @@ import pyarrow.parquet as pq
 
 from benchmarks.cluster import N_FILES, make_crowd
 from benchmarks.cluster_growth import count_from_here, most, peak, resident
+from benchmarks.tables import DOCS, markdown, publish
 from likeminds import ThreeLevelRanker
 from likeminds.cluster import Shards
 from likeminds.cluster.partitions import shards_of
 
-_N_WORKERS = 2
+_N_WORKERS, _MANY = 2, 1_000_000
+_WAYS = ("rows", "statistics")
+_MEASURED = ("sent", "sent by formula", "peak", "permanent", "permanent by formula")
 # Fits differ by no more than this.
 _SAME = 1e-6
 
@@ -30,11 +32,12 @@ _SAME = 1e-6
 def main() -> None:
     """Shuffle each crowd in both ways, with features apart and in the rows."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--labels", type=int, default=1_000_000)
+    parser.add_argument("--labels", type=int, default=_MANY)
     parser.add_argument("--each", type=int, nargs="+", default=[10, 5000])
     parser.add_argument("--features", type=int, default=8)
     given = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
+    rows = []
     for each in given.each:
         users, items, labels, features = make_crowd(given.labels // each, each, given.features)
         with tempfile.TemporaryDirectory() as folder:
@@ -42,15 +45,31 @@ def main() -> None:
             for in_rows in (False, True):
                 expected = _expected(users, items, features, in_rows)
                 found = [_shuffled(folder, features, in_rows, way) for way in (False, True)]
-                apart = np.abs(found[0][-1] - found[1][-1]).max()
+                apart = float(np.abs(found[0][-1] - found[1][-1]).max())
                 assert apart < _SAME, f"weights differ by {apart}"
-                cells = [f"{each:,}", "columns" if in_rows else "a table"]
+                row: dict[str, Any] = {"labels": each, "in rows": in_rows, "apart": apart}
                 kept = _kept(each, len(users), features)
-                for one, moved, held in zip(found, expected, kept, strict=True):
-                    shuffled, at_most, stays = (number / 1e6 for number in one[:-1])
-                    cells += [f"{shuffled:,.1f} ({moved / 1e6:,.1f})", f"{at_most:,.0f}"]
-                    cells.append(f"{stays:,.0f} ({held / 1e6:,.0f})")
-                print(f"| {' | '.join(cells)} | {apart:.0e} |", flush=True)
+                for way, one, moved, held in zip(_WAYS, found, expected, kept, strict=True):
+                    numbers = (one[0], moved, *one[1:-1], held)
+                    row[way] = dict(zip(_MEASURED, map(float, numbers), strict=True))
+                rows.append(row)
+                print(row, flush=True)
+    if given.labels == _MANY:
+        publish("development/cluster-shuffle", rows, DOCS / "development/cluster.md", table(rows))
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return megabytes, with the formulas' values in brackets."""
+    head = ["labels of each user", "features"]
+    head += [f"{way}: {what}" for way in _WAYS for what in ("sent", "peak", "permanent")]
+    cells = []
+    for row in rows:
+        cells.append([f"{row['labels']:,}", "columns" if row["in rows"] else "a table"])
+        for way in _WAYS:
+            sent, formula, peak, stays, held = (row[way][name] / 1e6 for name in _MEASURED)
+            cells[-1] += [f"{sent:,.1f} ({formula:,.1f})", f"{peak:,.0f}"]
+            cells[-1] += [f"{stays:,.0f} ({held:,.0f})"]
+    return markdown(head, cells)
 
 
 def _write(folder: str, users: Any, items: Any, labels: Any, features: Any) -> None:

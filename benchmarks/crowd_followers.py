@@ -1,18 +1,21 @@
 """Whether people weigh what all see in items: ``python -m benchmarks.crowd_followers``.
 
 The items' effects b_j of a first fit become one more feature of a second, in which every person has
-a weight of it with a learned variance: who follows the crowd, who does not. Prints a table: mean
-AUC on labels held out of either, and their difference, paired by person, over three splits that no
-other page uses. (For new items the feature would be a leak; here all are known.) ``--data`` is the
-folder of `benchmarks.shared_items`.
+a weight of it with a learned variance: who follows the crowd, who does not. Writes
+docs/development/crowd-followers.json and its table in item-effects.md: mean AUC on labels held out
+of either, and their difference, paired by person, over three splits that no other page uses. (For
+new items the feature would be a leak; here all are known.) ``--data`` is the folder of
+`benchmarks.shared_items`.
 """
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.shared_crowds import SharedCrowd, read_crowds, simulated
+from benchmarks.tables import DOCS, markdown, publish
 from likeminds import Annotations, HierarchicalRanker, auc_by_user
 from likeminds._util.array_types import Float
 from likeminds.metrics.paired import over_users
@@ -63,22 +66,36 @@ def _by_user(crowd: SharedCrowd, test: Annotations, scores: Float) -> Float:
     return everybody
 
 
+def as_table(found: dict[str, Any]) -> str:
+    """Return what was measured, a row for each data set."""
+    rows = []
+    for name, row in found.items():
+        apart = "{:+.2f} [{:+.2f}, {:+.2f}]".format(*(100 * value for value in row["difference"]))
+        rows.append([name, f"{100 * row['without']:.1f}", f"{100 * row['with']:.1f}", apart])
+    return markdown(["data", "without", "with the weight", "difference"], rows)
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with NAME.npz files")
-    parser.add_argument("--quick", action="store_true", help="a tiny simulated crowd")
+    parser.add_argument("--quick", action="store_true", help="a tiny simulated crowd, printed only")
     chosen = parser.parse_args(arguments)
-    print("| data | without | with the weight | difference |\n|---|---|---|---|")
+    found = {}
     for crowd in simulated() if chosen.quick else read_crowds(chosen.data):
         if not chosen.quick and crowd.name not in NAMES:
             continue
         without, with_weight = gains(crowd, SEEDS[:1] if chosen.quick else SEEDS)
-        apart = [100 * value for value in over_users(with_weight - without)[:3]]
-        figures = f"{100 * without.mean():.1f} | {100 * with_weight.mean():.1f}"
-        said = f"{apart[0]:+.2f} [{apart[1]:+.2f}, {apart[2]:+.2f}]"
-        print(f"| {crowd.name} | {figures} | {said} |", flush=True)
+        found[crowd.name] = {
+            "without": float(without.mean()),
+            "with": float(with_weight.mean()),
+            "difference": [float(value) for value in over_users(with_weight - without)[:3]],
+        }
         if chosen.quick:
             break
+    print(as_table(found))
+    if not chosen.quick:
+        page = DOCS / "development" / "item-effects.md"
+        publish("development/crowd-followers", found, page, as_table(found))
 
 
 if __name__ == "__main__":

@@ -1,29 +1,31 @@
 """Accuracy of item effects with few labels: a table of docs/development/item-effects.md.
 
-``python -m benchmarks.item_spread --draws 8`` prints it. Simulated people say yes to items they
-share, without factors: the log-odds are a_i + b_j, with ``--features N`` also x_j'theta. Spreads of
-b_j and of a_i are learned; b_j, learned, should have a slope of 1 with the true ones, and 90 %
-intervals of effects and of ranks cover 90 %.
+``python -m benchmarks.item_spread`` writes it, and docs/development/item-spread.json. Simulated
+people say yes to items they share, without factors: the log-odds are a_i + b_j, with
+``--features N`` also x_j'theta. Spreads of b_j and of a_i are learned; b_j, learned, should have a
+slope of 1 with the true ones, and 90 % intervals of effects and of ranks cover 90 %.
 """
 
 import argparse
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.tables import DOCS, markdown, publish
 from likeminds import Annotations, HierarchicalRanker
 
 N_PEOPLE, N_ITEMS, SPREAD = 200, 600, 1.5
 LABELS_PER_ITEM = (2, 3, 6, 12, 36)
 _Z90 = 1.6449
-_HEAD = (
+_NAME = "development/item-spread"
+_HEAD = [
     "labels per item",
     f"spread learned (true: {SPREAD})",
     "of people (true: 1)",
     "slope of true on learned effects",
     "90 % intervals of effects cover",
     "of ranks",
-)
+]
 
 
 class Found(NamedTuple):
@@ -64,20 +66,32 @@ def measure(labels_per_item: int, seed: int, n_items: int = N_ITEMS, n_features:
     return Found(float(np.sqrt(crowd.items.variance)), of_users, slope, covered, ranks_covered)
 
 
+def as_table(found: dict[str, Any]) -> str:
+    """Return means over draws, by labels per item."""
+    rows = [
+        [labels, *(f"{row[name]:.2f}" for name in Found._fields[:3])]
+        + [f"{row[name]:.0%}" for name in Found._fields[3:]]
+        for labels, row in found["rows"].items()
+    ]
+    return markdown(_HEAD, rows)
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=8)
     parser.add_argument("--items", type=int, default=N_ITEMS)
-    parser.add_argument("--features", type=int, default=0)
+    parser.add_argument("--features", type=int, default=0, help="printed and not written")
     given = parser.parse_args(arguments)
-    print(f"| {' | '.join(_HEAD)} |")
-    print("|---" * len(_HEAD) + "|")
+    rows = {}
     for labels in LABELS_PER_ITEM:
         draws = range(given.draws)
         found = [measure(labels, seed, given.items, given.features) for seed in draws]
-        spread, users, slope, covered, ranks = np.mean(found, axis=0)
-        told = f"{spread:.2f} | {users:.2f} | {slope:.2f} | {covered:.0%} | {ranks:.0%}"
-        print(f"| {labels} | {told} |", flush=True)
+        rows[str(labels)] = dict(zip(Found._fields, np.mean(found, axis=0).tolist(), strict=True))
+    table = as_table({"rows": rows})
+    print(table)
+    if given.items == N_ITEMS and not given.features:
+        measured = {"draws": given.draws, "rows": rows}
+        publish(_NAME, measured, DOCS / "development" / "item-effects.md", table)
 
 
 if __name__ == "__main__":

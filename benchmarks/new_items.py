@@ -1,5 +1,7 @@
 """New items in simulated conversations: ``python -m benchmarks.new_items``.
 
+Writes docs/development/new-items.json and its table in docs/development/item-effects.md.
+
 People vote on statements that words describe, and then rank statements that nobody has voted on.
 What is true is known: the share of pairs of new statements that everybody's scores put into the
 right order. In some conversations, statements have no vote but their author's, who agrees; in
@@ -8,9 +10,11 @@ others, most statements are shown to one person, by lot.
 
 import argparse
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from benchmarks.tables import DOCS, markdown, publish
 from likeminds import Annotations, HierarchicalRanker
 from likeminds._util.array_types import Float
 
@@ -100,25 +104,37 @@ def measure(conversation: Conversation, seed: int) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def as_table(n_draws: int, conversations: dict[str, Conversation]) -> str:
+def measured(n_draws: int, conversations: dict[str, Conversation]) -> dict[str, Any]:
     """Return means over draws, and the difference with its standard error."""
-    lines = ["| conversation | with item effects | without | difference |", "|---|---|---|---|"]
+    rows = {}
     for name, conversation in conversations.items():
         found = 100 * np.array([measure(conversation, seed) for seed in range(n_draws)])
-        ours, without = found.mean(axis=0)
         apart = found[:, 0] - found[:, 1]
-        error = apart.std(ddof=1) / np.sqrt(n_draws)
-        lines.append(
-            f"| {name} | {ours:.1f} | {without:.1f} | {apart.mean():+.1f} (+- {error:.1f}) |"
-        )
-        print(lines[-1], flush=True)
-    return "\n".join(lines)
+        rows[name] = {
+            "ours": float(found[:, 0].mean()),
+            "without": float(found[:, 1].mean()),
+            "difference": float(apart.mean()),
+            "error": float(apart.std(ddof=1) / np.sqrt(n_draws)),
+        }
+    return {"draws": n_draws, "rows": rows}
+
+
+def as_table(found: dict[str, Any]) -> str:
+    """Return what was measured, a row for each conversation."""
+    rows = []
+    for name, row in found["rows"].items():
+        apart = f"{row['difference']:+.1f} (± {row['error']:.1f})"
+        rows.append([name, f"{row['ours']:.1f}", f"{row['without']:.1f}", apart])
+    return markdown(["conversation", "with item effects", "without", "difference"], rows)
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=10)
-    print(as_table(parser.parse_args(arguments).draws, CONVERSATIONS))
+    parser.add_argument("--draws", type=int, default=8)
+    found = measured(parser.parse_args(arguments).draws, CONVERSATIONS)
+    print(as_table(found))
+    page = DOCS / "development" / "item-effects.md"
+    publish("development/new-items", found, page, as_table(found))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """What a model of very many people takes in memory, in one file and with people apart.
 
-``python -m benchmarks.people_apart --users 1000000`` makes a model of simulated people, asks it
-for rankings of some of them in processes of their own, and prints what these hold.
+``python -m benchmarks.people_apart`` makes a model of simulated people, asks it for rankings of
+some of them in processes of their own, and writes docs/development/people-apart.json, which
+model-files.md quotes (``python -m tools.quoted_numbers``).
 """
 
 import argparse
@@ -15,15 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.tables import DOCS
 from likeminds import HierarchicalRanker, load, make_schools, save
 
-_ASKED = 200
+_ASKED, _MANY = 200, 1_000_000
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure, and write what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--users", type=int, default=1_000_000)
+    parser.add_argument("--users", type=int, default=_MANY)
     parser.add_argument("--features", type=int, default=8)
     parser.add_argument("--users-per-file", type=int, default=20_000)
     parser.add_argument("--ask", help=argparse.SUPPRESS)
@@ -36,18 +38,17 @@ def main() -> None:
         one, apart = Path(scratch) / "one.likeminds", Path(scratch) / "apart.likeminds"
         save(ranker, one)
         save(ranker, apart, users_per_file=given.users_per_file)
-        size = sum(file.stat().st_size for file in apart.iterdir()) / 1e6
-        print(f"{given.users:,} people x {given.features} features, {size:,.0f} MB")
-        print(
-            "| model | opened (s) | first ranking (ms) | others (ms) | grown by (MB) | own (MB) |"
-        )
-        print("|---|---|---|---|---|---|")
-        for name, path in (("one file", one), ("people apart", apart)):
-            found = _in_another_process(path, given)
-            print(
-                f"| {name} | {found['open']:.2f} | {1e3 * found['first']:.0f} "
-                f"| {1e3 * found['others']:.1f} | {found['resident']:.0f} | {found['own']:.0f} |"
-            )
+        found = {
+            "users": given.users,
+            "megabytes": sum(file.stat().st_size for file in apart.iterdir()) / 1e6,
+            "files": -(-given.users // given.users_per_file),
+            "one file": _in_another_process(one, given),
+            "people apart": _in_another_process(apart, given),
+        }
+    print(json.dumps(found, indent=1))
+    if given.users == _MANY:
+        path = DOCS / "development" / "people-apart.json"
+        path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def simulated(n_users: int, n_features: int) -> HierarchicalRanker:
@@ -66,7 +67,7 @@ def simulated(n_users: int, n_features: int) -> HierarchicalRanker:
 
 
 def ask(path: Path, n_users: int, n_features: int) -> dict[str, float]:
-    """Rank for some people; return seconds, and megabytes that this process holds more."""
+    """Rank for some people; return milliseconds, and megabytes that this process holds more."""
     items = dict(enumerate(np.random.default_rng(1).normal(size=(100, n_features))))
     before = _held()
     start = time.perf_counter()
@@ -79,9 +80,9 @@ def ask(path: Path, n_users: int, n_features: int) -> dict[str, float]:
     end = time.perf_counter()
     after = _held()
     return {
-        "open": opened - start,
-        "first": first - opened,
-        "others": (end - first) / _ASKED,
+        "open": 1e3 * (opened - start),
+        "first": 1e3 * (first - start),
+        "others": 1e3 * (end - first) / _ASKED,
         "resident": after[0] - before[0],
         "own": after[1] - before[1],
     }

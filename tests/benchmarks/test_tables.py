@@ -5,8 +5,25 @@ from pathlib import Path
 
 import pytest
 from benchmarks.command import BENCHMARKS
+from benchmarks.tables import with_table
 
-from benchmarks import crowd_peers, grades, nominal, page, pairs, shared_page
+from benchmarks import (
+    accuracy,
+    choice_models,
+    cluster_growth,
+    cluster_shuffle,
+    crowd_followers,
+    crowd_peers,
+    grades,
+    item_spread,
+    mixed_logit,
+    new_items,
+    nominal,
+    page,
+    pairs,
+    shared_page,
+    shared_speed,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -38,6 +55,32 @@ def test_pages_have_the_tables_of_the_files(file, page, table):
     written = table(json.loads((DOCS / file).read_text(encoding="utf-8")))
     assert written.count("|") > 30
     assert written in (DOCS / page).read_text(encoding="utf-8")
+
+
+MARKED = [
+    ("choice-models", "xlogit.md", choice_models.table),
+    ("cluster-growth", "cluster.md", cluster_growth.as_tables),
+    ("cluster-shuffle", "cluster.md", cluster_shuffle.table),
+    ("crowd-followers", "item-effects.md", crowd_followers.as_table),
+    ("item-spread", "item-effects.md", item_spread.as_table),
+    ("new-items", "item-effects.md", new_items.as_table),
+    ("shared-speed", "item-effects.md", shared_speed.as_table),
+]
+
+
+@pytest.mark.parametrize(("name", "page", "table"), MARKED, ids=[row[0] for row in MARKED])
+def test_pages_have_the_tables_of_the_files_between_marks(name, page, table):
+    folder = DOCS / "development"
+    written = table(json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
+    assert written.count("|") > 10
+    text = (folder / page).read_text(encoding="utf-8")
+    assert with_table(text, f"development/{name}", written) == text
+
+
+@pytest.mark.parametrize(("name", "module"), [("accuracy", accuracy), ("mixed-logit", mixed_logit)])
+def test_whole_pages_are_those_of_their_files(name, module):
+    found = json.loads((DOCS / f"{name}.json").read_text(encoding="utf-8"))
+    assert module.as_page(found) == (DOCS / f"{name}.md").read_text(encoding="utf-8")
 
 
 def test_the_page_of_benchmarks_is_written_from_its_file(tmp_path):
