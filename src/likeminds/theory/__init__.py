@@ -261,9 +261,9 @@ def generalization_bound(
     two steps.
 
     The loss depends only on differences of rows, so rows are measured from their mean, in the
-    ranker's units. The largest row and the largest singular value of G are those of the data and
-    of the fit, although the theorem takes them as given. A warning is given if the bound is
-    vacuous, as it mostly is.
+    ranker's units. The theorem takes the longest row and the largest singular value of G as given.
+    Here they come from the data and the fit. A warning is given if the bound is vacuous, as it
+    mostly is.
 
     Parameters
     ----------
