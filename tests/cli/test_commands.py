@@ -393,7 +393,7 @@ class TestNewcomer:
         told(copy, *FIT, "--ranker", "RidgeToConsensus")
         done = run(copy, *self.ASK)
         assert done.code == 2
-        assert "cannot take newcomers without a refit: use update" in done.err.replace("\n", " ")
+        assert "cannot score new users without a refit. Use update" in done.err.replace("\n", " ")
 
 
 class TestExplain:

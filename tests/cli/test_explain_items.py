@@ -78,7 +78,7 @@ def test_a_table_of_texts_has_one_column_of_them(folder, tmp_path):
 def test_a_model_that_cannot_know_says_so(folder):
     told = run("explain", folder[0] / "bare.likeminds", "--items", "agreed")
     assert told.exit_code == 2
-    assert "The shares of users who would say yes need items" in told.output
+    assert "Predicted shares of yes need items" in told.output
 
 
 @pytest.mark.slow

@@ -159,7 +159,7 @@ def test_without_users_everybody_is_one_person_and_that_is_said():
     X = rng.normal(size=(60, 2))
     y = X[:, 0] + rng.logistic(size=60) > 0
     pipeline = make_pipeline(StandardScaler(), HierarchicalRanker(n_groups=0))
-    with pytest.warns(UserWarning, match="taken for those of one user"):
+    with pytest.warns(UserWarning, match="count as labels of one user"):
         pipeline.fit(X, y)
     assert len(pipeline[-1].users_) == 1
     with pytest.warns(UserWarning, match="pass users="):

@@ -209,7 +209,7 @@ class TestLabels:
         write(tmp_path, "more.csv", said(["dan"], low=1, high=5))
         succeed(tmp_path, *UPDATE)
         write(tmp_path, "more.csv", said(["ann"], low=1, high=5))
-        assert "own median, which changes with more ratings" in refused(tmp_path, *UPDATE)
+        assert "the user's median, which changes with more ratings" in refused(tmp_path, *UPDATE)
 
     @pytest.mark.seconds
     def test_python_knows_it_too(self, tmp_path):

@@ -101,7 +101,7 @@ def test_what_a_visit_sends_and_returns_does_not_grow_with_the_people(client, n_
     assert traffic.returned / traffic.visits / len(shards) < 8 * (d * d + d + 1) + 1000
     # Once: b_i, c_i and the positions of those with few labels. At the end: levels, the gradient.
     assert traffic.asked / n_users < 8 * (4 * d + 7) + 100
-    with pytest.raises(ValueError, match="on a cluster: more labels cannot be added"):
+    with pytest.raises(ValueError, match="on a cluster, so labels cannot be added"):
         found.update(made(n_users)[:5])
 
 

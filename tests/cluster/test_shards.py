@@ -187,7 +187,7 @@ def test_simulated_likelihoods_are_the_same(client, given):
     assert there.objective_ == pytest.approx(here.objective_, abs=1e-6)
     found, expected = (one.standard_error(homes) for one in (there, here))
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    with pytest.raises(ValueError, match=r"fitted on a cluster.*pass the annotations"):
+    with pytest.raises(ValueError, match=r"fitted on a cluster.*Pass annotations="):
         there.summary()
 
 
@@ -344,7 +344,7 @@ def test_what_cannot_be_fitted_is_refused(client, said, tmp_path):
     fitted_there = ranker(n_groups=0, max_iter=1, tol=1.0).fit(shards)
     for told, call in (
         ("wide=False", lambda: ranker(wide=True).fit(shards)),
-        (r"people take .* GiB: lower draws", lambda: ranker(draws=10**7).fit(shards)),
+        (r"users take .* GiB. Lower draws", lambda: ranker(draws=10**7).fit(shards)),
         (r"fitted on a cluster.*newcomer", lambda: fitted_there.update(said[:5])),
         ("one class", lambda: ranker().fit(spread(said, client, [table_of(said[said.labels])]))),
         ("no Parquet", lambda: Shards.from_folder(tmp_path, client, said.features)),

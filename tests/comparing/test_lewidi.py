@@ -44,7 +44,7 @@ def test_grades_have_all_levels_of_the_scale(tmp_path):
     for label, row in zip(own["i3"], mine.probabilities, strict=True):
         below = sum(p for grade, p in zip(mine.grades, row, strict=True) if grade < label)
         assert below < 0.5 <= below + row[list(mine.grades).index(label)] + 1e-12
-    with pytest.raises(ValueError, match="levels lacks"):
+    with pytest.raises(ValueError, match="levels must include"):
         write_lewidi(ranker, crowd, tmp_path, "CSC", levels=[1, 2, 3])
 
 

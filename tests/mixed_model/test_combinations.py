@@ -108,7 +108,7 @@ def test_combinations(  # noqa: PLR0917 - what is combined, and two fixtures
     said = crowd.annotations(answer, np.arange(N_USERS))
     ranker = make_ranker(answer, features, items, monkeypatch)
     if features == "none" and items == "off":
-        with pytest.raises(ValueError, match="known by their effects alone"):
+        with pytest.raises(ValueError, match="needs item effects"):
             ranker.fit(said)
         return
     ranker.fit(on_disk(said, tmp_path) if place == "disk" else said)

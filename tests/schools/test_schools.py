@@ -61,7 +61,7 @@ def test_people_who_agree_are_no_schools(seed):
     assert set(found.labels.tolist()) == {-1}
     assert set(found.users()["school"].to_pylist()) == {0}
     assert found.of_user(found.user_ids[0]) is None
-    with pytest.raises(KeyError, match="no schools stand apart"):
+    with pytest.raises(KeyError, match="no schools were found"):
         found[1]
 
 

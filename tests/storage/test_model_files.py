@@ -127,7 +127,7 @@ def test_refuses_headers_that_make_no_sense(tmp_path, entry):
     [
         ({"format": 2}, "Fit the model again"),
         ({"format": 99}, "Upgrade"),
-        ({"ranker": "os.system"}, "unknown kind"),
+        ({"ranker": "os.system"}, "unknown class"),
     ],
 )
 def test_refuses_other_formats_and_unknown_rankers(path, change, match):

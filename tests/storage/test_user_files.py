@@ -252,7 +252,7 @@ def test_truncated_missing_changed_and_mixed_files(ranker, said, folder, tmp_pat
     victim.write_bytes(changed)
     asked("checksum of its array 'coef_' differs")
     victim.unlink()
-    asked("there is no file people-.*5 of them")
+    asked("lacks the file people-.*5 users")
     other = save(ranker, tmp_path / "other", users_per_file=4)
     shutil.copy(users_in(other)[1], victim)
     asked("users of another model")
@@ -318,7 +318,7 @@ def test_what_cannot_be_saved_apart_is_refused(ranker, said, tmp_path):
     broken = copy(ranker)
     broken.coef_ = ranker.coef_.copy()
     broken.coef_[7, 1] = np.nan
-    with pytest.raises(ValueError, match="coef_ of these users holds numbers that are NaN"):
+    with pytest.raises(ValueError, match="coef_ has NaN or infinite numbers"):
         save(broken, tmp_path / "m", users_per_file=5)
     assert not (tmp_path / "m").exists()
 

@@ -23,13 +23,13 @@ from likeminds.mixed_model.extensions.sign_constraints import (
     moments_of_weights,
 )
 
-# Standard errors by scores need this many users per parameter; those of a full Omega need at most
+# Standard errors from scores need this many users per parameter; those of a full Omega, at most
 # this many parameters.
 _USERS_EACH, _MOST_PARAMETERS = 2, 120
 # An information matrix is invertible if its least eigenvalue is at least this share of the largest,
 # in units of its diagonal.
 _INVERTIBLE = 1e-7
-# Half the distance over which statistics are differenced.
+# The step of central differences of statistics.
 _STEP = 1e-5
 # A statistic depends on a parameter if its derivative is more than this share of the largest.
 _DEPENDS = 1e-6
@@ -42,10 +42,10 @@ class PartWorths:
     # (d,): zero deviation for fixed weights.
     mean: Float
     deviation: Float
-    # (d,) and (d, d): of the normal distribution of weights before censoring, or of logarithms.
+    # (d,) and (d, d): of the normal distribution, before censoring, or of logarithms.
     centre: Float
     covariance: Float
-    # (d,): 1 or -1 for weights of known sign, or log-normal weights of this sign, else 0.
+    # (d,): 1 or -1 for weights of known sign and log-normal weights respectively, else 0.
     signs: Float
     logs: Float
 
@@ -53,12 +53,12 @@ class PartWorths:
     def of(
         cls, coefficients: Coefficients, problem: SimulationProblem, design: Design
     ) -> "PartWorths":
-        """Return the part-worths of coefficients, which are in design."""
+        """Return the part-worths, given coefficients in design coordinates."""
         n_weights = design.n_weights
         prior = problem.prior(coefficients)
         turn = design.weights(np.eye(n_weights)).T
         signs, logs = np.zeros((2, len(turn)))
-        if problem.signs.any() or problem.logs.any():  # design are features in units then
+        if problem.signs.any() or problem.logs.any():  # design coordinates are scaled features then
             known = np.zeros((2, design.size))
             known[:, problem.varies] = problem.signs, problem.logs
             signs, logs = known[:, :n_weights]
@@ -79,7 +79,7 @@ class PartWorths:
         return np.where(self.logs != 0, self.logs > 0, normal)
 
     def drawn(self, n_users: int, rng: np.random.Generator) -> Float:
-        """Return the part-worths of users drawn at random, shape (n_users, d)."""
+        """Draw part-worths of random users, shape (n_users, d)."""
         normal = rng.standard_normal((n_users, len(self.centre)))
         drawn = self.centre + normal @ symmetric_root(self.covariance).T
         return constrained_weights(drawn, self.signs, self.logs)
@@ -95,12 +95,12 @@ class PartWorths:
 
     @property
     def spread(self) -> Float:
-        """The standard deviations of the normal distribution: of logarithms for log-normal ones."""
+        """Standard deviations of the normal distribution (of logarithms for log-normal weights)."""
         return np.sqrt(self.covariance.diagonal())
 
 
 def censored_moments(mean: Float, deviation: Float, signs: Float) -> tuple[Float, Float]:
-    """Return means and deviations of normal numbers whose wrong signs are censored to zero.
+    """Return means and deviations of normal numbers with the wrong sign censored to zero.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def censored_moments(mean: Float, deviation: Float, signs: Float) -> tuple[Float
 
 @dataclass(frozen=True)
 class SimulatedModel:
-    """A model whose likelihood is simulated: its labels, coefficients and their design."""
+    """A model with a simulated likelihood: its labels, coefficients and their design."""
 
     problem: SimulationProblem
     at: Coefficients  # near the maximum
@@ -142,15 +142,15 @@ class Estimates:
     # (d,): sandwich estimates, clustered by user; given the correlations if ``by`` is "scores".
     robust_mean_error: Float
     robust_deviation_error: Float
-    # (d,): of mean and deviation of the normal distribution: of logarithms for log-normal weights.
+    # (d,): for mean and deviation of the normal distribution (of logarithms if log-normal).
     centre_error: Float
     spread_error: Float
     correlation_error: Float | None  # (d, d); None if the correlations were held fixed
-    # Parameters that standard errors condition on, if the likelihood is not concave in these or
-    # users are too few: "", "correlations", "covariance" (deviations have no errors), "everything".
+    # Parameters held fixed, if the likelihood is not concave in them or users are too few: "",
+    # "correlations", "covariance" (deviations have no errors) or "everything".
     given: str
-    # Source of the standard errors: "hessian" or, if that of a full covariance is not definite,
-    # "scores": the outer product of users' scores (Berndt, Hall, Hall and Hausman).
+    # Source of the standard errors: "hessian" or, if that is not definite for a full covariance,
+    # "scores": outer products of users' scores (Berndt, Hall, Hall and Hausman).
     by: str
 
     @property
@@ -174,7 +174,7 @@ def estimate(model: SimulatedModel, n_draws: int) -> Estimates:
         information, scores = surface.information(), surface.scores()
         if not is_full or _is_definite(information):
             break
-        # At a penalised estimate the gradient is not zero: scores less their mean.
+        # At a penalised estimate the gradient is not zero, so subtract the mean of scores.
         outer = n_users * np.cov(scores.T, ddof=0)
         if len(outer) * _USERS_EACH <= n_users and _is_definite(outer):
             usual, by = slopes.T @ np.linalg.inv(outer) @ slopes, "scores"
@@ -182,7 +182,7 @@ def estimate(model: SimulatedModel, n_draws: int) -> Estimates:
     if design.basis is not None and len(identified) < len(information):
         identified = identified[:n_means]  # each weight depends on several deviations
     inverse = _inverse(information, identified)
-    # Statistics that depend on a parameter without information have no error.
+    # Statistics that depend on an unidentified parameter have no error.
     lost = np.abs(np.delete(slopes, identified, axis=0))
     unknown = (lost > _DEPENDS * np.abs(slopes).max(axis=0)).any(axis=0)
     robust = np.sqrt(np.diag(slopes.T @ (inverse @ scores.T @ scores @ inverse) @ slopes))
@@ -212,7 +212,7 @@ def estimate(model: SimulatedModel, n_draws: int) -> Estimates:
 
 
 def _inverse(information: Float, identified: Index) -> Float:
-    """Return the inverse of some entries, zero elsewhere; NaN if it does not exist."""
+    """Return the inverse of the identified block, zero elsewhere; NaN if not invertible."""
     entries = np.ix_(identified, identified)
     is_definite, inverse = _is_definite(information[entries]), np.zeros(information.shape)
     inverse[entries] = np.linalg.inv(information[entries]) if is_definite else np.nan
@@ -220,7 +220,7 @@ def _inverse(information: Float, identified: Index) -> Float:
 
 
 def _definite_part(information: Float, n_first: int) -> Index:
-    """Return the first entries, and as many others as leave the information definite."""
+    """Return the first entries, and as many others as keep the information definite."""
     identified = np.arange(len(information))
     while len(identified) > n_first:
         part = information[np.ix_(identified, identified)]

@@ -2,9 +2,9 @@
 
 A user's likelihood is the integral of L_i(w) N(w; theta, Omega) over their weights w. It is the
 mean of L_i(w) N(w; theta, Omega) / q_i(w) over draws w from a proposal q_i: Student's t around the
-mode of the user's posterior, with the covariance of Laplace's approximation. The same draws serve
-for all theta and Omega near those they were made for, so L_i / q_i is computed once. Fixed weights,
-which all users share, are not drawn: log L_i is expanded in them to second order.
+mode of the user's posterior, with the covariance of Laplace's approximation. Draws are reused for
+nearby theta and Omega, so L_i / q_i is computed once. Fixed weights are not drawn; log L_i is
+expanded in them to second order.
 """
 
 from collections.abc import Iterator
@@ -25,15 +25,15 @@ from likeminds.mixed_model.responses import PaddedRows, Responses, data_of, of_e
 
 # Degrees of freedom of the proposal.
 _FREEDOM = 8.0
-# Draws per dimension that are needed to match moments, and how often draws are scaled.
+# Draws per dimension needed to match moments, and the number of rescalings.
 _EACH, _MATCHES = 4, 4
-# Bytes of scores computed at a time, and of all draws.
+# The most bytes of scores at a time, and of all draws.
 _BYTES_AT_ONCE, _MOST_BYTES = 1 << 24, 1 << 31
 
 
 @dataclass(frozen=True)
 class Coefficients:
-    """The distribution of users' weights: N(mean, covariance), and ``fixed`` ones."""
+    """The distribution of users' weights, N(mean, covariance), and the ``fixed`` weights."""
 
     mean: Float
     covariance: Float
@@ -67,13 +67,13 @@ class SimulationProblem:
     responses: Responses
     likelihood: Likelihood
     varies: Index  # the q coordinates whose weights vary between users
-    constant: Index  # those of fixed weights
-    n_weights: int  # how many coordinates, the first ones, are weights of features
-    # (q,): 1 or -1 for weights of known sign, else 0: the wrong sign is censored to zero.
+    constant: Index  # coordinates of fixed weights
+    n_weights: int  # the number of weights of features, the first coordinates
+    # (q,): 1 or -1 for weights of known sign, else 0. The wrong sign is censored to zero.
     signs: Float
-    # (q,): 1 or -1 for log-normal weights of this sign, else 0: their logarithms are normal.
+    # (q,): 1 or -1 for log-normal weights of this sign, else 0. Their logarithms are normal.
     logs: Float
-    # (n_users, p): differences of users' means from the common mean, see `covariate_effects`.
+    # (n_users, p): differences of users' means from the common mean; see `covariate_effects`.
     shifts: Float | None = None
 
     def coefficients(self, prior: GaussianPrior) -> Coefficients:
@@ -82,7 +82,7 @@ class SimulationProblem:
         return Coefficients(prior.mean[self.varies], covariance, prior.mean[self.constant])
 
     def prior(self, coefficients: Coefficients) -> GaussianPrior:
-        """Return the prior with such coefficients; fixed weights have no variance."""
+        """Return the prior with these coefficients; fixed weights have no variance."""
         size = len(self.varies) + len(self.constant)
         inner = GaussianPrior.of_covariance(coefficients.mean, coefficients.covariance)
         mean, residual = np.zeros(size), np.zeros(size)
@@ -108,9 +108,9 @@ class _DrawBlock:
 class ImportanceSampler:
     """Draws of users' weights around the modes of their posteriors under a prior.
 
-    Half of the draws mirror the others. ``matched`` draws are scaled, so the integral of a normal
-    posterior and its second moments are exact. Derivatives then have little noise even if weights
-    hardly vary. Without ``matched``, the likelihood is unbiased.
+    Half of the draws mirror the other half. With ``matched``, draws are scaled to make the integral
+    and second moments of a normal posterior exact, so derivatives have little noise. Without it,
+    the likelihood is unbiased.
     """
 
     def __init__(
@@ -246,15 +246,15 @@ def refuse_many_draws(n_draws: int, n_users: int, n_varying: int) -> None:
     needed = 8 * n_draws * n_users * n_varying
     if needed > _MOST_BYTES:
         raise ValueError(
-            f"{n_draws:,} draws for each of {n_users:,} users take "
-            f"{needed / (1 << 30):.0f} GiB: lower draws."
+            f"{n_draws:,} draws for each of {n_users:,} users take {needed / (1 << 30):.0f} GiB, "
+            f"more than {_MOST_BYTES >> 30} GiB. Lower draws."
         )
 
 
 def _matched(e: Float) -> tuple[Float, Float]:
-    """Scale draws, (b, r, q), to the moments of a normal distribution; return log-densities."""
+    """Scale draws (b, r, q) to the moments of a normal distribution; also return log-densities."""
     size = e.shape[2]
-    if e.shape[1] < _EACH * size:  # too few to have such moments
+    if e.shape[1] < _EACH * size:  # too few draws to match moments
         return e, _log_student(e)
     for _ in range(_MATCHES):
         share = np.exp(_log_normal(e) - _log_student(e))
@@ -272,7 +272,7 @@ def _log_normal(e: Float) -> Float:
 
 
 def _log_student(e: Float) -> Float:
-    """Return the log-density of Student's t in several dimensions, shape (...,)."""
+    """Return the log-density of multivariate Student's t, shape (...,)."""
     size = e.shape[-1]
     both = 0.5 * (_FREEDOM + size)
     constant = gammaln(both) - gammaln(0.5 * _FREEDOM) - 0.5 * size * np.log(_FREEDOM * np.pi)

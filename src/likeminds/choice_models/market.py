@@ -1,12 +1,12 @@
-"""Shares of items that users choose among, and willingness to pay.
+"""Market shares of items, and willingness to pay.
 
-A user chooses item j with probability exp(s_j) / sum_k exp(s_k), s being their scores of the items
-that are available. The share of an item is its mean over users and draws from their posteriors.
+A user chooses item j with probability exp(s_j) / sum_k exp(s_k), where s are the user's scores of
+available items. The share of an item is the mean over users and draws from their posteriors.
 
 Willingness to pay is a ratio of part-worths, and a ratio of two estimates is not normally
-distributed. The interval of a ratio of means is Fieller's: all ratios r for which the mean of
-(weight + r price weight) is not distinguishable from zero. Over users the table has quantiles,
-since neither mean nor variance of such a ratio need exist.
+distributed. So the ratio of means has Fieller's interval: all ratios r for which the mean of
+(weight + r price weight) is not distinguishable from zero. Users are described by quantiles,
+because the mean and variance of such a ratio may not exist.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from likeminds.choice_models.estimates import Estimates
 from likeminds.mixed_model.extensions.sign_constraints import constrained_weights, logs_of_moments
 from likeminds.mixed_model.posterior import Posterior
 
-# Draws from each user's posterior; half of them mirror the others.
+# Draws from each user's posterior; half of them mirror the other half.
 _DRAWS = 64
 # Bytes of draws in memory at a time.
 _BYTES_AT_ONCE = 1 << 24
@@ -32,7 +32,7 @@ _PRIOR_DRAWS = 20_000
 
 @dataclass(frozen=True)
 class Market:
-    """Items that users choose among, where ``available``; signs and logs as in `Specification`."""
+    """Users' choices among ``available`` items; signs and logs as in `Specification`."""
 
     posterior: Posterior
     items: FloatArray
@@ -80,7 +80,7 @@ class Market:
 def fieller(
     numerator: float, denominator: float, covariance: Float, quantile: float
 ) -> tuple[float, float]:
-    """Return the interval of a ratio of two estimates, given a quantile of the normal distribution.
+    """Return Fieller's interval of a ratio of two estimates, given a normal quantile.
 
     Examples
     --------
@@ -137,8 +137,8 @@ def willingness_to_pay(
     ]
     if share < 1:
         notes.append(
-            f"{1 - share:.1%} of the normal distribution of users have a weight of {names[price]} "
-            "that is not negative: the columns of users leave them out."
+            f"The columns of users leave out {1 - share:.1%} of users, whose weight of "
+            f"{names[price]} is not negative."
         )
     return Table("Willingness to pay", rows, tuple(notes), frames=frames)
 
@@ -147,16 +147,16 @@ def _refuse_no_price(estimates: Estimates, name: str, price: int, quantile: floa
     mean, error = float(estimates.part_worths.mean[price]), float(estimates.mean_error[price])
     if not np.isfinite(error):
         raise ValueError(
-            "There are no standard errors at this estimate, at which the likelihood is not "
-            "concave, and so no intervals: fit with draws=500 for its maximum."
+            "Intervals need standard errors, but the likelihood is not concave at this estimate. "
+            "Fit with draws=500 for its maximum."
         )
     if abs(mean) <= quantile * error:
         raise ValueError(
-            f"The mean weight of {name} is {mean:.3g} with a standard error of {error:.2g}: it is "
-            "not distinguishable from zero, so willingness to pay is not identified."
+            f"Willingness to pay is not identified: the mean weight of {name}, {mean:.3g} with "
+            f"standard error {error:.2g}, is not distinguishable from zero. Add choices."
         )
     if mean > 0:
         raise ValueError(
-            f"The mean weight of {name} is {mean:.3g}: users like more of it, so it is not "
-            "a price. Name a feature that users would rather have less of."
+            f"{name} is not a price, because its mean weight, {mean:.3g}, is positive. Name a "
+            "feature with a negative weight."
         )

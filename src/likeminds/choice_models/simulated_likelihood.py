@@ -1,8 +1,8 @@
 """Maximum simulated likelihood, without penalties.
 
-Each round draws weights around users' modes, and maximises the likelihood of these draws over
-theta, Omega and the fixed weights. New draws at the maximum confirm a share of the gain, by which
-a trust region grows or shrinks. Random numbers are the same in every round.
+Each round draws weights around users' modes, and maximises the simulated likelihood over theta,
+Omega and the fixed weights. New draws at the maximum confirm a share of the gain, which decides
+whether the trust region grows or shrinks. All rounds use the same random numbers.
 """
 
 from collections.abc import Callable
@@ -26,34 +26,34 @@ from likeminds.mixed_model.optimisers import PriorFit
 from likeminds.mixed_model.responses import Responses
 from likeminds.solvers.solver import Callback
 
-# Rounds of draws at most; the gain, in units of log-likelihood, at which they end.
+# The most rounds of draws, and the gain in log-likelihood below which they end.
 _ROUNDS, _GAIN = 50, 0.02
-# Radius of the trust region, as a share of the bounds: the first, and the last.
+# The first and the least radius of the trust region, as a share of the bounds.
 _FIRST_RADIUS, _LAST_RADIUS = 0.5, 0.01
-# Its factors if more than the upper or less than the lower share of a gain is confirmed.
+# Factors of the radius if more than the upper, or less than the lower, share is confirmed.
 _GROWTH, _SHRINKAGE = 2.0, 0.3
 _UPPER, _LOWER = 0.75, 0.25
-# How far parameters may move in a round: means and entries of Omega, in standard deviations of the
-# weights; fixed weights, in units of standardised features; log standard deviations.
+# The largest moves in a round, of means and entries of Omega (in standard deviations of weights),
+# of fixed weights (in units of standardised features), and of log standard deviations.
 _REACH, _REACH_FIXED, _LOG_REACH = 2.0, 0.5, 1.0
-# Steps of the quasi-Newton method in a round, and how many it remembers.
+# Quasi-Newton steps in a round, and the number that the method stores.
 _STEPS, _MEMORY = 50, 20
-# Half the distance over which gradients are differenced.
+# The step of central differences of gradients.
 _STEP = 1e-4
 # The start of a mean of the wrong sign, in standard deviations.
 _NEAR_ZERO = 0.1
-# Bounds of the first variance of the logarithm of a weight.
+# Bounds of the initial variance of a weight's logarithm.
 _FIRST_VARIANCE = (0.05, 1.0)
 
 
 @dataclass(frozen=True)
 class CovarianceParameters:
-    """Matrices Omega = F F' with F = left E right, near a first one, as a function of a vector.
+    """Omega = F F' with F = left E right, near an initial matrix, as a function of a vector.
 
-    Entries of E are numbers of the vector, or their exponentials, or zero.
+    Entries of E are numbers of the vector, their exponentials, or zero.
     """
 
-    start: Float  # the vector of the first matrix
+    start: Float  # the vector of the initial matrix
     is_log: Bool  # the numbers whose exponentials E has
     places: tuple[Index, Index]  # rows and columns of the entries in E
     numbers: Index  # the position of each entry in the vector
@@ -86,7 +86,7 @@ class CovarianceParameters:
 class LikelihoodSurface:
     """The simulated log-likelihood as a function of one vector around some coefficients.
 
-    The vector holds the means (in standard deviations), the fixed weights, and the parameters of
+    The vector has the means (in standard deviations), the fixed weights, and the parameters of
     Omega.
     """
 
@@ -101,7 +101,7 @@ class LikelihoodSurface:
 
     @property
     def bounds(self) -> tuple[Float, Float]:
-        """The least and the greatest vector; means of weights of known sign keep their sign."""
+        """The bounds of the vector; means of weights of known sign keep their sign."""
         n_fixed, size, signs = len(self.at.fixed), len(self._unit), self.simulation.problem.signs
         reach = np.concatenate(
             [np.repeat([_REACH, _REACH_FIXED], [size, n_fixed]), self.omega.reach]
@@ -121,7 +121,7 @@ class LikelihoodSurface:
         return np.split(vector, [size, size + len(self.at.fixed)])
 
     def coefficients(self, vector: Float) -> Coefficients:
-        """Return the coefficients that a vector stands for."""
+        """Return the coefficients of a vector."""
         mean, fixed, omega = self._split(vector)
         covariance = self.omega.covariance(omega)
         return Coefficients(self.at.mean + mean * self._unit, covariance, self.at.fixed + fixed)
@@ -160,11 +160,12 @@ class LikelihoodSurface:
 def covariance_parameters(
     kind: str, problem: SimulationProblem, at: Coefficients, n_groups: int
 ) -> CovarianceParameters:
-    """Return the parametrisation of Omega of a kind.
+    """Return a parametrisation of Omega.
 
-    "full": R C C' R', with R R' the first one and C lower triangular, its diagonal an exponential.
-    "scaled" and "diagonal": D R R' D, D the exponential of the vector, so correlations stay (zero).
-    "low_rank": B B' + diag(r^2), and weights share one factor of their residuals r.
+    "full" is R C C' R'. R R' is the initial matrix, and C is lower triangular with exponentials on
+    its diagonal. "scaled" and "diagonal" are D R R' D with exponentials D of the vector, so
+    correlations stay (or are zero). "low_rank" is B B' + diag(r^2); weights share one factor of
+    their residuals r.
     """
     size = len(at.mean)
     own, unit = np.arange(size), np.eye(size)
@@ -181,7 +182,7 @@ def covariance_parameters(
     whole = GaussianPrior.of_covariance(at.mean, at.covariance)
     prior = whole.truncated(min(n_groups, n_weights), n_weights)
     n, rank = prior.loadings.size, prior.rank
-    # The intercept, if there is one, has a residual of its own.
+    # The intercept, if any, has a separate residual.
     groups = np.maximum(own - n_weights + 1, 0)
     start = np.concatenate([prior.loadings.ravel(), np.zeros(int(groups.max()) + 1)])
     return CovarianceParameters(
@@ -200,7 +201,7 @@ def _maximise(
     max_iter: int,
     callback: Callback | None,
 ) -> tuple[LikelihoodSurface, list[float], bool, bool]:
-    """Return the surface at the maximum, the value by round, and if converged or interrupted."""
+    """Return the surface at the maximum, the value by round, converged, and interrupted."""
     radius, converged, stopped = _FIRST_RADIUS, False, False
     surface = surface_at(start)
     value = surface(surface.start)[0]
@@ -259,7 +260,7 @@ def refine(
     max_iter: int,
     callback: Callback | None = None,
 ) -> PriorFit:
-    """Return the prior that maximises the simulated likelihood; the first one if interrupted."""
+    """Return the prior that maximises the simulated likelihood, the best so far if interrupted."""
     if learned.interrupted and not specification.logs.any():
         return learned
     likelihood = learned.model.likelihood
@@ -287,9 +288,9 @@ def refine(
 
 
 def _start(problem: SimulationProblem, prior: GaussianPrior) -> Coefficients:
-    """Return the coefficients in a prior, with means of the known signs.
+    """Return the coefficients in a prior, with means of known sign.
 
-    Log-normal weights keep their mean, and about their variance.
+    Log-normal weights keep their mean and, about, their variance.
     """
     at = problem.coefficients(prior)
     deviation = np.sqrt(at.covariance.diagonal())

@@ -1,4 +1,4 @@
-"""Specification of weights: fixed ones, known signs, distributions; and the number of draws."""
+"""Fixed weights, known signs, distributions of weights, and the number of draws."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from likeminds.mixed_model.likelihoods import ChoiceLikelihood, Likelihood, Logi
 from likeminds.mixed_model.responses import Responses, data_of
 from likeminds.mixed_model.user_posteriors import FittedPrior
 
-# Draws for each user if the specification needs simulation and gives no number.
+# The default number of draws per user, if the specification needs simulation.
 _DRAWS = 200
-# Squared loading on unidentified directions from which on a feature counts as unidentified.
+# A feature is unidentified if its squared loading on unidentified directions exceeds this.
 _PART = 1e-6
 # Distributions of a weight over users.
 DISTRIBUTIONS = ("normal", "censored", "lognormal")
@@ -26,10 +26,10 @@ DISTRIBUTIONS = ("normal", "censored", "lognormal")
 
 @dataclass(frozen=True)
 class Specification:
-    """Specification of weights by the caller.
+    """The caller's specification of weights.
 
-    ``signs`` and ``logs`` are 1 or -1 for features whose weights have a known sign (or are zero),
-    or are log-normal with this sign, else 0. If ``n_draws`` is 0, there is no simulation.
+    ``signs`` is 1 or -1 for features whose weights have this sign or are zero, else 0. ``logs`` is
+    1 or -1 for log-normal weights of this sign, else 0. If ``n_draws`` is 0, nothing is simulated.
     """
 
     fixed: Index
@@ -53,30 +53,30 @@ class Specification:
         sign_of = np.zeros(len(names))
         for name, sign in (signs or {}).items():
             if sign not in (1, -1):
-                raise ValueError(f"signs has {sign!r} for {name}: a sign is 1 or -1.")
+                raise ValueError(f"The sign of {name} must be 1 or -1, but signs has {sign!r}.")
             sign_of[find_feature(name, names, "signs")] = sign
         both = np.flatnonzero(sign_of[which])
         if both.size:
             raise ValueError(
-                f"{listing(names[which[both]])} cannot be both in fixed and in signs: a weight "
-                "that is the same for all users gets its sign from the labels."
+                f"{listing(names[which[both]])} cannot be both in fixed and in signs. Leave out "
+                "one: labels decide the sign of a fixed weight."
             )
         is_log = _log_normal(names, sign_of, distributions or {})
         needs_draws = bool(which.size or sign_of.any())
         n_draws = (_DRAWS if needs_draws else 0) if isinstance(draws, str) else int(draws)
         if needs_draws and not n_draws:
             raise ValueError(
-                'fixed and signs are learned by simulation: draws cannot be 0; leave it at "auto".'
+                'draws cannot be 0, because fixed and signs need simulation. Leave it at "auto".'
             )
         return cls(np.unique(which), sign_of * ~is_log, sign_of * is_log, n_draws, names)
 
     def refuse_unidentified(
         self, responses: Responses, likelihood: Likelihood, design: Design
     ) -> None:
-        """Refuse features whose weights the labels do not identify.
+        """Raise ValueError for features whose weights the labels do not identify.
 
-        Collinear features are allowed if the specification names no single weight: their weights
-        are the shortest ones with the same utilities.
+        Collinear features are allowed if the specification names no feature. Their weights are then
+        the shortest with the same utilities.
         """
         named = self.fixed.size or self.signs.any() or self.logs.any()
         if design.basis is not None and not named:
@@ -91,17 +91,18 @@ class Specification:
         """Return the problem of simulation for these responses."""
         if not has_probabilities(likelihood):
             raise ValueError(
-                "Only choices and labels of yes or no are simulated, not grades, and not "
-                'loss="auc": draws, fixed, signs and tables of part-worths need loss="choice" or '
-                '"logistic".'
+                "Simulation (draws, fixed, signs, tables of part-worths) needs choices or yes-no "
+                'labels, and loss="choice" or "logistic". Grades and loss="auc" are not supported.'
             )
         varies = np.setdiff1d(np.arange(design.size), self.fixed)
         if not varies.size:
-            raise ValueError("fixed names all features: leave at least one that users differ in.")
+            raise ValueError(
+                "fixed names all features. Leave out at least one that users differ in."
+            )
         if shifts is not None and self.logs.any():
             raise ValueError(
-                "Covariates of users move their weights, and the logarithm of a weight is not "
-                'moved in the same way: leave out user_features=, or distributions="lognormal".'
+                "Log-normal weights cannot depend on covariates of users. Leave out "
+                'user_features=, or distributions="lognormal".'
             )
         signs, logs = self._coordinates(design)[:, varies]
         return SimulationProblem(
@@ -109,7 +110,7 @@ class Specification:
         )
 
     def constrain(self, prior: FittedPrior) -> FittedPrior:
-        """Return a prior, which was estimated by simulation, with signs and log-normal weights."""
+        """Add signs and log-normal weights to a prior estimated by simulation."""
         signs, logs = self._coordinates(prior.design)
         if signs.any():
             prior = replace(prior, signs=signs)
@@ -131,9 +132,10 @@ class Specification:
 
 
 def unidentified(responses: Responses, likelihood: Likelihood, design: Design) -> Bool:
-    """Return which features' weights the labels do not identify, shape (d,).
+    """Return whether the labels fail to identify each feature's weight, shape (d,).
 
-    The null space of the information: features constant or collinear among items shown together.
+    These are features in the null space of the information: constant or collinear among items shown
+    together.
     """
     n_weights = design.n_weights
     information = np.zeros((n_weights, n_weights))
@@ -151,32 +153,31 @@ def unidentified(responses: Responses, likelihood: Likelihood, design: Design) -
 
 
 def unidentified_sentence(names: IdArray) -> str:
-    """Return the sentence about features whose weights are not identified."""
+    """Return the message about unidentified weights."""
     return (
         f"The labels do not identify the weights of {listing(names)}: these features are "
-        "constant, or follow from each other (dummies of all categories add up to one), "
-        "among items shown together. Leave out one of each such set."
+        "constant or collinear (dummies of all categories add up to one) among items shown "
+        "together. Leave out one of each such set."
     )
 
 
 def _log_normal(names: IdArray, signs: Float, distributions: Mapping[str | int, str]) -> Bool:
-    """Return which features' weights are log-normal; refuse contradictions to the signs."""
+    """Return whether each weight is log-normal; raise ValueError if signs contradict it."""
     found = np.zeros(len(names), dtype=np.bool_)
     for name, kind in distributions.items():
         place = find_feature(name, names, "distributions")
         if kind not in DISTRIBUTIONS:
             raise ValueError(
-                f"distributions has {kind!r} for {names[place]}: choose from "
-                f"{listing(DISTRIBUTIONS)}."
+                f"The distribution of {names[place]} must be one of {listing(DISTRIBUTIONS)}, but "
+                f"is {kind!r}."
             )
         if (kind == "normal") == (signs[place] != 0):
             raise ValueError(
-                f"A normal weight may have either sign, but signs names {names[place]}: leave it "
-                "out of signs, or out of distributions."
+                f"A normal weight may have either sign, but signs names {names[place]}. Leave it "
+                "out of signs or distributions."
                 if kind == "normal"
-                else f"A {kind} weight has one sign: give that of {names[place]} with "
-                f"signs={{{str(names[place])!r}: 1}} or -1. (A weight that is the same for "
-                "all users is in fixed, and has no distribution.)"
+                else f"A {kind} weight has one sign. Pass signs={{{str(names[place])!r}: 1}} or "
+                "-1. Weights in fixed cannot have a distribution."
             )
         found[place] = kind == "lognormal"
     return found

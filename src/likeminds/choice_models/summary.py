@@ -1,4 +1,4 @@
-"""Tables of part-worths with standard errors, simulated log-likelihoods, statistics of fit."""
+"""Part-worths with standard errors, simulated log-likelihoods, and statistics of fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ _STRUCTURES = {
 
 @dataclass(frozen=True)
 class FitStatistics:
-    """Statistics by which models of the same choices are compared.
+    """Statistics to compare models of the same choices.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class FitStatistics:
         return 1.0 - self.log_likelihood / self.null_log_likelihood
 
     def to_dict(self) -> Row:
-        """Return the numbers, for JSON."""
+        """Return the statistics as plain numbers, for JSON."""
         return {
             "choices" if self.are_choices else "labels": self.n_choices,
             "users": self.n_users,
@@ -81,7 +81,7 @@ class FitStatistics:
 
 
 def fit_statistics(model: SimulatedModel, log_likelihood: float) -> FitStatistics:
-    """Count choices and parameters."""
+    """Return the statistics of fit of a model."""
     problem, at = model.problem, model.at
     null, n_choices = 0.0, 0
     for data in problem.responses.map(data_of, None):
@@ -89,7 +89,7 @@ def fit_statistics(model: SimulatedModel, log_likelihood: float) -> FitStatistic
         n_choices += int(np.count_nonzero(data.weight[:, :: data.set_size]))
     omega = covariance_parameters(model.kind, problem, at, model.n_groups)
     rank = model.n_groups if model.kind == "low_rank" else 0
-    # Rotations of the directions do not change Omega.
+    # Rotations of the directions do not change Omega, so they are not parameters.
     n_free = len(at.mean) + len(at.fixed) + len(omega.start) - rank * (rank - 1) // 2
     n_users = problem.responses.n_users
     are_choices = isinstance(problem.likelihood, ChoiceLikelihood)
@@ -103,15 +103,15 @@ class LogLikelihood:
     Attributes
     ----------
     value : float
-        The sum over users of the log-probability of all their labels, weights integrated out.
+        The sum over users of the log-probability of their labels, with weights integrated out.
     error : float
         The Monte-Carlo standard error of the value.
     by_user : array of shape (n_users,)
-        Each user's part of it, in the order of ``users``.
+        Each user's log-likelihood, in the order of ``users``.
     users : array of shape (n_users,)
         The ids of users with informative labels.
     draws : int
-        Draws per user.
+        The number of draws per user.
 
     Examples
     --------
@@ -153,16 +153,16 @@ class Summary(Table):
     Attributes
     ----------
     title, rows, notes
-        As in `Table`: for each feature, mean and standard deviation (sd) with standard errors and
-        robust ones. Then z and p of the mean, and the share of users who like more of it.
+        As in `Table`. Each feature has mean and standard deviation (sd), with standard and robust
+        errors. z and p test the mean; "like more" is the share of positive part-worths.
     estimates : Estimates
-        The numbers as arrays.
+        The estimates as arrays.
     log_likelihood : LogLikelihood
         The simulated log-likelihood of the labels.
     fit : FitStatistics
         AIC, BIC, McFadden's R2, and the numbers of choices, users and parameters.
     correlations, correlation_errors : lists of dict
-        The correlations of part-worths that vary, one row for each feature; and their standard
+        The correlations of part-worths that vary, with a row per feature, and their standard
         errors, if available.
     """
 
@@ -230,8 +230,8 @@ def summarise(model: SimulatedModel, n_draws: int, *, is_maximum: bool) -> Summa
     is_flat = np.isnan(estimates.deviation_error) & varies
     if is_flat.any() and is_flat.sum() < varies.sum():
         notes.append(
-            f"No standard errors of the deviations of {listing(model.feature_names[is_flat])}: the "
-            "likelihood is not concave in them, mostly because they are near zero."
+            f"No standard errors of the deviations of {listing(model.feature_names[is_flat])}, "
+            "because the likelihood is not concave in them. Most often, they are near zero."
         )
     correlation, errors = worth.correlation, estimates.correlation_error
     varying = np.flatnonzero(varies)
@@ -253,26 +253,26 @@ def _notes(estimates: Estimates, names: list[str], *, kind: str, is_maximum: boo
     notes = [f"Covariance of weights: {_STRUCTURES[kind]}; estimated by {how}."]
     if estimates.given == "everything":
         notes.append(
-            "No standard errors: the likelihood is not concave at this estimate. Fit with "
+            "No standard errors, because the likelihood is not concave at this estimate. Fit with "
             "draws=500 for its maximum."
         )
     elif estimates.by == "scores":
         notes.append(
-            "Standard errors: inverse of the outer product of users' scores (BHHH), as the "
-            "Hessian of the simulated log-likelihood is not definite at this estimate. Robust: "
+            "Standard errors: inverse of the outer product of users' scores (BHHH), because the "
+            "Hessian of the simulated log-likelihood is not definite here. Robust errors: "
             "sandwich estimate, clustered by user, conditional on the correlations of weights."
         )
     else:
         notes.append(
             "Standard errors: inverse Hessian of the simulated log-likelihood, without penalties. "
-            "Robust: sandwich estimate, clustered by user."
+            "Robust errors: sandwich estimate, clustered by user."
         )
     if estimates.given not in {"", "everything"}:
         notes.append(f"Standard errors are conditional on the {estimates.given} of weights.")
     if estimates.part_worths.signs.any():
         notes.append(
-            "If a sign is known, mean and deviation are those of censored weights, whose wrong "
-            "sign counts as zero."
+            "If a sign is known, mean and deviation are those of weights with the wrong sign "
+            "censored to zero."
         )
     worth = estimates.part_worths
     for k in np.flatnonzero(worth.logs):

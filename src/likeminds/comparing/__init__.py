@@ -1,1 +1,1 @@
-"""Compare rankers on the same splits of one's own data."""
+"""Compare rankers on the same splits of your own data."""

@@ -1,4 +1,4 @@
-"""Compare rankers on one's own data, by the paper's protocol."""
+"""Compare rankers on your own data, by the paper's protocol."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -60,10 +60,10 @@ class Comparison(ResultTable):
     Attributes
     ----------
     cells : pyarrow.Table
-        ``ranker``, ``repeat``, ``mean_score``, ``seconds``, ``parameters`` (those chosen, as JSON)
-        and ``score_by_user`` (in the order of ``users``). NaN is the score of a user without a pair
-        to rank. Seconds are those of the fit with its tuning, while other workers run on the
-        machine.
+        ``ranker``, ``repeat``, ``mean_score``, ``seconds``, ``parameters`` (as JSON; after a
+        search, the chosen ones) and ``score_by_user`` (in the order of ``users``). A user without a
+        pair to rank has the score NaN. Seconds include tuning, and are longer with parallel
+        workers.
     users : array
         The users.
     test_size : float
@@ -90,11 +90,11 @@ class Comparison(ResultTable):
         return self.cells
 
     def summary(self) -> Any:
-        """Return the rankers, best first.
+        """Return a table of the rankers, best first.
 
-        ``mean_score`` is the mean over users and repeats of the ``measure``, with its standard
-        deviation over repeats, ``deviation_over_repeats``, and its standard error over users,
-        ``error_over_people``. ``median_seconds`` is the median time of a fit with tuning.
+        ``mean_score`` is the mean of the ``measure`` over users and repeats.
+        ``deviation_over_repeats`` is its standard deviation over repeats, and ``error_over_people``
+        its standard error over users. ``median_seconds`` is the median time of a fit with tuning.
         """
         return as_kind(self._summary(), self.frames)
 
@@ -114,7 +114,7 @@ class Comparison(ResultTable):
         )
 
     def paired(self, against: str | None = None) -> Any:
-        """Return every other ranker's difference from one, paired.
+        """Return the paired difference of every ranker from one of them.
 
         Parameters
         ----------
@@ -124,11 +124,11 @@ class Comparison(ResultTable):
         Returns
         -------
         data frame
-            ``ranker``, ``against``, then twice the mean ``difference``, its 95 % interval from
-            ``low`` to ``high``, and Wilcoxon's signed-rank ``p``. Names begin with ``users_`` for
-            each user's difference averaged over repeats, and with ``repeats_`` for each repeat's
-            mean difference. Intervals over repeats are corrected (Nadeau and Bengio), because
-            training sets overlap.
+            Columns ``ranker`` and ``against``, then the mean ``difference``, its 95 % interval from
+            ``low`` to ``high``, and ``p`` of Wilcoxon's signed-rank test. Columns that begin with
+            ``users_`` compare users (averaged over repeats); ``repeats_``, repeats (averaged over
+            users). Intervals over repeats are corrected (Nadeau and Bengio), because training sets
+            overlap.
         """
         return as_kind(self._paired(against), self.frames)
 
@@ -150,7 +150,7 @@ class Comparison(ResultTable):
         return pa.Table.from_pylist(rows, schema=_PAIRED)
 
     def boxplot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the mean score of every repeat, a box per ranker, in Axes of matplotlib."""
+        """Draw a box plot of mean scores over repeats, one box per ranker."""
         values = dict(zip(self.rankers, self._by_repeat, strict=True))
         best = max(values, key=lambda name: float(np.median(values[name])))
         repeats = counted(self._n_repeats, "repeat")
@@ -201,7 +201,7 @@ class Comparison(ResultTable):
     def _place(self, ranker: str) -> int:
         if ranker not in self.rankers:
             raise ValueError(
-                f"There is no ranker called {ranker!r} here; there are {', '.join(self.rankers)}."
+                f"There is no ranker called {ranker!r}; choose one of {', '.join(self.rankers)}."
             )
         return self.rankers.index(ranker)
 
@@ -220,7 +220,7 @@ class Comparison(ResultTable):
 
     @cached_property
     def _by_user(self) -> Float:
-        """Scores averaged over repeats, rankers x users; NaN if it was never defined."""
+        """Scores averaged over repeats, rankers x users; NaN if defined in no repeat."""
         flat = np.array(self.cells["score_by_user"].to_pylist(), dtype=np.float64)
         scores = flat.reshape(len(self.rankers), self._n_repeats, len(self.users))
         return nan_mean(scores.transpose(0, 2, 1))
@@ -240,35 +240,35 @@ def compare(
 ) -> Comparison:
     """Compare rankers on the same splits, each tuned inside its training rows.
 
-    The protocol is the paper's: a share of each user's labels (or choice sets) is held out for the
-    final score. Cross-validation inside the rest chooses parameters. Other splits repeat both.
+    This is the paper's protocol. A share of each user's labels (or choice sets) is held out for the
+    final score. Cross-validation on the rest chooses parameters. Both are repeated on other splits.
 
     Parameters
     ----------
     annotations : Annotations
         The data, of one attribute.
     rankers : mapping from name to ranker, list of rankers or names, or "all", optional
-        A ranker with a grid of its own is wrapped in `RankerCV`; a pair ``(ranker, param_grid)`` is
-        searched over that grid; other estimators with ``fit`` and ``decision_function`` are used as
-        they are. "all" are those of `default_rankers`, without rankers of item ids (`Popularity`,
-        `PopularityWithFeatures`, `Factorisation`) if no two users labelled the same item. By
-        default all; with more than 20,000 labels, a warning names those left out because their
-        searches take long.
+        A ranker with a default grid is wrapped in `RankerCV`. A pair ``(ranker, param_grid)`` is
+        searched over that grid. Other estimators with ``fit`` and ``decision_function`` are used
+        unchanged. "all" means `default_rankers`, without rankers of item ids (`Popularity`,
+        `PopularityWithFeatures`, `Factorisation`) if no two users labelled the same item. The
+        default is "all", but with more than 20,000 labels, rankers with long searches are left out
+        with a warning.
     repeats : int, optional
         The number of splits. By default 15; with more than 20,000 labels, 2. Repeat r is
         ``split_within_users(annotations, test_size, random_state + r)``.
     test_size : float, default=0.15
         The share of each user's labels to hold out.
     n_folds : int, default=5
-        Folds of the searches that are set up here.
+        The number of cross-validation folds of searches that `compare` sets up.
     n_jobs : int, optional
-        The number of fits at the same time (joblib).
+        The number of parallel fits (joblib).
     random_state : int, default=0
         The seed of the first split and of the folds.
     folder : path, optional
-        Stores every finished fit in a small file, so an interrupted comparison resumes. Names of
-        files are hashes of the data, the protocol, and the ranker's class and parameters. (If you
-        change the code of a class of your own, use another folder.)
+        Where to store the result of each fit, so an interrupted comparison resumes. File names
+        contain a hash of the data, the protocol, and the ranker's class and parameters. If you
+        change the code of your own ranker, use another folder.
     progress : bool or callable, default=True
         Show progress and the time left on stderr; or call a function with the name of each
         finished fit.
@@ -312,7 +312,7 @@ def compare_each(
     folder: str | PathLike[str] | None,
     progress: bool | Callable[[str], None],
 ) -> dict[str, Comparison]:
-    """Return a comparison for each attribute; all fits share one bar."""
+    """Return a comparison for each attribute; all fits share one progress bar."""
     for annotations in parts.values():
         _refuse_bad_protocol(annotations, repeats, test_size, n_folds, random_state)
     path = None if folder is None else make_folder(folder, "the results")
@@ -373,8 +373,8 @@ def _rankers_for(
     quick = without_long_searches(named)
     warnings.warn(
         f"More than {MANY_LABELS:,} labels: {', '.join(n for n in named if n not in quick)} are "
-        f"left out, because their searches take long. rankers={ALL!r} (--ranker {ALL}) compares "
-        "them, too.",
+        f"left out, because their searches take long. To compare all, use rankers={ALL!r} "
+        f"(--ranker {ALL}).",
         UserWarning,
         stacklevel=4,
     )

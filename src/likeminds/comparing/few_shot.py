@@ -33,12 +33,12 @@ class FewShotScores:
     seen : bool
         Whether the model was fitted to other choices (or labels) of these users.
     shots : int
-        The number of choices of new users that the model takes, without a refit.
+        The number of choices of each new user given to the model, without a refit.
     measures : dict of MetricByUser
         For choices, "accuracy" and (if scores are log-odds) "log_loss"; for labels and grades,
         "auc" or "concordance".
     n_scored : int
-        The number of choices, or labels, that are scored.
+        The number of choices or labels scored.
     """
 
     seen: bool
@@ -78,22 +78,21 @@ def score_shots(
 ) -> FewShotTable:
     """Score a fitted ranker on known users, and on new users after k of their choices.
 
-    Known users are scored on all their rows, so hold these out of training. For new users, as many
-    choices as the highest of ``shots`` are drawn at random. The ranker takes the first k of them
-    (`newcomer`, without a refit), and is scored on the remaining choices, the same for all k. New
-    users without remaining choices are left out. Unknown items are scored as with
-    ``unknown="consensus"``.
+    Known users are scored on all their rows, so hold these out of training. For each new user,
+    ``max(shots)`` choices are drawn at random. The ranker gets the first k of them (`newcomer`,
+    without a refit), and is scored on the user's other choices. New users without other choices are
+    left out. Unknown items are scored as with ``unknown="consensus"``.
 
     Parameters
     ----------
     ranker : fitted ranker
         For new users it needs the method `newcomer`, unless ``shots`` is 0 alone.
     annotations : Annotations
-        Comparisons, rankings or choices; or labels or grades, scored by the concordance.
+        Comparisons, rankings or choices, or labels or grades.
     shots : sequence of int, default=(0, 5, 10)
-        The numbers of choices (or labels) of new users that the ranker takes.
+        The numbers of choices (or labels) of each new user to give to the ranker.
     random_state : int or Generator, optional
-        Makes the draw reproducible.
+        The seed of the draw.
 
     Returns
     -------
@@ -176,6 +175,6 @@ def _judge(
 
 
 def _scores_of(ranker: Ranker, annotations: Annotations) -> tuple[Float, Posterior | None]:
-    """Return scores of rows, and the posterior that they come from, if there is one."""
+    """Return scores of rows, and the posterior behind them, if there is one."""
     scores = with_consensus(ranker).decision_function(annotations)
     return scores, ranker._posterior() if isinstance(ranker, PriorRanker) else None

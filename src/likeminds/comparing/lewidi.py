@@ -28,7 +28,7 @@ def write_lewidi(
 
     ``NAME_test_soft.tsv`` has the soft label of each item: the mean probability of each label over
     its annotators. ``NAME_test_pe.tsv`` has a label for each annotator of an item, in the order of
-    rows: the median of the predicted distribution, which is the likelier one of two.
+    rows: the median of the predicted distribution (with two labels, the likelier one).
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def write_lewidi(
     (40, 'MP_test_pe.tsv')
     """
     if not annotations.has_items:
-        raise ValueError("A submission needs the item of each row: pass items=.")
+        raise ValueError("The annotations have no item ids. Pass items= to Annotations.")
     grades, chances = _distributions(ranker, annotations)
     if levels is not None:
         grades, chances = _spread(grades, chances, as_vector(levels, "levels"))
@@ -90,8 +90,8 @@ def _distributions(
     found = lenient.predict_grades(annotations)
     if found.grades.dtype == object:
         raise ValueError(
-            f"A submission has numbers, but grades are {listing(found.grades.tolist())}: fit the "
-            "ranker to grades that are numbers."
+            f"Grades must be numbers, but are {listing(found.grades.tolist())}. Fit the ranker to "
+            "numeric grades."
         )
     return np.asarray(found.grades, dtype=np.float64), found.probabilities
 
@@ -101,7 +101,7 @@ def _spread(grades: Float, chances: Float, levels: ArrayLike) -> tuple[Float, Fl
     scale = np.sort(np.asarray(levels, dtype=np.float64))
     strange = grades[~np.isin(grades, scale)]
     if strange.size:
-        raise ValueError(f"levels lacks the grade(s) {listing(strange.tolist())} of the ranker.")
+        raise ValueError(f"levels must include grade(s) {listing(strange.tolist())} of the ranker.")
     wide = np.zeros((len(chances), len(scale)))
     wide[:, np.searchsorted(scale, grades)] = chances
     return scale, wide

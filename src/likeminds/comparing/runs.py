@@ -26,15 +26,15 @@ from likeminds.metrics.concordance import concordance_by_user, mean_concordance
 from likeminds.rankers.candidates import was_interrupted
 from likeminds.rankers.capabilities import with_consensus
 
-# With fewer labels, a forecast takes about as long as the comparison.
+# With this many labels or fewer, timing rankers first takes about as long as comparing them.
 MANY_LABELS = 20_000
-# All rankers compared by default take 2 seconds on so many labels.
+# The number of labels that rankers are timed on: all default rankers take 2 seconds.
 _SAMPLED = 300
 # Time grows with the number of labels to this power. Searches by statistics of users grow slower,
 # HierarchicalRanker faster. On 100,000 film ratings, the rankers compared by default take 67
 # processor seconds, and by this power 75 to 88.
 _POWER = 0.7
-# Fits under way never count as more than this share of the work.
+# Running fits count as at most this share of the work.
 _MOST_UNDER_WAY = 0.99
 
 # An attribute and a ranker.
@@ -48,7 +48,7 @@ class Job:
     name: str
     function: Callable[..., Any]
     arguments: Mapping[str, Any]
-    key: str = ""  # hash of all inputs of the result; by default of the arguments
+    key: str = ""  # hash of all inputs; by default, of the arguments
 
     @property
     def fingerprint(self) -> str:
@@ -59,7 +59,7 @@ class Job:
 
 @dataclass(frozen=True)
 class ResultStore:
-    """A folder of results, one small file each, computed by some jobs at the same time.
+    """A folder of results, one small file each, computed by parallel jobs.
 
     Without a folder, nothing is stored.
     """
@@ -69,7 +69,7 @@ class ResultStore:
     finished: Callable[[str], None] = lambda _: None  # gets the name of each finished job or fit
 
     def one(self, job: Job) -> Any:
-        """Return the result of one job that runs alone, to measure its time."""
+        """Return the result of one job that runs alone, so its time is comparable."""
         return replace(self, n_jobs=None).all([job])[0]
 
     def all(self, jobs: Sequence[Job]) -> list[Any]:
@@ -88,10 +88,10 @@ class ResultStore:
             stored = json.loads(path.read_bytes()) if path else {}
             return stored["result"] if stored["fingerprint"] == job.fingerprint else None
         except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return None  # truncated, or not ours: computed again
+            return None  # truncated or foreign file: compute again
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-        """Yield places and results of jobs as they are completed; each is on disk before."""
+        """Yield positions and results of jobs as they finish; each is stored first."""
         work = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
         yield from work(
             delayed(_work)(place, job, self._path(job)) for place, job in enumerate(jobs)
@@ -154,7 +154,7 @@ Work = tuple[str, Job]
 
 
 def fit_to_the_end(ranker: BaseEstimator, annotations: Annotations) -> tuple[str, ...]:
-    """Fit, and return the warnings; raise if interrupted, so no half fit is stored."""
+    """Fit and return the warnings; raise KeyboardInterrupt if interrupted."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         # This warning concerns all rankers in every repeat.
@@ -174,7 +174,7 @@ def all_fits(
     *,
     stored: bool,
 ) -> list[Job]:
-    """Return all fits, repeat by repeat: an interrupted run has equally many of each ranker."""
+    """Return all fits by repeat, so an interrupted run has as many of each ranker."""
     data = _data_fingerprint(annotations) if stored else ""
     shared = {"annotations": annotations, "test_size": test_size}
     return [
@@ -197,7 +197,7 @@ def _data_fingerprint(annotations: Annotations) -> str:
         annotations.feature_names,
         annotations.user_codes,
         annotations.item_codes,
-        # Representations are hashed, as equal texts need not be equal objects.
+        # Hash the repr: joblib hashes equal but distinct strings differently.
         [repr(user) for user in annotations.user_ids.tolist()],
         [repr(item) for item in annotations.item_ids.tolist()],
         annotations.labels,
@@ -228,7 +228,7 @@ def digest_of(*parts: object) -> str:
 
 
 class Forecast:
-    """Seconds that fits take: by fits to a few users, then by the comparison's own fits."""
+    """Estimate the time of fits, first from fits to a few users, then from finished fits."""
 
     def __init__(self, names: Sequence[Name], n_jobs: int | None = None) -> None:
         self._left = Counter(names)
@@ -244,8 +244,8 @@ class Forecast:
         labels = max(map(len, few.values()))
         sys.stderr.write(f"Timing {len(fits)} rankers on {labels:,} labels first.\n")
         sys.stderr.flush()
-        # In this process: starting others takes longer than the fits. The first fit of a process
-        # loads libraries, so its time is left out.
+        # Starting other processes would take longer than the fits. The first fit of a process loads
+        # libraries, so a warm-up fit comes first.
         (part, name), (warm_up, _) = next(iter(fits.items()))
         _time(warm_up, few[part])
         for (part, name), (ranker, annotations) in fits.items():
@@ -259,7 +259,7 @@ class Forecast:
         sys.stderr.flush()
 
     def in_order(self, work: Sequence[Work]) -> list[Work]:
-        """Return fits by repeat, the longest first; before all, the shortest, to show progress."""
+        """Return fits by repeat, longest first; the shortest of all comes first, as progress."""
         if not self._expected:
             return list(work)
 
@@ -271,11 +271,11 @@ class Forecast:
         return [shortest, *sorted(others, key=lambda one: (place(one)[0], -place(one)[1]))]
 
     def seconds_left(self) -> float:
-        """Return the seconds that all fits to come take."""
+        """Return the seconds that all remaining fits take."""
         return sum(self._each_left())
 
     def _each_left(self) -> list[float]:
-        """Return the seconds of each fit to come, the longest first."""
+        """Return the seconds of each remaining fit, the longest first."""
         measured = {name: float(np.mean(times)) for name, times in self._taken.items()}
         expected = self._expected | measured
         typical = float(np.mean(list(expected.values()))) if expected else 1.0
@@ -283,10 +283,10 @@ class Forecast:
         return sorted(left, reverse=True)
 
     def share_after(self, name: Name, seconds: float, elapsed: float) -> float:
-        """Return the share of the work done after a fit; fits under way count by time elapsed."""
+        """Return the share of work done after a fit; running fits count by the time elapsed."""
         self._left[name] -= 1
         self._taken.setdefault(name, []).append(seconds)
-        # At most by the longest fits to come, one for each worker.
+        # Running fits count at most as the longest remaining ones, one per worker.
         done, each = sum(map(sum, self._taken.values())), self._each_left()
         if not each:
             return 1.0
@@ -296,7 +296,7 @@ class Forecast:
 
 
 def _few_users(annotations: Annotations) -> Annotations:
-    """Return about a thousand labels, of at least two users drawn at random."""
+    """Return about 300 labels, of at least two users drawn at random."""
     order = np.random.default_rng(0).permutation(annotations.n_users)
     counts = np.bincount(annotations.user_codes, minlength=annotations.n_users)[order]
     n_users = max(2, int(np.searchsorted(np.cumsum(counts), _SAMPLED)) + 1)
@@ -318,7 +318,7 @@ def _time(ranker: BaseEstimator, few: Annotations) -> float | None:
 def run_all(
     work: Sequence[Work], store: ResultStore, progress: bool | Callable[[str], None]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield rows as fits are finished, with the attribute of each, and report progress."""
+    """Yield each finished fit's attribute and row, and report progress."""
     forecast = Forecast([_name(one) for one in work], store.n_jobs)
     if progress is True:
         forecast.measure(

@@ -1,8 +1,8 @@
 """Components of a user's weights: the levels, each with its penalty.
 
-A ranker is a list of components. Each owns one *part* (an array), adds it to all users' weights,
-and defines its penalty. A new component is one class with the methods of `Component`, two of which
-`PerUser` defines.
+A ranker is a list of components. Each has one *part* (an array), adds it to all users' weights, and
+defines its penalty. A new component is a class with the methods of `Component`; `PerUser` defines
+some of them.
 """
 
 from likeminds.components.component import (

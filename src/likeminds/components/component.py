@@ -30,9 +30,9 @@ class Component(Protocol):
         ...
 
     def collect(self, gradient: Float) -> Float:
-        """Return the loss's gradient by the part, given the one by all users' weights.
+        """Return the gradient by the part, given the gradient by all users' weights.
 
-        If users share the part, that is the sum of their gradients.
+        If users share the part, this is the sum of their gradients.
         """
         ...
 
@@ -51,7 +51,7 @@ class Component(Protocol):
 
 @runtime_checkable
 class Staged(Protocol):
-    """A non-convex component that solvers minimise in stages, each a convex upper bound."""
+    """A non-convex component, minimised in stages. Each stage is a convex upper bound."""
 
     def stage(self, part: Float) -> Component:
         """Return the component to minimise next, given the part."""
@@ -59,7 +59,7 @@ class Staged(Protocol):
 
 
 class PerUser:
-    """Base of the components whose part has one row per user.
+    """Base class of components whose part has one row per user.
 
     A subclass adds ``name``, ``value`` and ``prox``, and may define a sharper ``residual``.
     """
@@ -69,7 +69,7 @@ class PerUser:
         return np.zeros((n_users, n_features))
 
     def collect(self, gradient: Float) -> Float:
-        """Return the gradient as it is: each user has a row."""
+        """Return the gradient unchanged."""
         return gradient
 
     def prox(self, point: Float, step: float) -> Float:
@@ -77,7 +77,7 @@ class PerUser:
         raise NotImplementedError
 
     def residual(self, part: Float, gradient: Float) -> float:
-        """Return the length of a proximal step: zero exactly at a critical point."""
+        """Return the length of a proximal step, which is zero exactly at critical points."""
         return float(np.linalg.norm(part - self.prox(part - gradient, 1.0)))
 
 
@@ -100,7 +100,7 @@ def objective(
     parts: Sequence[Float],
     gradient: Float | None = None,
 ) -> float:
-    """Return loss plus penalties; ``gradient`` is the loss's, by all users' weights."""
+    """Return loss plus penalties; ``gradient`` is that of the loss by all users' weights."""
     penalties = (component.value(part) for component, part in zip(components, parts, strict=True))
     return loss.value(total_weights(parts, loss.shape[0]), gradient) + sum(penalties)
 
@@ -111,7 +111,7 @@ def optimality_residual(
     parts: Sequence[Float],
     gradient: Float | None = None,
 ) -> float:
-    """Return the distance of zero to the objective's subdifferential, relative.
+    """Return the relative distance of zero to the objective's subdifferential.
 
     Its unit is the length of the loss's gradient at zero. It depends neither on the number of users
     nor on the scale of the features.
@@ -167,7 +167,7 @@ class Consensus:
 
 @dataclass(frozen=True)
 class Group(PerUser):
-    """The group level, one row per user: a matrix whose weak directions are penalised.
+    """The group level, with one row per user: a matrix with penalised weak directions.
 
     The penalty is ``alpha`` times the sum of the squared singular values after the first
     ``n_groups``. It co-clusters users and features. The first ``n_groups`` have the penalty
@@ -192,8 +192,8 @@ class Group(PerUser):
     def __post_init__(self) -> None:
         if self.shrinkage > self.alpha:
             raise ValueError(
-                f"group_shrinkage ({self.shrinkage:g}) must not be larger than alpha_group "
-                f"({self.alpha:g}): the strong directions would then cost more than the weak ones."
+                f"group_shrinkage must not be larger than alpha_group ({self.alpha:g}), but is "
+                f"{self.shrinkage:g}."
             )
 
     def value(self, part: Float) -> float:
@@ -203,7 +203,7 @@ class Group(PerUser):
         return self.alpha * (float(np.vdot(part, part)) - strong) + self.shrinkage * strong
 
     def prox(self, point: Float, step: float) -> Float:
-        """Shrink the weak directions, and the strong ones by their own factor."""
+        """Shrink weak and strong directions, each by its factor."""
         strong, weak = (1.0 / (1.0 + 2.0 * step * x) for x in (self.shrinkage, self.alpha))
         return self._scale_directions(point, strong, weak)
 
@@ -219,7 +219,7 @@ class Group(PerUser):
 
 
 class GroupNorm(PerUser):
-    """Base of group lasso penalties: alpha times the sum of the lengths of pieces of the part.
+    """Base class of group lasso penalties: alpha times the sum of lengths of pieces.
 
     A subclass defines the pieces. At a piece of length zero the subdifferential is the ball of
     radius alpha.
@@ -242,7 +242,7 @@ class GroupNorm(PerUser):
         return np.asarray(point * (shortened / np.where(length > 0, length, 1.0)))
 
     def residual(self, part: Float, gradient: Float) -> float:
-        """Return the distance, by piece: at a zero piece, the gradient's excess over alpha."""
+        """Return the distance; a zero piece counts by the gradient's excess over alpha."""
         length = self.lengths(part)
         slope = gradient + self.alpha * part / np.where(length > 0, length, 1.0)
         distance = self.lengths(slope)
@@ -257,7 +257,7 @@ class GroupNorm(PerUser):
 
 @dataclass(frozen=True)
 class Personal(GroupNorm):
-    """The personal level, zero for most users: the penalty is alpha * sum of |P_i|.
+    """The personal level, zero for most users, with the penalty alpha * sum of |P_i|.
 
     Examples
     --------
@@ -284,7 +284,7 @@ class SingularValues:
 
     @classmethod
     def of(cls, part: Float) -> "SingularValues":
-        """Decompose a matrix by a QR decomposition: exact to rounding."""
+        """Decompose a matrix by QR and SVD, exact to rounding."""
         _, sigma, transposed = np.linalg.svd(_triangle(part))
         return cls(part, sigma, transposed.T)
 
@@ -304,7 +304,7 @@ class SingularValues:
         return self.scaled(sigma / np.where(self.sigma > 0, self.sigma, 1.0))
 
     def left_and_right(self, which: Bool) -> tuple[Float, Float]:
-        """Return some singular vectors of both sides; their values must not be zero."""
+        """Return left and right vectors of the chosen singular values, which must not be zero."""
         near, sigma = self.vectors[:, which], self.sigma[which]
         if self._is_tall:
             return self.part @ near / sigma, near
@@ -312,7 +312,7 @@ class SingularValues:
 
     @property
     def not_zero(self) -> Bool:
-        """Which singular values are larger than rounding errors."""
+        """Whether each singular value is larger than rounding errors."""
         return np.asarray(self.sigma > _NEGLIGIBLE * self.sigma[0])
 
     @property
@@ -321,7 +321,7 @@ class SingularValues:
 
 
 class Spectral(PerUser):
-    """Base of the penalties that are a function of the singular values.
+    """Base class of penalties that are functions of the singular values.
 
     A subclass defines the function, ``value_at``, and its prox, ``shrink``.
     """

@@ -16,7 +16,7 @@ from likeminds.components.component import (
 
 @dataclass(frozen=True)
 class MeanRegularised(PerUser):
-    """Ridge penalty on deviations from the mean, which is free: alpha * sum_i |P_i - mean of P|^2.
+    """Ridge penalty on deviations from the mean: alpha * sum_i |P_i - mean of P|^2.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class MeanRegularised(PerUser):
 
 @dataclass(frozen=True)
 class SharedFeatures(GroupNorm):
-    """Features with weights for all users or for none: alpha * sum of lengths of columns.
+    """Feature selection shared by all users: alpha * sum of lengths of columns.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Sparse(GroupNorm):
 
 
 class _TraceNorm(Spectral):
-    """Base of the penalties that are the trace norm near zero."""
+    """Base class of penalties that equal the trace norm near zero."""
 
     alpha: float
 
@@ -95,7 +95,7 @@ class _TraceNorm(Spectral):
 class LowRank(_TraceNorm):
     """Low rank: alpha times the sum of the singular values after the first ``n_free``.
 
-    With ``n_free=0`` that is the trace norm, which is convex.
+    With ``n_free=0``, this is the trace norm, which is convex.
 
     Examples
     --------
@@ -112,17 +112,17 @@ class LowRank(_TraceNorm):
     name: str = "low_rank"
 
     def value_at(self, sigma: Float) -> float:
-        """Return alpha times the sum of the singular values that are not free."""
+        """Return alpha times the sum of the penalised singular values."""
         return self.alpha * float(sigma[self.n_free :].sum())
 
     def shrink(self, sigma: Float, step: float) -> Float:
-        """Shrink the singular values that are not free by the same amount, down to zero."""
+        """Shrink the penalised singular values by the same amount, down to zero."""
         left = np.maximum(sigma - step * self.alpha, 0.0)
         left[: self.n_free] = sigma[: self.n_free]
         return left
 
     def residual(self, part: Float, gradient: Float) -> float:
-        """Return the distance; across the part's directions, singular values count beyond alpha."""
+        """Return the distance; in new directions, only singular values above alpha count."""
         found = SingularValues.of(part)
         there = found.not_zero
         left, right = found.left_and_right(there)
@@ -140,8 +140,8 @@ class LowRank(_TraceNorm):
 class CappedLowRank(_TraceNorm):
     """Low rank, with capped singular values: alpha * sum_j min(sigma_j, threshold).
 
-    Strong directions are not shrunk. The penalty is not convex; solvers minimise it in stages (see
-    `stage`). With an infinite threshold it is the trace norm.
+    Strong directions are not shrunk. The penalty is not convex, so solvers minimise it in stages
+    (see `stage`). With an infinite threshold, it is the trace norm.
 
     Examples
     --------
@@ -158,9 +158,9 @@ class CappedLowRank(_TraceNorm):
     name: str = "low_rank"
 
     def stage(self, part: Float) -> LowRank:
-        """Return the penalty to minimise next: singular values above the threshold are free.
+        """Return the next penalty, without cost for singular values above the threshold.
 
-        Up to a constant, it is an upper bound of this penalty, and equal to it at the part.
+        Up to a constant, it is an upper bound of this penalty, with equality at the part.
         """
         n_free = int((singular_values(part) > self.threshold).sum())
         return LowRank(self.alpha, n_free, self.name)
@@ -170,7 +170,7 @@ class CappedLowRank(_TraceNorm):
         return self.alpha * float(np.minimum(sigma, self.threshold).sum())
 
     def shrink(self, sigma: Float, step: float) -> Float:
-        """Shrink each singular value, or leave it, whichever has the lower objective."""
+        """Shrink or keep each singular value, whichever has the lower objective."""
         price = step * self.alpha
         below = np.minimum(np.maximum(sigma - price, 0.0), self.threshold)
         above = np.maximum(sigma, self.threshold)
@@ -181,13 +181,13 @@ class CappedLowRank(_TraceNorm):
         return np.where(cost_below <= cost_above, below, above)
 
     def residual(self, part: Float, gradient: Float) -> float:
-        """Return the distance for the stage that the part belongs to."""
+        """Return the distance for the stage at this part."""
         return self.stage(part).residual(part, gradient)
 
 
 @dataclass(frozen=True)
 class Clustered(Spectral):
-    """Users near ``n_clusters`` centres: the convex relaxation of k-means on their weights.
+    """Clusters of users: the convex relaxation of k-means on their weights.
 
     The penalty is rho1 eta (1 + eta) tr(W' (eta + M)^-1 W), with eta = rho2 / rho1, at the best
     relaxed membership matrix M. The eigenvalues mu of M are between 0 and 1 and sum up to
@@ -222,7 +222,7 @@ class Clustered(Spectral):
         return self._price * float(np.sum(sigma**2 / (self._eta + self._mu(sigma, self._eta))))
 
     def shrink(self, sigma: Float, step: float) -> Float:
-        """Shrink each direction by its own factor, the best M given.
+        """Shrink each direction by its own factor, given the best M.
 
         With sigma eliminated, mu is found by water-filling over the point's singular values,
         with a higher ground.
@@ -256,7 +256,7 @@ class Clustered(Spectral):
     def _mu(self, sigma: Float, ground: float) -> Float:
         """Return the mu that minimise sum_j sigma_j^2 / (ground + mu_j), by water-filling.
 
-        They are sigma_j times a level, less the ground, between 0 and 1. Their sum is piecewise
+        Each is sigma_j times a level, less the ground, clipped to 0 and 1. Their sum is piecewise
         linear in the level.
         """
         full = sigma > 0

@@ -47,7 +47,7 @@ _TWO_SIDED = 1.96
 _CLEAR = 3.0
 # The fewest users that a distribution of attentive ones is fitted to.
 _FEWEST_USERS = 10
-# From so many users and labels, folds share the learned prior.
+# From this many users and labels on, all folds use one learned prior.
 _MANY_USERS, _MANY_LABELS = 200, 20_000
 # Bootstrap draws for the intervals of agreement.
 _DRAWS = 200
@@ -66,9 +66,9 @@ def diagnose(
 ) -> Diagnostics:
     """Find annotators who agree, differ, are reversed, constant or random.
 
-    Labels are held out fold by fold, and scored by the consensus and by the user's own function
-    fitted to the rest. Users whose own function predicts held-out labels better are different,
-    however far from the consensus; only unpredictable users are random.
+    Held-out labels are scored twice: by the consensus, and by the user's own function fitted to the
+    rest. Users whose own function predicts them better are different, however far from the
+    consensus. Only unpredictable users are random.
 
     Parameters
     ----------
@@ -77,30 +77,28 @@ def diagnose(
     annotations : Annotations
         The training labels; or, with ``n_folds=None``, other labels of the same users.
     n_folds : int or None, default=5
-        The number of folds; for each, the ranker is fitted again with its parameters. From 200
-        users and 20,000 labels, rankers with a learned prior keep it, and find the posteriors of
-        items and users again. None takes the ranker as it is, for held-out labels.
+        The number of folds; for each, the ranker is fitted again with its parameters. With at least
+        200 users and 20,000 labels, a learned prior is kept, and only posteriors are computed
+        again. If None, the ranker is not refitted, and ``annotations`` must be held-out labels.
     level : float, default=0.05
-        The false discovery rate (Benjamini and Hochberg) among users called predictable, among
-        those called different, and among those called random.
+        The false discovery rate (Benjamini and Hochberg) of each test: "predictable", "different",
+        "random", "constant" and "reversed".
     random_state : int, default=0
         Seed of the assignment of labels to folds.
     seconds : mapping from user to float, optional
-        Median response times. The faster a user is than others, the less evidence the verdict
-        "constant" needs, by weights of p-values (Genovese, Roeder and Wasserman, 2006).
+        Median response times. Fast users need less evidence for "constant": p-values are divided by
+        weights (Genovese, Roeder and Wasserman, 2006).
 
     Returns
     -------
     Diagnostics
 
-    Notes
-    -----
-    Labels are compared inside folds, or inside choice sets if most have both kinds. Grades are
-    split at the middle of each user's own, so the scale may be used in any way. Against chance, the
-    variance of an AUC is that of a random order (doubled for a user's own function, because folds
-    learn from each other). Random users fail that test at the plain level, and are predicted worse
-    than attentive users, whose distribution is estimated from all. The opposite of the consensus
-    does not predict them either.
+    Notes ----- Labels are compared inside folds, or for choices inside choice sets. Grades are
+    split at each user's own median, so strict and lenient users are treated alike. The test against
+    chance uses the variance of the AUC of a random order. It is doubled for a user's own function,
+    because folds share training labels. Random users fail this test at ``level`` without
+    correction, also with the consensus reversed. They are also predicted worse than attentive
+    users, whose AUCs are modelled as normal.
 
     Examples
     --------
@@ -147,8 +145,8 @@ def refittable(ranker: Ranker) -> Ranker:
 
 def _fit_again(ranker: Ranker, annotations: Annotations) -> Ranker:
     with warnings.catch_warnings():
-        # Users whose labels of one kind are all held out get the consensus. The original fit
-        # already warned of covariates.
+        # Users with training labels of one kind get the consensus. The original fit already warned
+        # of covariates.
         for known in (".*of one class only", "These covariates are not used"):
             warnings.filterwarnings("ignore", message=known, category=UserWarning)
         fresh = refittable(ranker)
@@ -165,7 +163,7 @@ def _is_large(ranker: Ranker, annotations: Annotations) -> bool:
 
 
 def _scores_without(ranker: Ranker, train: Annotations, held_out: Annotations) -> Float:
-    """Return `_both_scores` with the prior as it is, and posteriors without held-out labels."""
+    """Return `_both_scores` from the fitted prior and posteriors without held-out labels."""
     model = with_consensus(ranker)
     assert model.prior_ is not None
     if model.prior_.items is not None:
@@ -192,8 +190,8 @@ def _strata(annotations: Annotations, fold: Index) -> Strata:
     if annotations.choice_set_codes is not None and are_chosen(annotations):
         stratum = annotations.choice_set_codes
     users = annotations.user_codes
-    # Grades are split at the middle of the user's own: one threshold for all would leave strict
-    # and lenient users, or those who turn the scale around, without labels of both kinds.
+    # Grades are split at the user's median: with one threshold for all, strict and lenient users
+    # would have labels of one kind.
     place = midranks(users, annotations.outcomes.astype(np.float64))
     above = 2.0 * place > np.bincount(users)[users] + 1.0
     return Strata(users, stratum, above, annotations.n_users)
@@ -221,12 +219,12 @@ def _judge(
     fewer = np.sqrt(chance / auc_variance(np.full(len(own), 0.5), counts[:, 1], counts[:, 0]))
     low, high = auc_interval(own, counts[:, 1], counts[:, 0], z=_TWO_SIDED * fewer)
     p_attentive = _p_attentive(own, own_chance, counts)
-    # Only users below chance are tested, so p-values count twice.
+    # Only users below chance are tested, so p-values are doubled.
     p_opposite = np.where(consensus < 0.5, 2.0 * _above(0.5 - consensus, chance), np.nan)
     predictable, better = discoveries(p_chance, level), discoveries(p_better, level)
     agrees = predictable & (p_consensus <= level) & ~better
-    # Without a correction for multiple tests, so ten users in two hundred pass by luck. Users who
-    # answer the opposite of the consensus are predictable, too.
+    # Not corrected for multiple tests: at a level of 5 %, ten of 200 random users pass by chance.
+    # Users who answer the opposite of the consensus are predictable, too.
     unpredictable = np.fmin(p_chance, p_opposite) > level
     careless = discoveries(p_attentive, level) & unpredictable
     found = [agrees, predictable & better, careless]
@@ -258,7 +256,7 @@ def _judge(
 
 
 def _thresholds(annotations: Annotations, consensus: Float) -> tuple[Float, Float]:
-    """Return log-odds of a yes above the mean, p-values of constant answers; NaN for choices."""
+    """Return users' log-odds of a yes less their mean, and p-values of constant answers."""
     labels, users, n = annotations.labels, annotations.user_codes, annotations.n_users
     if are_chosen(annotations) or not labels.any() or labels.all():
         return np.full(n, np.nan), np.full(n, np.nan)
@@ -282,14 +280,14 @@ def _above(excess: Float, variance: Float) -> Float:
 
 
 def _p_attentive(auc: Float, chance: Float, counts: Float) -> Float:
-    """Return p-values of an attentive user's AUC being as low."""
+    """Return the probabilities that an attentive user has so low an AUC."""
     found = np.full(len(auc), np.nan)
     clear = np.isfinite(auc) & (_CLEAR**2 * chance <= 0.25)
     if clear.sum() < _FEWEST_USERS:
         return found
     negative, positive = counts[clear].T
     typical = float(np.clip(np.median(auc[clear]), 0.5, 0.95))
-    # A random order varies as it does inside strata, a better one less in proportion.
+    # Scale the variance of a random order inside strata to that of a typical AUC.
     expected, random = (
         auc_variance(np.full(len(positive), a), positive, negative) for a in (typical, 0.5)
     )

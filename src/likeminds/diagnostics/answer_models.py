@@ -8,11 +8,11 @@ from scipy.special import ndtr
 from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.per_user_arrays import order_by
 
-# A user whose rarer answer has at most this share gives nearly always the same answer.
+# A user counts as constant only if the rarer answers have at most this share.
 _RARE = 0.05
 # Added to the p-value of a response time, so weights of p-values lie between 0.3 and 7.
 _LEAST_SPEED = 0.05
-# Rows are not in the order of answering if so many users have few runs, as in a sorted file.
+# If this share of users has few runs (p up to _LEVEL), rows are sorted, not in answering order.
 _SORTED, _LEVEL = 0.2, 0.05
 _STEPS = 500
 # The least mean AUC of attentive users.
@@ -22,12 +22,11 @@ _LEAST_MEAN = 0.55
 def p_same_answer(
     yes: Bool, chance: Float, users: Index, n_users: int, answers: Index | None = None
 ) -> Float:
-    """Return p-values of giving the rarer answer as seldom as each user, shape (n_users,).
+    """Return the probability of so few rarer answers, for each user.
 
-    Rows have a yes or no, a user, and the code of the answer (of a grade, say). ``chance`` is the
-    probability of a yes by a rater with the median threshold. The rarer of yes and no has a
-    Poisson binomial distribution. The p-value is 1 if more than 5 % of answers are not the
-    user's most frequent one.
+    ``answers`` has codes of the answers, such as grades. ``chance`` is the probability of a yes by
+    a user with the median threshold. The number of rarer answers has a Poisson binomial
+    distribution. The p-value is 1 if over 5 % of answers differ from the user's most frequent one.
     """
     found = np.ones(n_users)
     order, offsets = order_by(users, n_users)
@@ -50,11 +49,11 @@ def p_same_answer(
 
 
 def p_few_runs(answers: Index | Bool, users: Index, n_users: int) -> Float:
-    """Return p-values of few runs of equal answers, which may be of several kinds.
+    """Return the probability of so few runs of equal answers, for each user.
 
-    The test of Wald and Wolfowitz (1940), for more than two kinds that of Barton and David (1957),
-    in normal approximation. If many users have few runs, rows are sorted rather than in the order
-    of answering, and all are NaN. So are users who always give the same answer.
+    This is the normal approximation of the test of Wald and Wolfowitz (1940), or of Barton and
+    David (1957) for more than two answers. Users who always give the same answer get NaN. If many
+    users have few runs, rows are probably sorted rather than in answering order, and all get NaN.
     """
     order, _ = order_by(users, n_users)
     owner, answers = users[order], answers[order].astype(np.intp)
@@ -76,10 +75,10 @@ def p_few_runs(answers: Index | Bool, users: Index, n_users: int) -> Float:
 
 
 def speed_weights(seconds: Float) -> Float:
-    """Return weights of users for p-values of constant answers, with mean 1; fast ones weigh more.
+    """Return weights with mean 1 for p-values of constant answers; fast users get larger ones.
 
-    The p-value of a response time is that of a log-normal distribution with the median and the
-    median absolute deviation of all. Users without a time get weight 1.
+    Weights fall with the quantile of a response time in a log-normal distribution, fitted by the
+    median and the median absolute deviation. Users without a time get weight 1.
     """
     weights, timed = np.ones(len(seconds)), np.isfinite(seconds)
     if (seconds[timed] <= 0).any():

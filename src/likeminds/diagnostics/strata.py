@@ -1,8 +1,8 @@
-"""AUC inside strata: only labels that were held out together are compared.
+"""AUC inside strata: compare only labels that were held out together.
 
-Each fold of a user's labels is scored by another fit. If labels are random, those of one fold are a
-random order of its scores. Then the AUC inside folds is unbiased and its variance is known; between
-folds neither holds.
+Each fold of a user's labels is scored by another fit. If labels are random, they are in random
+order inside each fold. The AUC inside folds is then unbiased, with known variance; this does not
+hold between folds.
 """
 
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ class Strata:
         return positive, _sums(self.stratum, None, n) - positive
 
     def n_pairs(self) -> Float:
-        """Return how many pairs each user has: a positive and a negative of one stratum."""
+        """Return each user's number of pairs of a positive and a negative in one stratum."""
         positive, negative = self.counts
         return self._by_user(positive * negative)
 
     def beaten(self, scores: Float) -> Float:
-        """Return how many labels of the other kind in its stratum score lower; ties count half."""
-        # That is a label's rank among all less its rank among its kind.
+        """Return, for each label, how many of the other kind in its stratum score lower."""
+        # This is the rank in the stratum less the rank among its kind. Ties count half.
         own_kind = 2 * self.stratum + self.positive
         return midranks(self.stratum, scores) - midranks(own_kind, scores)
 
@@ -74,10 +74,10 @@ class Strata:
 def auc_interval(
     auc: Float, n_positive: Float, n_negative: Float, z: float | Float = 1.96
 ) -> tuple[Float, Float]:
-    """Return a score interval (an inverted test) for each AUC, for few labels, too.
+    """Return a score interval (an inverted test) for each AUC, which also suits few labels.
 
-    All values at most z standard errors away, with the variance of Hanley and McNeil (1982) at
-    that value, as Newcombe (2006) advises: a perfect ranking of ten labels gets a wide interval.
+    It has all values at most z standard errors away, by the variance of Hanley and McNeil (1982) at
+    that value (Newcombe, 2006). So a perfect ranking of ten labels gets a wide interval.
 
     Examples
     --------
@@ -96,14 +96,14 @@ def auc_interval(
 
 
 def auc_variance(auc: Float, n_positive: Float, n_negative: Float) -> Float:
-    """Return the variance of an AUC estimated from some labels if its true value is ``auc``."""
+    """Return the variance of an estimated AUC whose true value is ``auc``."""
     half = 0.5 * (n_positive + n_negative) - 1.0
     spread = 1.0 + half * ((1.0 - auc) / (2.0 - auc) + auc / (1.0 + auc))
     return np.asarray(auc * (1.0 - auc) * spread / np.maximum(n_positive * n_negative, 1.0))
 
 
 def midranks(codes: Index, scores: Float) -> Float:
-    """Return the rank of each score among those of its code, from 1; ties share their mean."""
+    """Return the rank of each score within its code, from 1; ties get their mean rank."""
     tie = encode_pairs(codes, np.unique(scores, return_inverse=True)[1])
     in_tie, in_code = np.bincount(tie), np.bincount(codes)
     before, offsets = np.cumsum(in_tie) - in_tie, np.cumsum(in_code) - in_code
@@ -111,5 +111,5 @@ def midranks(codes: Index, scores: Float) -> Float:
 
 
 def _sums(codes: Index, values: Float | None, n: int) -> Float:
-    """Return the sum of the values of each code (or how many there are)."""
+    """Return the sum (or, without values, the number) of values of each code."""
     return np.bincount(codes, values, minlength=n).astype(np.float64)

@@ -20,12 +20,12 @@ from likeminds.metrics.severity import Severity
 AGREES, DIFFERENT, REVERSED, CONSTANT, RANDOM, UNCLEAR = VERDICTS = (
     *("agrees", "different", "reversed", "constant", "random", "unclear"),
 )
-# Verdicts worth a second look, and the meaning of all.
+# Verdicts to review, and the meaning of each verdict.
 UNUSUAL = (REVERSED, CONSTANT, RANDOM, DIFFERENT)
 MEANINGS = {
     AGREES: "the consensus predicts their labels",
     DIFFERENT: "their own ranking predicts their labels better than the consensus does",
-    REVERSED: "the consensus predicts the opposite of their labels: yes and no may be exchanged",
+    REVERSED: "the consensus predicts the opposite of their labels: yes and no may be swapped",
     CONSTANT: "nearly always the same answer, or long runs of one answer, whatever the item",
     RANDOM: "nothing predicts their labels better than chance, though there are enough labels",
     UNCLEAR: "too few labels, or labels of one kind, to tell",
@@ -41,33 +41,32 @@ class Diagnostics(ResultTable):
     users : array of shape (n_users,)
         The users.
     verdict : array of shape (n_users,)
-        "agrees": the consensus predicts their labels. "different": their own function predicts
-        them, and better than the consensus does. "reversed": the consensus predicts the opposite of
-        their labels, and hardly worse than their own function predicts these. "constant": the
-        answers do not depend on the item: nearly all are the same, although a rater with the median
-        threshold would vary, or they come in long runs. "random": nothing predicts them better than
-        chance, though there are enough labels. "unclear": too few labels.
+        "agrees": the consensus predicts their labels. "different": their own function predicts them
+        better than the consensus does. "reversed": the reversed consensus predicts their labels,
+        and their own function hardly better. "constant": answers are nearly all the same or come in
+        long runs, whatever the item. "random": neither function predicts them better than chance,
+        though there are enough labels. "unclear": too few labels, or labels of one kind.
     consensus_auc, own_auc : arrays of shape (n_users,)
         AUC of the consensus and of the user's own function on held-out labels. Grades are split at
-        the middle of the user's own. NaN for users without a pair to compare.
+        the user's median. NaN for users without a pair to compare.
     low, high : arrays of shape (n_users,)
         A 95 % interval of ``own_auc``.
     n_labels, positive_share : arrays of shape (n_users,)
         The number of labels, and the share of positive ones.
     readiness : array of shape (n_users,)
-        The log-odds of a yes above the mean, given the consensus score of the item. They are shrunk
-        to zero for users with few labels. Below zero is strict. NaN for choices.
+        The log-odds of a yes, given the item's consensus score, less the mean of users. Strict
+        users are below zero. Users with few labels are shrunk to zero. NaN for choices.
     p_chance : array of shape (n_users,)
-        The p-value of ranking as well as the better of both functions by chance.
+        The p-value of the better of the two AUCs under random labels.
     p_attentive : array of shape (n_users,)
-        The p-value of an attentive user's AUC being as low; NaN if labels or users are too few.
+        The probability that an attentive user has so low an AUC; NaN with too few labels or users.
     held_out : bool
-        Whether the labels were held out already, rather than by cross-fitting.
+        True if ``annotations`` were held-out labels; False after cross-fitting.
     seconds : array of shape (n_users,), optional
         Median response times; NaN if they are not known.
     agreement : Agreement or None
-        Coefficients of agreement, and each user's mean kappa with the others; None for choices,
-        and without items that several users labelled.
+        Inter-annotator agreement, and each user's mean kappa with the others. None for choices, or
+        if no item was labelled by several users.
     """
 
     users: IdArray
@@ -110,11 +109,11 @@ class Diagnostics(ResultTable):
 
     @property
     def gain(self) -> PairedDifference:
-        """The mean over users of the AUC of their own function, less that of the consensus."""
+        """The mean over users of ``own_auc - consensus_auc``, with its interval."""
         return over_users(self.own_auc - self.consensus_auc)
 
     def disagreement(self) -> str:
-        """Interpret low agreement: as noise, or as disagreement that is predictable."""
+        """Return a sentence on whether disagreement is noise or predictable."""
         mean, low, high, _ = self.gain
         auc = f"in AUC {mean:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}"
         if low > 0:
@@ -151,7 +150,7 @@ class Diagnostics(ResultTable):
 
     @property
     def yes_where_divided(self) -> Float:
-        """The share of a user's yes to items that divide users evenly."""
+        """The probability that each user says yes to an item with an average chance of a yes."""
         return np.asarray(expit(self.readiness))
 
     def __repr__(self) -> str:

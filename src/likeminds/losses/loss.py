@@ -1,4 +1,4 @@
-"""The losses of labels: each defines Z_i, t_i of a user's rows, and A_i, b_i of their moments.
+"""Losses of labels: each defines Z_i and t_i from a user's rows, and A_i and b_i from moments.
 
 The squared AUC loss needs no list of pairs. Its graph joins every two rows r and s of a user whose
 grades (or classes) differ. Their weight is w_r w_s / N, where N is the weight of all such pairs.
@@ -12,8 +12,8 @@ and the linear term of the pairs, each with its higher grade first, is
 
     sum over a < b of n_a n_b / N d_ab = sum over a of n_a (below_a - above_a) / N m_a
 
-with the weights below_a and above_a of rows with lower and with higher grades. With two grades
-this is the Laplacian of the paper: see `likeminds.laplacian`.
+with the weights below_a and above_a of rows with lower and with higher grades. With two grades this
+is the Laplacian of the paper; see `likeminds.laplacian`.
 """
 
 from abc import ABC, abstractmethod
@@ -32,18 +32,18 @@ from likeminds.losses.statistics import ClassMoments, Statistics
 class Loss(ABC):
     """A loss of labels that is quadratic in each user's weights.
 
-    A subclass has a name and the methods below; the page on losses has an example.
+    A subclass defines a name and the methods below (example: the guide on losses).
 
     Attributes
     ----------
     name : str
-        The name that selects it in rankers.
+        The name that selects the loss in rankers.
     sees_origin : bool
-        Whether the loss depends on the origin of the features, as neither an intercept nor
+        Whether the loss depends on the origin of the features. It does not if an intercept or
         differences remove constants from scores.
     takes_grades : bool
-        Whether it is also defined for grades (``block.grade``, statistics by grade). Otherwise
-        grades count as two classes.
+        Whether the loss is defined for grades (``block.grade``, statistics by grade). Otherwise
+        grades are split into two classes.
     """
 
     name: ClassVar[str]
@@ -66,14 +66,14 @@ class Loss(ABC):
 
     @abstractmethod
     def constant(self, class_weight: Float) -> Float:
-        """Return c of all users, whose labels of both classes have these weights, (n, 2)."""
+        """Return c of all users, given the weights of their two classes, (n, 2)."""
 
     @abstractmethod
     def counts(self, class_weight: Float) -> tuple[Float, Float]:
         """Return the weight of each user's loss in a likelihood, and its number of observations.
 
-        The weight of a mean is its number of independent terms, that of a sum is 1.
-        ``class_weight`` is positive: users with labels of one class are left out.
+        The weight of a mean is its number of independent terms; the weight of a sum is 1.
+        ``class_weight`` is positive, because users with labels of one class are left out.
         """
 
     def weight_and_count(self, class_weight: Float) -> tuple[Float, Float]:
@@ -99,8 +99,8 @@ class Loss(ABC):
         """Return the loss of a block of users at these positions."""
         if statistics.n_kinds > 2 and not self.takes_grades:
             raise ValueError(
-                f'loss="{self.name}" is a loss of yes or no, but these statistics are by grade: '
-                "make them without graded=True."
+                f'loss="{self.name}" needs yes or no labels, but these statistics are by grade. '
+                "Make them without graded=True."
             )
         scale = np.ones(statistics.n_features) if scale is None else scale
         origin = np.zeros(statistics.n_features) if self.sees_origin else statistics.origin
@@ -128,8 +128,8 @@ class SquaredAUC(Loss):
 
     A_i = S+ + S- + m m' and b_i = m. S+ and S- are the covariances of the positive and of the
     negative rows, each around its own mean. m is the difference of the means. Users with labels of
-    one class have no pairs, and no loss. For grades, all pairs of unequal ones count, the higher
-    one first.
+    one class have no pairs and no loss. For grades, all pairs of unequal grades count, with the
+    higher grade as positive.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class SquaredAUC(Loss):
         """Return A = X'LX and b of the pairs; zeros if there are no pairs."""
         if dense.weight.shape[1] > 2:
             return _moments_of_grades(dense)
-        # Equal to the result for grades, but precise also with heavy weights on few rows.
+        # Equal to the result for grades, but also precise with heavy weights on few rows.
         pairs = has_both_classes(dense.weight)
         weight = np.where(pairs[:, None], dense.weight, np.inf)
         matrices = dense.scatter[:, NEGATIVE] / weight[:, NEGATIVE, None, None]
@@ -182,7 +182,7 @@ class SquaredAUC(Loss):
         return has_both_classes(class_weight).astype(np.float64)
 
     def counts(self, class_weight: Float) -> tuple[Float, Float]:
-        """Return the pairs over the rows, and twice that (of n+ and n-: their harmonic mean)."""
+        """Return pairs / rows, and twice that: the harmonic mean of n+ and n-."""
         pairs: Float = pair_weight(class_weight) / class_weight.sum(axis=1)
         return pairs, 2.0 * pairs
 
@@ -190,8 +190,8 @@ class SquaredAUC(Loss):
 class LeastSquares(Loss):
     """1/2 the mean over a user's rows of (y - intercept - f)^2, y being 1 or -1.
 
-    The best intercept of each user is eliminated, which centres features and labels: A_i is
-    the covariance of the features, b_i theirs with the labels, c_i the variance of the labels.
+    Eliminating each user's intercept centres features and labels. A_i is the covariance of the
+    features, b_i their covariance with the labels, and c_i the variance of the labels.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class LeastSquares(Loss):
         return (block.rows - mean) * root[:, :, None], (labels - mean_label) * root
 
     def dense(self, dense: ClassMoments, shift: Float) -> tuple[Float, Float]:  # noqa: ARG002
-        """Return the covariances of the features, and theirs with the labels."""
+        """Return the covariances of the features, and those of features and labels."""
         share = _class_share(dense.weight)
         between = share[:, NEGATIVE] * share[:, POSITIVE]
         difference = (dense.mean[:, POSITIVE] - dense.mean[:, NEGATIVE]) * (between > 0)[:, None]
@@ -232,7 +232,7 @@ class LeastSquares(Loss):
         return 4.0 * share[:, NEGATIVE] * share[:, POSITIVE]
 
     def counts(self, class_weight: Float) -> tuple[Float, Float]:
-        """Return the number of rows, twice: the loss is their mean."""
+        """Return the number of rows, twice, because the loss is their mean."""
         total: Float = class_weight.sum(axis=1)
         return total, total
 
@@ -268,7 +268,7 @@ class LeastSquaresRaw(Loss):
         return block.rows * root[:, :, None], _signs(block) * root
 
     def dense(self, dense: ClassMoments, shift: Float) -> tuple[Float, Float]:
-        """Return the second moments of the features, and theirs with the labels."""
+        """Return the second moments of the features, and those of features and labels."""
         mean = dense.mean + shift
         matrices = dense.scatter[:, NEGATIVE] + dense.scatter[:, POSITIVE]
         total = mean * dense.weight[:, :, None]
@@ -287,7 +287,7 @@ class LeastSquaresRaw(Loss):
 
 
 def pair_weight(class_weight: Float) -> Float:
-    """Return the weight of all pairs of unequal grades, given that of each grade, (n_users, K)."""
+    """Return the weight of pairs of unequal grades, given grades' weights (n_users, K)."""
     lower = np.cumsum(class_weight, axis=1)[:, :-1]
     return np.asarray(np.einsum("pk,pk->p", lower, class_weight[:, 1:]))
 
@@ -312,9 +312,8 @@ def _moments_of_grades(dense: ClassMoments) -> tuple[Float, Float]:
 def _rows_of_grades(block: RowBlock) -> tuple[Float, Float]:
     """Return Z with Z'Z = X'LX, and targets t with Z't = b and t't = 1.
 
-    A row of grade a is sqrt((n - n_a)/N) (x - m_a) + sqrt(n/N) (m_a - m), its target
-    (below_a - above_a) / sqrt(n N). The last row of Z is zero: its target
-    makes the length of t one.
+    A row of grade a is sqrt((n - n_a)/N) (x - m_a) + sqrt(n/N) (m_a - m), with target (below_a -
+    above_a) / sqrt(n N). The last row of Z is zero; its target makes the length of t one.
     """
     weight = block.weight.sum(axis=1)
     grade, below, own_mean = _by_grade(block, weight)
@@ -363,12 +362,12 @@ def _signs(block: RowBlock) -> Float:
     return np.where(block.weight[:, POSITIVE] > 0, 1.0, -1.0)
 
 
-# Losses by name; a ranker takes the name, or a loss.
+# Losses by name; rankers accept a name or a loss.
 LOSSES: dict[str, Loss] = {
     loss.name: loss for loss in (SquaredAUC(), LeastSquares(), LeastSquaresRaw())
 }
 
 
 def as_loss(loss: str | Loss) -> Loss:
-    """Return the loss of a name; a loss is returned as it is."""
+    """Return the loss with a name; return a `Loss` unchanged."""
     return LOSSES[loss] if isinstance(loss, str) else loss

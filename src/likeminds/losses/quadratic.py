@@ -1,9 +1,9 @@
 """The sum over users of 1/2 |Z_i w - t_i|^2 = 1/2 (w' A_i w - 2 b_i' w + c_i), and its spectra.
 
-Solvers use only this loss: iterations do not read rows of users with at least as many rows as
+Solvers use only this loss, so iterations do not read rows of users with at least as many rows as
 features. In the eigenbasis of the curvature, A_i = Q_i' diag(a_i) Q_i and b_i = Q_i' s_i with
-orthonormal rows of Q_i, ridge problems are divisions. Users with few labels have as many rows of
-Q_i as labels, found through the small matrix Z_i Z_i', never d x d.
+orthonormal rows of Q_i, so ridge problems are divisions. For users with few labels, Q_i has as many
+rows as labels, computed from the small matrix Z_i Z_i', never d x d.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,12 +20,12 @@ from likeminds.losses.rows import RowBlock, Rows
 # Users, and their Z and t.
 Factor = tuple[Index, Float, Float]
 
-# For fewer numbers, starting threads takes longer than the work.
+# With fewer numbers, starting threads takes longer than the work.
 _MIN_SIZE_FOR_THREADS = 1 << 20
 
 # Eigenvalues below this share of a user's largest are rounding errors, and set to zero.
 _NEGLIGIBLE = 1e-13
-# The size of blocks of users, which fit into the processor's cache.
+# The size of blocks of users that fit into the processor's cache.
 _BLOCK_BYTES = 1 << 21
 
 
@@ -72,19 +72,19 @@ class RowFactors:
 class LossBlock:
     """The loss of some users: b_i, c_i, and A_i as matrices or as factors."""
 
-    users: Index | slice  # their positions among all users; other positions are in the block
+    users: Index | slice  # positions among all users; other positions are in the block
     linear: Float  # the vectors b_i, shape (b, n_features)
     constant: Float  # the numbers c_i, shape (b,)
     dense_users: Index  # users whose A_i is a matrix, shape (p,)
-    matrices: Float  # and these matrices, shape (p, n_features, n_features)
-    factors: RowFactors  # the A_i of the others
+    matrices: Float  # their A_i, shape (p, n_features, n_features)
+    factors: RowFactors  # the A_i of other users
 
     def positions(self, users: Index) -> Index:
-        """Return the positions among all users of some users of the block."""
+        """Return the positions among all users, given positions in the block."""
         return users if isinstance(self.users, slice) else self.users[users]
 
     def placed(self, found: "Iterable[CurvatureSpectrum]") -> "list[CurvatureSpectrum]":
-        """Return spectra of users of the block with positions among all users."""
+        """Return spectra with positions among all users instead of in the block."""
         return [replace(one, users=self.positions(one.users)) for one in found]
 
 
@@ -145,7 +145,7 @@ class QuadraticLoss:
         return in_order(self.blocks.map(_squares, UserWeights(W)), len(W))
 
     def value(self, W: Float, gradient: Float | None = None) -> float:
-        """Return the loss; with the gradient at W given, without a pass over the users."""
+        """Return the loss; if the gradient at W is given, without a pass over users."""
         if gradient is None:
             gradient = self.gradient(W)
         # w'Aw - 2 b'w = w'(Aw - b) - b'w
@@ -212,7 +212,7 @@ class CurvatureSpectrum:
 
 
 def spectra(loss: QuadraticLoss) -> Iterator[CurvatureSpectrum]:
-    """Yield the spectra of all users: of each block, first those with matrices."""
+    """Yield the spectra of all users; in each block, users with matrices first."""
     for found in loss.blocks.map(_spectra, None):
         yield from found
 

@@ -1,6 +1,6 @@
 """All users' rows, grouped by user, in cache-sized blocks.
 
-Rows are pointers into a table of features that is never copied: for shared items, a label takes a
+Rows are pointers into a table of features that is never copied. For shared items, a label takes a
 few bytes, whatever the number of features.
 """
 
@@ -21,7 +21,7 @@ NEGATIVE, POSITIVE = 0, 1
 _BLOCK_BYTES = 1 << 22
 # Users share a block when their numbers of rows differ by no more than this factor.
 _PADDING = 1.25
-# Tables with more than so many times the rows in use are reduced to these.
+# Tables with more than this multiple of the rows in use are reduced to them.
 _MOST_UNUSED = 2
 # The largest ratio of squared mean to variance for sums of squares without centring.
 _MOST_OFFSET = 100.0
@@ -33,7 +33,7 @@ class RowBlock:
 
     users: Index  # their positions among all users, shape (b,)
     rows: Float  # features from the origin, each user's lighter class first; shape (b, n, d)
-    weight: Float  # of each row in the class of its label, 0 in the other; shape (b, 2, n)
+    weight: Float  # of each row, in the class of its label, else 0; shape (b, 2, n)
     grade: Index | None = None  # of each row, ascending (padding: one more); shape (b, n)
 
     @cached_property
@@ -57,9 +57,8 @@ class RowBlock:
     def squares(self, lighter: Index) -> Float:
         """Sum of w x x' over the rows of each class, shape (b, 2, d, d).
 
-        The heavier class is the difference of all rows and the lighter class, whose rows come
-        first. This does not lose digits, as losses divide the heavier class by its own weight or
-        more.
+        The heavier class is computed as all rows less the lighter class, whose rows come first.
+        This loses no digits, because losses divide the heavier class by at least its own weight.
         """
         rows = self.rows
         root = np.sqrt(self.weight.sum(axis=1))
@@ -83,10 +82,10 @@ class Rows:
     table: FloatArray  # the features, never copied; shape (m, d)
     index: Index  # the row of the table of each label, shape (r,)
     positive: Bool  # the labels, shape (r,)
-    weight: Float  # and their weights, more than 0; shape (r,)
+    weight: Float  # weights of labels, more than 0; shape (r,)
     # Positions of users with rows here among all users, ascending; shape (p,)
     users: Index = field(metadata={"stored": "people"})
-    offsets: Index  # where the rows of each of them begin, shape (p + 1,)
+    offsets: Index  # where each user's rows begin, shape (p + 1,)
     grade: Index | None = None  # the number of each row's grade, from 0; shape (r,)
 
     @classmethod
@@ -95,7 +94,7 @@ class Rows:
     ) -> "Rows":
         """Group all users' labels; leave out labels of weight zero.
 
-        ``index`` has one number per label, in place of its row in the table of features.
+        ``index`` has a number per label, instead of its row in the table of features.
         """
         index = annotations.feature_rows if index is None else index
         weight = ones(len(annotations))
@@ -174,7 +173,7 @@ class Rows:
         )
 
     def compact(self) -> "Rows":
-        """Return the same rows, with a smaller table if most of it is unused."""
+        """Return the same rows, with a smaller table if most rows of it are unused."""
         if _MOST_UNUSED * len(self.index) >= len(self.table):
             return self
         used, index = np.unique(self.index, return_inverse=True)
@@ -210,9 +209,9 @@ class Rows:
     ) -> Iterator[Index]:
         """Divide the users (positions in ``users``) into blocks of about equal length.
 
-        The rows of a user are padded to at most ``padding`` times their number. ``row_bytes`` is
-        the size of a row, by default that of the table. Users with fewer rows than ``apart`` do not
-        share a block with others.
+        A user's rows are padded to at most ``padding`` times their number. ``row_bytes`` is the
+        size of a row, by default a row of the table. Users with fewer rows than ``apart`` have
+        blocks of their own.
         """
         by_count = np.argsort(self.counts, kind="stable")
         counts = self.counts[by_count]
@@ -230,8 +229,7 @@ class Rows:
     def moments(self, chosen: Index) -> tuple[Float, Float, Float, Float]:
         """Return weight, mean and scatter by class of some users, and the origin of the means.
 
-        Rows are measured from the user's first one, so centring the sums of squares loses no
-        significant digits.
+        The origin is the user's first row, so centring the sums of squares loses no digits.
         """
         if self.grade is not None:
             return self._graded_moments(chosen)
@@ -297,9 +295,9 @@ class Rows:
         return weight, mean, squares, np.zeros((1, rows.shape[1]))
 
     def block(self, chosen: Index, origin: Float, *, passing: bool = False) -> RowBlock:
-        """Return the rows of some users, measured from one point or one for each.
+        """Return the rows of some users, less an origin for all or one for each user.
 
-        A ``passing`` block is valid until this thread makes the next one.
+        A ``passing`` block is valid only until this thread makes another.
         """
         begin, end = self.offsets[chosen, None], self.offsets[chosen + 1, None]
         position = begin + np.arange(self.counts[chosen].max())
@@ -322,7 +320,7 @@ class Rows:
 
 
 def ones(n_rows: int) -> Float:
-    """Return weights of one, in the memory of one number."""
+    """Return weights of one, which take the memory of one number."""
     return np.broadcast_to(np.float64(1.0), n_rows)
 
 

@@ -1,9 +1,9 @@
 """Sufficient statistics of each user's rows, for every quadratic loss.
 
-For each user and class of label: the number (or weight) of rows, their mean, and their scatter
-around it. Users with many labels have these as arrays (*dense*, one d x d matrix per class). Users
-with fewer labels than features have pointers to their rows (*factored*). Statistics of disjoint
-rows merge exactly (Chan, Golub and LeVeque, 1983).
+These are the number (or weight) of rows, their mean, and their scatter, for each user and class of
+label. They are stored as arrays for users with many labels (*dense*, one d x d matrix per class),
+else as pointers to rows (*factored*). Statistics of disjoint rows merge exactly (Chan, Golub and
+LeVeque, 1983).
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ from likeminds.data.identifiers import encode, join_ids
 from likeminds.losses.rows import Rows, has_both_classes
 
 Form = Literal["auto", "dense", "factored"]
-# With more grades than this, no user has arrays: rows take less memory.
+# With more grades than this, all users have rows, which take less memory.
 _MOST_GRADES = 16
 
 
@@ -49,7 +49,7 @@ class ClassMoments:
         return moments
 
     def absorb(self, rows: Rows, origin: Float) -> None:
-        """Add more rows of users who are here, block by block, in place."""
+        """Add more rows of these users, block by block, in place."""
         places = np.searchsorted(self.users, rows.users)
         ThreadExecutor(list(rows.plan())).each(
             lambda chosen: self._add(places[chosen], _moments_of(rows, chosen, origin))
@@ -81,7 +81,7 @@ class ClassMoments:
     ) -> None:
         """Merge more rows of some users into theirs, in place (exact, Chan et al.)."""
         weight, mean, scatter = moments
-        # The lowest grades, unless ``kinds`` are given: some users lack the highest.
+        # Without ``kinds``, use the lowest grades, because some users lack the highest.
         where = (places, slice(weight.shape[1]) if kinds is None else kinds)
         own = self.weight[where]
         if not own.any():
@@ -96,7 +96,7 @@ class ClassMoments:
         self.scatter[where] += scatter + between
 
     def recoded(self, kind: Index, n_kinds: int) -> "ClassMoments":
-        """Return the same by other grades (or classes), given the new number of each grade."""
+        """Return the statistics by other grades (or classes), given the new code of each grade."""
         total = ClassMoments.empty(self.users, self.mean.shape[2], n_kinds)
         for grade, number in enumerate(kind):
             one = [each[:, grade, None] for each in self._arrays]
@@ -116,7 +116,7 @@ def _moments_of(rows: Rows, chosen: Index, origin: Float) -> tuple[Float, Float,
 
 
 class AbstractStatistics(ABC):
-    """Totals of all users' statistics, in this process or on a cluster."""
+    """The totals of all users' statistics, in this process or on a cluster."""
 
     user_ids: IdArray
     origin: Float  # the point that means are measured from, shape (n_features,)
@@ -134,12 +134,12 @@ class AbstractStatistics(ABC):
 
     @property
     def has_pairs(self) -> Bool:
-        """Which users have labels of two classes; other users do not have pairs to rank."""
+        """Whether each user has labels of two classes, and so pairs to rank."""
         return has_both_classes(self.class_weight)
 
     @abstractmethod
     def feature_sums(self) -> SumTuple:
-        """Return the weight of all rows, and the sums of features and squares, from the origin."""
+        """Return the weight of all rows, and sums of features and squares from the origin."""
 
     def feature_scale(self) -> Float:
         """Return the standard deviation of each feature over all rows (1 if constant)."""
@@ -164,7 +164,7 @@ class Statistics(AbstractStatistics):
     rows : Rows
         Rows of the other users, who have few labels.
     form : {"auto", "dense", "factored"}
-        "auto" gives arrays to users with at least as many rows as features (K grades: times K/2).
+        "auto" uses arrays for users with at least as many rows as features (K grades: times K/2).
     grades : array of shape (K,), optional
         The grades, ascending, if statistics are by grade.
 
@@ -197,7 +197,7 @@ class Statistics(AbstractStatistics):
     def from_annotations(
         cls, annotations: Annotations, form: Form = "auto", *, graded: bool = False
     ) -> "Statistics":
-        """Reduce annotations in one pass; with ``graded``, by grade if labels are grades."""
+        """Reduce annotations in one pass; with ``graded=True``, grades by grade."""
         if form not in ("auto", "dense", "factored"):
             raise ValueError(f'form must be "auto", "dense" or "factored", but is {form!r}.')
         origin = near(annotations.features)
@@ -219,7 +219,7 @@ class Statistics(AbstractStatistics):
         *,
         at_once: int = 0,
     ) -> "Statistics":
-        """Reduce annotations that come in pieces and need not fit in memory together.
+        """Reduce annotations in pieces, which need not fit into memory together.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Statistics(AbstractStatistics):
         grades : array, optional
             The grades, ascending, if statistics are by grade.
         at_once : int
-            Pieces are joined up to so many bytes of features before matrices are updated.
+            Join pieces up to this many bytes of features before updating matrices.
 
         Examples
         --------
@@ -260,7 +260,7 @@ class Statistics(AbstractStatistics):
             left = rows.of(~is_dense)
             few.append(left if batch.features_per == "item" else left.compact())
         if dense is None:
-            raise ValueError("There are no annotations: batches is empty.")
+            raise ValueError("batches is empty. Pass at least one Annotations.")
         if pending:
             dense.absorb(Rows.join(pending, len(counts)), origin)
             pending.clear()
@@ -279,7 +279,7 @@ class Statistics(AbstractStatistics):
         return 2 if self.grades is None else len(self.grades)
 
     def update(self, annotations: Annotations) -> "Statistics":
-        """Return the statistics with more rows, of the same users or of new ones."""
+        """Return the statistics with more rows, of known or new users."""
         more = Statistics.from_annotations(annotations, self.form, graded=self.grades is not None)
         return self.merge(more)
 
@@ -292,7 +292,7 @@ class Statistics(AbstractStatistics):
         """Return the statistics of the rows of all parts; users are matched by their ids."""
         widths = sorted({one.n_features for one in parts})
         if len(widths) > 1:
-            raise ValueError(f"Cannot merge statistics of {widths[0]} and of {widths[1]} features.")
+            raise ValueError(f"Cannot merge statistics of {widths[0]} and {widths[1]} features.")
         by_grade = [one.grades for one in parts if one.grades is not None]
         if len(by_grade) == len(parts):
             grades = reduce(np.union1d, by_grade)
@@ -305,7 +305,7 @@ class Statistics(AbstractStatistics):
         return cls(user_ids, first.origin, dense, rows, first.form, first.grades).with_arrays()
 
     def _moved(self, origin: Float, places: Index) -> ClassMoments:
-        """Return arrays from another origin, of users at other positions."""
+        """Return arrays with another origin, and other positions of users."""
         shift = (self.origin - origin) * (self.dense.weight > 0)[..., None]
         return replace(self.dense, users=places[self.dense.users], mean=self.dense.mean + shift)
 
@@ -322,7 +322,7 @@ class Statistics(AbstractStatistics):
         )
 
     def in_two_classes(self, positive: Bool) -> "Statistics":
-        """Return the same in two classes: ``positive`` is a mask of the grades."""
+        """Return the statistics in two classes; ``positive`` is a mask of the grades."""
         dense = self.dense.recoded(positive.astype(np.intp), 2)
         rows = Rows.join([replace(self.rows, grade=None)], self.n_users)
         return replace(self, dense=dense, rows=rows, grades=None).with_arrays()
@@ -349,7 +349,7 @@ class Statistics(AbstractStatistics):
         return SumTuple(float(self.class_weight.sum()), first, second)
 
     def with_arrays(self, enough: float | None = None) -> "Statistics":
-        """Reduce the rows of users with ``enough`` rows (see ``form``), or with arrays already."""
+        """Reduce rows to arrays, for users with ``enough`` rows (see ``form``) or arrays."""
         if enough is None:
             enough = _least_rows(self.form, self.n_features, self.n_kinds)
         many = (self.rows.counts >= enough) | np.isin(self.rows.users, self.dense.users)
@@ -367,7 +367,7 @@ def near(table: FloatArray) -> Float:
 
 
 def _least_rows(form: Form, n_features: int, n_kinds: int) -> float:
-    """Return the least number of rows of users with arrays."""
+    """Return the fewest rows for which users get arrays."""
     many = n_features * n_kinds / 2 if n_kinds <= _MOST_GRADES else np.inf
     return {"auto": many, "dense": 0, "factored": np.inf}[form]
 

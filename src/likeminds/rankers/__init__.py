@@ -1,1 +1,1 @@
-"""The rankers: estimators that learn one ranking function per user."""
+"""Rankers: estimators that learn a ranking function for each user."""

@@ -13,9 +13,9 @@ from likeminds.data.label_parsing import LabelReading, is_pass, label_text, same
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
 
-# Spellings of yes and no, besides those of the labels.
+# Spellings of yes and no, in addition to those of the labels.
 _YES, _NO = ("yes", "true", "1"), ("no", "false", "0", "-1")
-# With so many grades, levels may be bins of several grades: any number in their range is valid.
+# With this many grades, levels may be bins of grades, so any number is valid.
 _FINE = 20
 
 
@@ -62,7 +62,7 @@ class AnswerScale:
     def read(self, answer: Hashable) -> float | None:
         """Return the number of an answer, None for a pass.
 
-        For grades, yes is the grade in the middle of the upper ones.
+        For grades, True is the middle grade above the threshold, and False the middle one below.
         """
         if isinstance(answer, bool | np.bool_):
             return self._typical(bool(answer)) if self.is_graded else float(answer)
@@ -80,7 +80,7 @@ class AnswerScale:
         if found is None:
             ends = f"a number from {self.words[0]} to {self.words[-1]}"
             known = ", ".join(self.words) if self._has_words or not self.is_graded else ends
-            raise ValueError(f"There is no answer {answer!r}: give {known}.")
+            raise ValueError(f"{answer!r} is not an answer on this scale. Use {known}.")
         return found
 
     def holds(self, level: float) -> bool:
@@ -92,7 +92,7 @@ class AnswerScale:
         return self.is_graded and (fine or self.levels[0] <= number <= self.levels[-1])
 
     def _as_before(self, answer: Hashable, text: str) -> float | None:
-        """Read a yes or a no in the spelling of the labels, or in a usual one."""
+        """Read a yes or no in the spelling of the labels, or in a usual spelling."""
         reading = self.reading
         if reading is not None and isinstance(reading.threshold, float):
             number = _as_number(text)
@@ -104,7 +104,7 @@ class AnswerScale:
         return float(text in _YES) if text in _YES + _NO else None
 
     def value_of(self, level: float) -> bool | float | str:
-        """Return an answer by its number, in the spelling of the labels."""
+        """Return the answer with a number, in the spelling of the labels."""
         if not self.is_graded:
             return bool(level)
         return self.words[int(level)] if self._has_words else level

@@ -1,7 +1,7 @@
-"""Candidates of a search: how each kind of ranker fits them to a fold, and successive halving.
+"""Candidates of a search: fits to folds for each kind of ranker, and successive halving.
 
-Each ranker names a class like `FromRows` or `FromStatistics` in ``_tuning``. Its method
-``_default_grid(statistics)`` returns the default candidates, the strongest penalties first.
+Each ranker has a class such as `FromRows` or `FromStatistics` in ``_tuning``. Its method
+``_default_grid(statistics)`` returns the default candidates, strongest penalties first.
 """
 
 import warnings
@@ -33,29 +33,29 @@ R = TypeVar("R", bound="Ranker")
 S = TypeVar("S", bound="StatisticsRanker")
 T = TypeVar("T")
 
-# The tolerance (a relative residual) at which candidates of statistics are compared. Rankers of
-# rows define tol in other ways.
+# The tolerance (a relative residual) of fits to statistics in a search. Rankers of rows define tol
+# differently.
 _TOL = 1e-3
-# Parameters of the fits of a search: quick, silent, and with scores for unknown users.
+# Parameters of fits in a search: fast, silent, and with scores for unknown users.
 _SEARCH_PARAMETERS = {"warm_start": True, "unknown": "consensus", "verbose": False}
-# The share of candidates that remain after each of the first folds, and the least number.
+# The share of candidates kept after each of the first folds, and the fewest.
 _REMAINING_SHARE, _LEAST_REMAINING = 1 / 4, 5
-# Rows and weights of so many labels fit into the processor's cache.
+# Rows and weights of this many labels fit into the processor's cache.
 _ROWS_AT_A_TIME = 1024
-# Parameters that the loss depends on, and bytes per fold for its rows of users with few labels.
+# Parameters that determine the loss, and bytes per fold for rows of users with few labels.
 _LOSS_PARAMETERS = ("loss", "standardize")
 _MEMORY = 1 << 26
 
 
 @dataclass(frozen=True)
 class Split:
-    """Rows held out, statistics of all others, all users, and a function returning the others."""
+    """Held-out rows, all users, and statistics of the training rows with a function for these."""
 
     held_out: Annotations
     rest: Statistics
     user_ids: IdArray
     training: Callable[[], Annotations]
-    # Losses that candidates share, with the parameters they depend on.
+    # Losses shared by candidates, with the parameters that determine them.
     cache: list[tuple[Candidate, Any]] = field(default_factory=list)
 
     @cached_property
@@ -66,7 +66,7 @@ class Split:
     def loss_of(
         self, ranker: "StatisticsRanker", prepare: Callable[[QuadraticLoss], T]
     ) -> tuple[Float, T]:
-        """Return the ranker's units, and its loss after ``prepare``, once for all candidates."""
+        """Return the ranker's scale, and its loss after ``prepare``, cached for all candidates."""
         values = {name: getattr(ranker, name) for name in _LOSS_PARAMETERS}
         found = next((shared for cached, shared in self.cache if cached == values), None)
         if found is None:
@@ -82,7 +82,7 @@ class FromRows(Generic[R]):
 
     ranker: R
 
-    # The form of the folds' statistics: rows need no matrices.
+    # The form of the folds' statistics; rows do not need matrices.
     form: ClassVar[Form] = "factored"
 
     @property
@@ -121,7 +121,7 @@ class FromRows(Generic[R]):
         ranker = self._trial()
         for candidate in path:
             ranker.set_params(**candidate)
-            with warnings.catch_warnings():  # the final fit repeats those that still apply
+            with warnings.catch_warnings():  # the final fit repeats warnings that still apply
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 warnings.filterwarnings("ignore", ".*one class only", UserWarning)
                 scores = self._fit_and_score(ranker, split)
@@ -133,7 +133,7 @@ class FromRows(Generic[R]):
         return np.asarray(ranker.fit(split.rows).decision_function(split.held_out))
 
     def _trial(self, **values: object) -> R:
-        """Return the ranker for fits of a search, with other values of parameters that it has."""
+        """Return the ranker for fits of a search, with these values of parameters that exist."""
         values = _SEARCH_PARAMETERS | values
         names = self.ranker.get_params(deep=False)
         ranker: R = clone(self.ranker)
@@ -141,13 +141,13 @@ class FromRows(Generic[R]):
         return ranker
 
     def fit(self, ranker: R, rows: Callable[[], Annotations], statistics: Statistics) -> None:  # noqa: ARG002
-        """Fit the ranker with the parameters chosen to all rows."""
+        """Fit the ranker, with the chosen parameters, to all rows."""
         ranker.fit(rows())
 
 
 @dataclass(frozen=True)
 class FromStatistics(FromRows[S]):
-    """The search for a ranker that learns from statistics: a fold's complement is a merge."""
+    """The search for a ranker that learns from statistics, which merge across folds."""
 
     form: ClassVar[Form] = "auto"
 
@@ -161,7 +161,7 @@ class FromStatistics(FromRows[S]):
         return super()._trial(**{"tol": tol} | values)
 
     def _prepare(self, loss: QuadraticLoss) -> Any:
-        """Return the loss in the form that serves all candidates."""
+        """Return the loss in a form for all candidates."""
         return loss.cache(_MEMORY)
 
     def _fit_and_score(self, ranker: S, split: Split) -> Float:
@@ -172,7 +172,7 @@ class FromStatistics(FromRows[S]):
         return linear_scores(ranker, split)
 
     def fit(self, ranker: S, rows: Callable[[], Annotations], statistics: Statistics) -> None:  # noqa: ARG002
-        """Fit the ranker with the parameters chosen to the statistics of all rows."""
+        """Fit the ranker, with the chosen parameters, to the statistics of all rows."""
         ranker._fit_statistics(statistics)
 
 
@@ -198,7 +198,7 @@ def plain_values(candidate: Candidate) -> Candidate:
 
 
 def was_interrupted(ranker: object) -> bool:
-    """Return whether Ctrl-C ended a fit early, which our rankers report as a warning."""
+    """Return whether Ctrl-C ended a fit early; rankers of this library then only warn."""
     solution = getattr(ranker, "solution_", None)
     return bool(getattr(ranker, "_interrupted", False) or getattr(solution, "interrupted", False))
 
@@ -215,7 +215,7 @@ def successive_halving(
     """Return the AUC by candidate, fold and user; NaN after a candidate was dropped."""
     scores = np.full((len(candidates), len(splits), len(splits[0].user_ids)), np.nan)
     alive = np.arange(len(candidates))
-    # One fold, one more, then all others: candidates are dropped in between.
+    # Fit one fold, a second, then all others, and drop candidates in between.
     numbers = list(range(len(splits)))
     stages = [[0], [1], numbers[2:]] if halving else [numbers]
     total, done, remaining = 0, 0, len(alive)
@@ -243,12 +243,12 @@ def _n_next(n_candidates: int) -> int:
 
 
 def choose(results: dict[str, Any], simplicity: Sequence[tuple[float, ...]] | None) -> int:
-    """Return the best candidate with all folds; given simplicities, the one-standard-error rule."""
+    """Return the best candidate with all folds, or by the one-standard-error rule."""
     means, n_folds = results["mean_test_score"], results["n_folds"]
     if not np.isfinite(means).any():
         raise ValueError(
-            "No fold has labels of both classes on both sides: with one class there is no "
-            "pair to rank. Pass fewer folds with n_folds=, or gather more labels per user."
+            "No fold has labels of both classes in training and held-out rows. Pass fewer folds "
+            "with n_folds=, or collect more labels per user."
         )
     finalists = np.flatnonzero(n_folds == n_folds.max())
     best = finalists[np.nanargmax(means[finalists])]
@@ -274,7 +274,7 @@ def as_results(candidates: list[Candidate], scores: Float) -> dict[str, Any]:
 
 
 def mean_over_users(scores: Float) -> tuple[Float, Float]:
-    """Average over folds, then over users: mean and standard error by candidate."""
+    """Return mean and standard error by candidate, averaged over folds, then users."""
     by_user = nan_mean(scores.transpose(0, 2, 1))
     count = np.isfinite(by_user).sum(axis=1)
     mean = nan_mean(by_user)

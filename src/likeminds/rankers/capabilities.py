@@ -31,25 +31,25 @@ if TYPE_CHECKING:
 
 Estimator = TypeVar("Estimator")
 
-# The name of the only attribute of a ranker.
+# The attribute name of a model with one ranker.
 NAMELESS = ""
 # Methods of other estimators that rankers do not have, and their replacements.
 _INSTEAD = {
     "predict": ": call rank for the best items, or decision_function for scores",
 }
-# Fitted arrays with a row for each user, besides ``users_``.
+# Fitted arrays with a row per user, except ``users_``.
 _OF_USERS = (
     *("coef_", "group_", "personal_", "raw_group_", "raw_personal_"),
     *("intercept_", "information_", "factor_weights_", "points_", "membership_"),
 )
-# The largest number of users that are read from files at once.
+# The most users read from files at once.
 MOST_AT_ONCE = 20_000
-# Fitted attributes about all users together, which are not valid for some of them.
+# Fitted attributes of all users together, which are not valid for a subset.
 _OF_ALL = ("annotations_", "statistics_", "cached_schools_", "fingerprint_", "solution_")
 
 
 class PendingReaders(NamedTuple):
-    """Readers of the attributes that are not used yet, and the lock around them."""
+    """Readers of attributes that are still in the file, and their lock."""
 
     readers: dict[str, Callable[[], Any]]
     lock: RLock  # reentrant: reading one attribute may read another
@@ -58,8 +58,8 @@ class PendingReaders(NamedTuple):
 class ReadableModel:
     """Base of rankers and of models with several attributes.
 
-    Attributes of a model that is read from a file are read when they are first used, each once,
-    whatever the number of threads. A fitted attribute of an unfitted model raises NotFittedError.
+    Attributes of a loaded model are read from the file on first use, once, also with several
+    threads. Fitted attributes of an unfitted model raise NotFittedError.
     """
 
     rankers_: "dict[str, Ranker]"
@@ -100,7 +100,7 @@ class ReadableModel:
     _unread: PendingReaders | None
     # The version of the file it was read from.
     _read_from: FileVersion | None
-    # Fitted attributes by their names in model files, which outlive those in Python.
+    # Fitted attributes by their names in model files.
     _stored_names: ClassVar[dict[str, str]] = {
         "cached_schools_": "kept_schools_",
         "explained_by_users_": "explained_by_people_",
@@ -109,7 +109,7 @@ class ReadableModel:
         "user_factors_": "people_factors_",
         "variance_scale_": "label_doubt_",
     }
-    # Capabilities of a model besides ranking: see `Capability`.
+    # Capabilities of a model; see `Capability`.
     takes_updates = takes_newcomers = has_part_worths = has_standard_errors = False
 
     if not TYPE_CHECKING:  # type checkers would accept any attribute
@@ -121,13 +121,13 @@ class ReadableModel:
                     if name in unread.readers:
                         setattr(self, name, unread.readers[name]())
                         del unread.readers[name]
-            # Another thread may have read it since it was looked for.
+            # Another thread may have read it since.
             if name in self.__dict__:
                 return self.__dict__[name]
             kind = type(self).__name__
             if name.endswith("_") and not name.startswith("_") and not self._fitted_names():
                 raise NotFittedError(
-                    f"This {kind} is not fitted, so it has no {name} yet: call fit first."
+                    f"This {kind} is not fitted, so it has no {name}. Call fit first."
                 )
             if self._is_optional(name):
                 return None
@@ -136,7 +136,7 @@ class ReadableModel:
             )
 
     def _is_optional(self, name: str) -> bool:
-        """Return whether the first class that declares an attribute declares it with None."""
+        """Return whether the declared type of an attribute (first in the MRO) allows None."""
         kinds = (inspect.get_annotations(kind) for kind in type(self).__mro__)
         return str(next((kind[name] for kind in kinds if name in kind), "")).endswith("None")
 
@@ -153,7 +153,7 @@ class ReadableModel:
     def _fitted_names(self) -> list[str]:
         """Return the names of the fitted attributes, read or not."""
         unread = self.__dict__.get("_unread")
-        # Unread ones first: an attribute that another thread reads meanwhile is then in both.
+        # Unread names first, so an attribute that another thread reads meanwhile is in both.
         names = {*([] if unread is None else list(unread.readers)), *list(self.__dict__)}
         return sorted(name for name in names if name.endswith("_") and not name.startswith("_"))
 
@@ -167,12 +167,12 @@ class ReadableModel:
 
     @property
     def _best_model(self) -> Any:
-        """The model itself; of a search, the best one."""
+        """The model itself, or the best model of a search."""
         return (self.best_estimator_ if self._fitted_names() else None) or self
 
     @property
     def has_attributes(self) -> bool:
-        """Whether it has several attributes, by name."""
+        """Whether the model has several attributes."""
         return NAMELESS not in self.rankers_
 
     @property
@@ -187,7 +187,7 @@ class ReadableModel:
 
     @property
     def response_style(self) -> ResponseStyle | None:
-        """The response styles of its users, if labels are grades."""
+        """The response styles of users, if labels are grades."""
         if self.grading_ is None or self.label_reading_ is None:
             return None
         return ResponseStyle(self.grading_, self.label_reading_)
@@ -211,19 +211,19 @@ class ReadableModel:
         if str(attribute) not in self.rankers_:
             there = listing(list(self.rankers_))
             hint = did_you_mean(attribute, self.rankers_)
-            raise KeyError(f"There is no attribute {attribute!r}; there are {there}.{hint}")
+            raise KeyError(f"There is no attribute {attribute!r}; choose from {there}.{hint}")
         return self.rankers_[str(attribute)]
 
     @property
     def training_annotations_(self) -> Annotations | None:
-        """The training data, if the model has them."""
+        """The training data, if they are stored in the model."""
         found = (ranker.annotations_ for ranker in self.rankers_.values())
         return next((annotations for annotations in found if annotations is not None), None)
 
     def training_items(self) -> tuple[IdArray, FloatArray] | None:
-        """Return the training items that have a score, and their features, if it has them.
+        """Return the scorable training items and their features, or None without training data.
 
-        Subsets of annotations have all items, labelled or not.
+        Subsets of annotations include unlabelled items.
         """
         if self.training_annotations_ is None:
             return None
@@ -233,7 +233,7 @@ class ReadableModel:
         return ids[known], features[known]
 
     def scorable_ids(self) -> IdArray | None:
-        """Return the ids of all items that have a score; None if features score any item."""
+        """Return the ids of all scorable items; None if features score any item."""
         return None
 
     def fingerprint_of(self, attribute: str = NAMELESS) -> str | None:
@@ -243,8 +243,8 @@ class ReadableModel:
 
 
 def with_consensus(ranker: Estimator) -> Estimator:
-    """Return a ranker that scores unknown users and items, whatever its ``unknown`` says."""
-    if not isinstance(ranker, ReadableModel):  # an estimator of the caller's
+    """Return a copy of a ranker with ``unknown="consensus"``."""
+    if not isinstance(ranker, ReadableModel):  # another library's estimator
         return ranker
     lenient: Any = copy(ranker._best_model)
     lenient.unknown = "consensus"
@@ -253,26 +253,26 @@ def with_consensus(ranker: Estimator) -> Estimator:
 
 
 class Capability(Enum):
-    """A capability of some models: a property of `ReadableModel`, and the error of the others."""
+    """A capability of some models: an attribute of `ReadableModel`, and an error message."""
 
-    UPDATES = ("takes_updates", "takes no more labels: fit it to all of them")
-    NEWCOMERS = ("takes_newcomers", "cannot take newcomers without a refit: use update")
-    LEVELS = ("has_levels", "has no group level, so users have no groups")
-    PART_WORTHS = ("has_part_worths", "has no table of part-worths: fit a HierarchicalRanker")
-    UNCERTAINTY = ("has_standard_errors", "has no standard errors of its scores")
+    UPDATES = ("takes_updates", "cannot take more labels. Fit it to all labels")
+    NEWCOMERS = ("takes_newcomers", "cannot score new users without a refit. Use update")
+    LEVELS = ("has_levels", "has no group level. Fit a ThreeLevelRanker or HierarchicalRanker")
+    PART_WORTHS = ("has_part_worths", "has no table of part-worths. Fit a HierarchicalRanker")
+    UNCERTAINTY = ("has_standard_errors", "has no standard errors. Fit a HierarchicalRanker")
 
     def of(self, model: object) -> bool:
-        """Return whether a model has it."""
+        """Return whether a model has this capability."""
         return isinstance(model, ReadableModel) and bool(getattr(model, self.value[0]))
 
     def require(self, model: object) -> None:
-        """Refuse a model that does not have it."""
+        """Raise TypeError for a model without this capability."""
         if not self.of(model):
             raise TypeError(f"{type(model).__name__} {self.value[1]}.")
 
 
 def arrays_of_users(ranker: "Ranker") -> dict[str, NDArray[Any]]:
-    """Return the fitted arrays that have a row for each user, besides ``users_``."""
+    """Return the fitted arrays with a row per user, except ``users_``."""
     there = ranker._fitted_names()
     found = {name: getattr(ranker, name) for name in _OF_USERS if name in there}
     n_users = len(ranker.users_)
@@ -280,7 +280,7 @@ def arrays_of_users(ranker: "Ranker") -> dict[str, NDArray[Any]]:
 
 
 def subset_users(ranker: "Ranker", places: slice | Index, *, labels: bool = False) -> Any:
-    """Return a ranker of some users, with their ``labels`` on request; others are not read.
+    """Return a ranker of some users, on request with their ``labels``; do not read others.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def subset_users(ranker: "Ranker", places: slice | Index, *, labels: bool = Fals
     some = object.__new__(type(ranker))
     some.__dict__ = {name: value for name, value in vars(ranker).items() if name != "_positions"}
     unread = vars(ranker).get("_unread")
-    if unread is not None:  # attributes that one of the two reads are still unread in the other
+    if unread is not None:  # each ranker reads its attributes separately
         readers = {k: v for k, v in unread.readers.items() if k not in _OF_ALL}
         some._unread = PendingReaders(readers, RLock())
     for name in _OF_ALL:
@@ -313,7 +313,7 @@ def subset_users(ranker: "Ranker", places: slice | Index, *, labels: bool = Fals
 
 
 def in_memory(ranker: "Ranker") -> Any:
-    """Return a ranker with its users in memory; if very many are in files, a random sample."""
+    """Return a ranker with its users, or a sample of very many users in files, in memory."""
     users = ranker._best_model.users_
     if not isinstance(users, LazyIds):
         return ranker

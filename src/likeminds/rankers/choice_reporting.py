@@ -51,8 +51,8 @@ def log_likelihood(
 ) -> LogLikelihood:
     """Return the simulated log-likelihood of labels, integrated over users' weights.
 
-    The integral over the prior is computed by importance sampling around the mode of each user's
-    posterior. It has neither the penalties nor the approximation of ``objective_``.
+    The integral over the prior uses importance sampling around the mode of each user's posterior.
+    Unlike ``objective_``, it has no penalties and no Laplace approximation.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def log_likelihood(
     Returns
     -------
     LogLikelihood
-        ``value``, its Monte-Carlo standard ``error``, and the parts ``by_user``.
+        The ``value``, its Monte-Carlo standard ``error``, and the values ``by_user``.
 
     Examples
     --------
@@ -85,16 +85,15 @@ def summary(
 ) -> Summary:
     """Return the table of part-worths.
 
-    For each feature, in its own units: mean and standard deviation of its weight over users, with
-    standard errors, the share of users with a positive weight, and correlations. Standard errors
-    are those of the Hessian of the simulated likelihood (without penalties), robust ones of the
-    sandwich estimate by user. ``fit`` has AIC, BIC and McFadden's R2.
+    For each feature, in its units, the table has the weight's mean and standard deviation over
+    users, with standard errors, and the share of positive weights. Standard errors come from the
+    Hessian of the simulated likelihood (without penalties), robust errors from the sandwich
+    estimate by user. The result also has correlations, and ``fit`` with AIC, BIC and McFadden's R2.
 
     Parameters
     ----------
     annotations : Annotations, optional
-        The training data, if the ranker does not have them (it was read from a file, or fitted on
-        a cluster).
+        The training data, if the ranker lacks them (if loaded from a file, or fitted on a cluster).
     draws : int, default=300
         Draws per user.
 
@@ -117,9 +116,9 @@ def wtp(
 ) -> Table:
     """Return the willingness to pay for one more unit of each feature.
 
-    That is minus the weight of the feature over that of the price: for the mean weights, with
-    Fieller's interval, and over users, as the median with an interval. It raises ValueError if the
-    mean weight of the price is positive or not distinguishable from zero.
+    This is minus the weight of the feature over the weight of the price. The table has the ratio of
+    mean weights with Fieller's interval, and the median over users with an interval. A mean weight
+    of the price that is positive, or not distinguishable from zero, raises ValueError.
 
     Parameters
     ----------
@@ -154,9 +153,9 @@ def shares(
     items : array of shape (n_items, n_features), or mapping from names to rows
         The alternatives.
     available : array of bool, shape (n_items,) or (n_users, n_items), optional
-        Which items can be chosen, by all or by each user, in the order of ``users_``.
+        Which items are available, to all users or to each user, in the order of ``users_``.
     by : Schools, mapping from users to groups, or array of groups in order of ``users_``
-        Shares of each group, too, such as the schools of `find_schools`.
+        Groups of users to report separately, such as the schools of `find_schools`.
 
     Returns
     -------
@@ -193,7 +192,7 @@ def elasticities(
     available: ArrayLike | None = None,
     by: GroupsOfUsers | None = None,
 ) -> Table:
-    """Predict elasticities: the change of shares in per cent for one per cent of a feature.
+    """Predict elasticities: the change of shares, in per cent, for a change of 1 % in a feature.
 
     Parameters
     ----------
@@ -205,8 +204,8 @@ def elasticities(
     Returns
     -------
     Table
-        For all users, and for each group: in row j, the elasticity of item j's share with
-        respect to the feature of the item in the column.
+        A row per item, for all users and for each group. It has the elasticity of the item's share
+        with respect to the feature of the item in each column.
     """
     names, market = _market(self, items, available)
     place = find_feature(feature, self.feature_names_, "feature")
@@ -233,8 +232,8 @@ def _market(
     check_is_fitted(self)
     if not has_probabilities(self.prior_.likelihood):
         raise ValueError(
-            'Shares need the probability of a choice, which neither grades nor loss="auc" '
-            'have: fit choices, or labels of yes or no, with loss="choice" or "logistic".'
+            'Shares need probabilities of choices, which grades and loss="auc" do not have. '
+            'Fit choices or yes-no labels with loss="choice" or "logistic".'
         )
     names: list[str] = []
     if isinstance(items, Mapping):
@@ -244,7 +243,7 @@ def _market(
     names = names or [str(number) for number in range(len(rows))]
     if rows.shape[1] != len(self.feature_names_):
         raise ValueError(
-            f"items have {rows.shape[1]} features, but there are {len(self.feature_names_)}: "
+            f"items have {rows.shape[1]} features, but the model has {len(self.feature_names_)}: "
             f"{listing(self.feature_names_)}."
         )
     shape = (len(self.users_), len(rows))
@@ -269,24 +268,24 @@ def _groups(self: "PriorRanker", by: GroupsOfUsers | None) -> dict[str, Bool]:
     whole = np.array(given, dtype=object)
     names = sorted({group for group in given if group is not None})
     if not names:
-        raise ValueError("by has no group of any user in training.")
+        raise ValueError("by has no group for any training user. Map user ids to groups.")
     return {name: whole == name for name in names}
 
 
 def _simulated(self: "PriorRanker", annotations: Annotations | None) -> SimulatedModel:
-    """Return the model of these labels whose likelihood is simulated."""
+    """Return the simulated model of these labels."""
     check_is_fitted(self)
     annotations = self.annotations_ if annotations is None else annotations
     if annotations is None:
         raise ValueError(
-            "This ranker was read from a file, or fitted on a cluster, and does not hold its "
-            "training data: pass the annotations, or save it with_data=True."
+            "This ranker has no training data, because it was loaded from a file or fitted on a "
+            "cluster. Pass annotations=, or save it with with_data=True."
         )
     fitted_prior = self.prior_
     if fitted_prior.items is not None:
         raise ValueError(
-            "Items have effects of their own here, which users share, so the likelihood "
-            "is not a product over users: fit with item_effects=False for one."
+            "Users share item effects, so the likelihood is not a product over users. Fit with "
+            "item_effects=False."
         )
     loss = self._prior_loss()
     answers, fitted_prior = loss.prepare_new_users(annotations, fitted_prior)
@@ -307,9 +306,9 @@ def _bools(available: ArrayLike, shape: tuple[int, int]) -> Bool:
     if free.shape not in (shape, shape[1:]):
         raise ValueError(
             f"available has shape {free.shape}, but there are {shape[1]} items and {shape[0]} "
-            f"users: give {shape[1:]} or {shape}."
+            f"users. Pass shape {shape[1:]} or {shape}."
         )
     free = np.broadcast_to(free, shape)
     if not free.any(axis=1).all():
-        raise ValueError("available leaves a user without any item: each user needs one.")
+        raise ValueError("available leaves a user without items. Each user needs at least one.")
     return free

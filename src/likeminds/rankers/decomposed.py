@@ -1,4 +1,4 @@
-"""Rankers whose weights are a sum of any components."""
+"""Rankers with weights that are a sum of chosen components."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from likeminds.rankers.statistics_rankers import IterativeRanker
 from likeminds.solvers import SOLVERS
 from likeminds.solvers.solver import Parts
 
-# Components in which users form groups, the likeliest first.
+# Names of components in which users form groups, by priority.
 GROUP_LIKE = ("group", "low_rank", "clustered")
 # The attributes of a component that the solver uses.
 _REQUIRED = ("name", "zeros", "collect", "value", "prox")
@@ -23,13 +23,13 @@ _REQUIRED = ("name", "zeros", "collect", "value", "prox")
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ComponentsRanker(IterativeRanker):
-    """Base of the rankers that are a list of components; a subclass lists them."""
+    """Base class of rankers that are a list of components, which subclasses define."""
 
     loss: str | Loss = "least_squares"
 
     @property
     def has_levels(self) -> bool:
-        """Whether users form groups in one of the parts."""
+        """Whether the weights have a part in which users form groups."""
         return any(name in GROUP_LIKE for name in self.part_names_)
 
     @property
@@ -76,27 +76,27 @@ class ComponentsRanker(IterativeRanker):
 
 @dataclass(eq=False, repr=False)
 class DecomposedRanker(ComponentsRanker):
-    """One ranking function per user, the sum of components of your choice.
+    """One ranking function per user, as a sum of chosen components.
 
-    The weights have one part for each component. The parts minimise the users' losses at their sum,
-    plus the penalties of the components.
+    The weights are the sum of one part per component. The parts minimise the users' losses plus the
+    penalties of the components.
 
     Parameters
     ----------
     components : list of Component
-        Components of `likeminds.components`, or your own: an object with the methods of
-        `likeminds.components.Component` (`PerUser` defines most of them).
+        Components of `likeminds.components`, or your own objects with the methods of
+        `likeminds.components.Component` (`PerUser` defines some).
     loss : {"least_squares", "least_squares_raw", "auc"} or Loss, default="least_squares"
-        1/2 the mean over a user's rows of (y - intercept - score)^2 with
-        labels y of +-1; 1/2 the sum over rows of (y - score)^2, without an intercept; or the
-        squared pairwise AUC loss (see `likeminds.losses`).
+        With labels y of +-1, "least_squares" is 1/2 the mean over a user's rows of (y - intercept -
+        score)^2. "least_squares_raw" is 1/2 the sum of (y - score)^2. "auc" is the squared pairwise
+        AUC loss (see `likeminds.losses`).
     standardize : bool, default=True
-        Give all features unit variance first (undone in the coefficients).
+        Scale features to unit variance for the fit. Coefficients are in original units.
     tol : float, default=1e-4
-        Stop when the optimality residual is below this: the length of a subgradient of the
-        objective, over the length of the loss's gradient at zero.
+        Stop when the optimality residual is below this. It is the length of a subgradient of the
+        objective, over the length of the gradient of the loss at zero.
     max_iter : int, default=1000
-        The largest number of iterations; reaching it gives a warning.
+        The most iterations; reaching it gives a warning.
     unknown, user_column, warm_start, callback, verbose
         As in `ThreeLevelRanker`.
 
@@ -107,12 +107,11 @@ class DecomposedRanker(ComponentsRanker):
     coef_ : array of shape (n_users, n_features)
         Their weights. Users with labels of one class get the consensus.
     consensus_ : array of shape (n_features,)
-        The mean of the others' weights; the weights of new users.
+        The mean weights of other users; the weights of new users.
     parts_ : dict of arrays
-        The parts of the weights, by the names of their components; each is also an attribute,
-        ``<name>_part_``.
+        The parts of the weights, by component name. Each is also an attribute, ``<name>_part_``.
     components_ : list of Component
-        The components with the penalties that were used.
+        The components with the penalties used.
     objective_, objective_trace_, n_iter_, converged_, solution_, scale_, statistics_, classes_
         As in `ThreeLevelRanker`.
 
@@ -139,14 +138,14 @@ class DecomposedRanker(ComponentsRanker):
 
 def _check_components(components: Sequence[Component]) -> None:
     if not components:
-        raise ValueError("components is empty: a ranker needs at least one.")
+        raise ValueError("components is empty. Pass at least one component.")
     for component in components:
         missing = [name for name in _REQUIRED if name not in dir(component)]
         if missing:
             raise TypeError(
-                f"{component!r} is not a component: it has no {listing(missing)}. "
-                "See likeminds.components.Component for the methods of one."
+                f"{component!r} is not a component: it lacks {listing(missing)}. "
+                "See likeminds.components.Component for the required methods."
             )
     names = [component.name for component in components]
     if len(set(names)) < len(names):
-        raise ValueError(f"Components need different names, but they are {listing(names)}.")
+        raise ValueError(f"Components must have different names, but have {listing(names)}.")

@@ -1,4 +1,4 @@
-"""A mixed-effects ranking model without hyperparameters: users are draws from a learned prior."""
+"""A mixed-effects ranking model without hyperparameters, with a learned prior over users."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -22,20 +22,18 @@ from likeminds.solvers.solver import Callback
 class HierarchicalRanker(PriorRanker):
     """A mixed-effects ranking model: one ranking function per user, with a learned prior.
 
-    Users' weights are draws W_i ~ N(theta, Omega). theta, Omega, the number of its leading
-    directions and the ridge penalty of the consensus maximise the marginal likelihood of the
-    labels (Laplace approximation; exact for ``loss="auc"``), so there are no hyperparameters to
-    tune. With enough labels, Omega is a full covariance matrix, shrunk slightly towards a multiple
-    of the identity. With fewer, it has a few leading directions and an equal residual variance in
-    all others. A user's weights are the mode of their posterior, and come with its covariance.
-    With covariates z_i of users (``user_features=`` of `Annotations`), W_i ~ N(theta + Gamma z_i,
-    Omega), and the ridge penalty of Gamma is learned, too. A keyboard interrupt keeps the best
-    prior found so far.
+    Users' weights are random effects W_i ~ N(theta, Omega). theta, Omega and the ridge penalty of
+    the consensus maximise the marginal likelihood of the labels (Laplace approximation; exact for
+    ``loss="auc"``), so there are no hyperparameters to tune. With enough labels, Omega is a full
+    covariance matrix, shrunk slightly towards a multiple of the identity. With fewer labels, it has
+    a few leading directions and an equal residual variance in all others. A user's weights are the
+    mode of their posterior, which also has a covariance. With covariates z_i of users
+    (``user_features=`` of `Annotations`), W_i ~ N(theta + Gamma z_i, Omega), and the ridge penalty
+    of Gamma is learned, too. A keyboard interrupt keeps the best prior so far.
 
-    If several users label the same items, items have effects of their own: the score of item j for
-    user i is x_j'W_i + b_j + f_j'v_i, with the item effect b_j and a few learned factors f_j. b_j,
-    f_j and v_i are random effects with learned variances; they shrink to zero if features explain
-    all. Then features may be left out altogether.
+    If several users label the same items, user i's score of item j is x_j'W_i + b_j + f_j'v_i. b_j
+    is an item effect, and f_j are learned factors. b_j, f_j and v_i are random effects with learned
+    variances, so they shrink to zero if features explain the labels. Such data need no features.
 
     Parameters
     ----------
@@ -43,68 +41,68 @@ class HierarchicalRanker(PriorRanker):
         The number of leading directions of Omega. "auto" selects it by Akaike's criterion; see
         ``covariance``.
     loss : str or PriorLoss, default="auto"
-        "logistic": logistic regression of each label, with an intercept per user; users with
-        labels of one class count, too. "choice": conditional logit; each positive label is a
-        choice among the negatives of its choice set (without choice sets, of all the user's
-        labels). "mixed": choice sets of several rows are choices, other rows are labels. "auc":
-        the squared AUC loss of `ThreeLevelRanker`, as a regression with learned precision. "auto"
-        is "choice" if all labels are in choice sets with one positive each, "mixed" if some are,
-        else "logistic". For grades: "cumulative" (a cumulative logit), "gaussian" (standardised
-        by user), "logistic" (grades above the one that divides all evenly) or "median" (grades
-        above the user's own median); "auto" is the one that ranks best for held-out users.
+        "logistic" is a logistic regression of labels, with an intercept per user; it also uses
+        users with labels of one class. "choice" is a conditional logit of each positive label among
+        the negatives of its choice set (without choice sets, of the user's labels). With "mixed",
+        choice sets of several rows are choices, and other rows are labels. "auc" is the squared AUC
+        loss of `ThreeLevelRanker`, as a regression with learned precision. "auto" is "choice" if
+        all labels are in choice sets with one positive each, "mixed" if some are, else "logistic".
+        For grades: "cumulative" (a cumulative logit), "gaussian" (grades standardised by user),
+        "logistic" (grades above the most even split) or "median" (grades above the user's median).
+        "auto" then takes the best for held-out users.
     item_effects : bool or "auto", default="auto"
-        Whether items have effects of their own. "auto": if two users label one item, or choices
-        have no features. Not if the loss is "auc" (which is about pairs of labels) or the
-        likelihood is simulated (see ``draws``).
+        Whether items have random effects. "auto" means if two users label one item, or choices have
+        no features. They are not available with the loss "auc" (of pairs of labels) or a simulated
+        likelihood (see ``draws``).
     n_item_factors : int or "auto", default="auto"
-        The number of learned factors of items. "auto": held-out labels decide whether there are
-        any, and the weights of factors that are not needed shrink to zero.
+        The number of learned factors of items. With "auto", held-out labels decide whether to use
+        factors, and the weights of unneeded factors shrink to zero.
     unknown : {"error", "consensus"}, default="error"
-        How to score users not seen in training: raise an error, or use the consensus. Without
-        features, the same holds for items: raise an error, or score them as an average item.
+        Users not seen in training raise an error, or get the consensus. Without features, items not
+        seen in training raise an error, or are scored as an average item.
     user_column : int or str, optional
         The column of X with the ids of users, as in `ThreeLevelRanker`.
     verbose : bool, default=False
-        Whether to report progress on stderr: the steps and the objective.
+        Whether to print steps and objective on stderr.
 
     Other Parameters
     ----------------
     fixed : list of features, optional
-        Choice modelling: features, by name or position, whose weights are the same for all users.
+        Choice modelling: features, by name or position, with the same weight for all users.
     signs : dict, optional
-        Choice modelling: features, by name or position, whose weights have a known sign, 1 or -1.
-        Their distribution is a normal distribution censored at zero.
+        Choice modelling: known signs (1 or -1) of weights, by name or position of the feature.
+        Their distribution is normal, censored at zero.
     distributions : dict, optional
-        Choice modelling: distributions of weights over users, by feature: "lognormal" for a weight
-        in ``signs``; "normal" and "censored" are the defaults without and with a sign.
+        Choice modelling: distributions of weights over users, by feature. "lognormal" needs a sign
+        in ``signs``. The default is "censored" with a sign, else "normal".
     draws : int or "auto", default="auto"
-        Choice modelling: draws per user for maximum simulated likelihood, without any penalty, of
-        theta, Omega and the weights in ``fixed``. It starts from the Laplace estimate. "auto" is
-        200 with ``fixed`` or ``signs``, else 0, which means no simulation.
+        Choice modelling: draws per user for the maximum simulated likelihood, without penalties, of
+        theta, Omega and ``fixed`` weights. It starts from the Laplace estimate. "auto" is 200 with
+        ``fixed`` or ``signs``, else 0 (no simulation).
     consensus : array of shape (n_features,), optional
-        Choice modelling and reward models: weights towards which the consensus is shrunk instead of
-        zero, such as those of an earlier model. Their unit is log-odds per unit of a feature.
+        Choice modelling and reward models: weights towards which the consensus is shrunk (instead
+        of zero), such as those of an earlier model. Their unit is log-odds per unit of a feature.
     covariance : {"auto", "full", "diagonal", "low_rank", "none"}, default="auto"
-        Advanced: the structure of Omega: unrestricted, independent weights, or a few leading
-        directions and a residual. "auto" takes "full" or "low_rank", by the likelihood of held-out
-        users; "low_rank" if ``n_groups`` is a number. With "full" and "diagonal", the leading
-        directions describe Omega and do not restrict it. With "none", users do not weigh features:
-        item effects and factors are regressed on them. "auto" takes it if labels are few for the
-        number of features, and users' weights do not predict held-out labels better.
+        Advanced: the structure of Omega. "full" is unrestricted, "diagonal" has independent
+        weights, and "low_rank" has a few leading directions and a residual. "auto" chooses "full"
+        or "low_rank" by the likelihood of held-out users, and "low_rank" if ``n_groups`` is a
+        number. With "full" and "diagonal", the leading directions only describe Omega. With "none",
+        users have no weights of features, and item effects and factors are regressed on features.
+        "auto" chooses this if labels are few for the number of features, and users' weights do not
+        improve held-out predictions.
     wide : bool or "auto", default="auto"
-        Advanced: whether to learn in the space of rows, without matrices of features x features;
-        Omega then has a few leading directions. "auto": with more than 256 features and as many
-        items. Models that need such matrices keep 256 leading directions of the items. See
-        the page on wide features.
+        Advanced: whether to learn in the space of rows, without matrices of features x features.
+        Omega then has a few leading directions. "auto" does so with more than 256 features and as
+        many items. Models that need such matrices keep 256 leading directions of the items.
     standardize : bool, default=True
-        Advanced: whether to scale features to unit variance first (undone in the coefficients).
+        Advanced: whether to scale features to unit variance for the fit.
     covariance_rank : int, default=16
-        Advanced: the number of directions of each user's posterior covariance that are stored, the
-        most informed first. In the others, the variance is that of the prior.
+        Advanced: the number of stored directions of each user's posterior covariance, the most
+        informed first. Other directions have the variance of the prior.
     tol : float, default=1e-5
         Advanced: stop when a step lowers the objective by less than this share.
     max_iter : int, default=500
-        Advanced: the largest number of steps; reaching it gives a warning.
+        Advanced: the most steps; reaching it gives a warning.
     callback : callable, optional
         Advanced: called as ``callback(step, objective, residual)`` after each step of the last
         descent; return True to stop.
@@ -112,60 +110,61 @@ class HierarchicalRanker(PriorRanker):
     Attributes
     ----------
     users_, coef_, consensus_, group_, personal_, scale_, classes_, feature_names_
-        As in `ThreeLevelRanker`: ``coef_ = consensus_ + group_ + personal_``. The group level
-        is a user's deviation in the leading directions, the personal level the rest.
+        As in `ThreeLevelRanker`, with ``coef_ = consensus_ + group_ + personal_``. The group level
+        is a user's deviation in the leading directions; the personal level is the rest.
     loss_, positive_share_ : str, float
-        The loss that was used, and the share of positive labels.
+        The loss used, and the share of positive labels.
     prior_ : FittedPrior
-        The distribution of users: ``prior`` (theta and Omega) in the coordinates of ``design``, the
-        ``likelihood`` of labels, and ``predictive`` (the prior with its parameters' uncertainty).
-        With covariates of users, also ``covariate_effects`` (Gamma).
+        The learned prior: ``prior`` (theta and Omega, in the coordinates of ``design``), the
+        ``likelihood`` of labels, and ``predictive`` (the prior with uncertain parameters). With
+        covariates of users, also ``covariate_effects`` (Gamma).
     information_ : array of shape (n_users, covariance_rank, p)
-        The matrices K of `Posterior`: a user's posterior covariance is the prior's less K'K.
+        Matrices K; a user's posterior covariance is the covariance of the prior less K'K.
     intercept_ : array of shape (n_users,)
-        The log-odds of a positive label at a score of zero (zeros but for the logistic loss).
+        The log-odds of a positive label at a score of zero (zeros except for the logistic loss).
     item_effects_, n_item_factors_ : bool, int
-        Whether items have effects of their own, and the number of learned factors. If no item was
-        labelled by two users, there are none: `fit` logs that (level INFO, logger
-        ``likeminds``), or warns if ``item_effects=True``.
+        Whether items have random effects, and the number of learned factors. If no item was
+        labelled by two users, `fit` uses neither, and logs this (level INFO, logger ``likeminds``),
+        or warns if ``item_effects=True``.
     items_, item_effect_, item_effect_error_, item_factors_ : arrays
-        The items, b_j and its posterior standard deviation, and f_j, shape (n_items, r).
+        The items, b_j, its posterior standard deviation, and f_j, shape (n_items, r).
     factor_weights_ : array of shape (n_users, r)
         v_i, users' weights of the learned factors.
     variance_scale_ : float or None
         The scale of the variance of scores in `predict_proba`, for users and items in training.
     grade_scores_, grading_ : dict, CumulativeLogit or None
-        The held-out concordance of each loss of grades; the model of grades given scores
+        The held-out concordance of each loss of grades, and the model of grades given scores
         (`predict_grades`).
     wide_, points_ : bool, array of shape (n_users, p)
-        Whether the prior was learned in the space of rows (``wide``), and users in the coordinates
-        of ``prior_`` then; ``coef_``, ``group_`` and ``personal_`` are computed when first used.
+        Whether the prior was learned in the space of rows (``wide``); if so, users' weights in the
+        coordinates of ``prior_``. ``coef_``, ``group_`` and ``personal_`` are then computed on
+        first use.
     covariance_, n_groups_ : str, int
-        The structure of Omega; the number of leading directions.
+        The structure of Omega, and the number of leading directions.
     directions_ : array of shape (n_groups_, n_features)
-        The leading directions, as weights of the features; strongest first.
+        The leading directions, as weights of the features, strongest first.
     explained_, explained_by_users_ : dict
-        Shares of the variance of scores between users: those of the "group" and of the "personal"
-        level, and that of each covariate of users alone.
+        Shares of the variance of scores between users, explained by the "group" and the "personal"
+        level, and by each covariate of users alone.
     criterion_ : array
-        Akaike's criterion by number of directions tried, from none (``n_groups="auto"`` only).
+        Akaike's criterion by number of directions, from 0 (only for ``n_groups="auto"``).
     objective_, objective_trace_ : float, array
-        The objective at the end, and by step of the last descent: minus the log marginal likelihood
-        (Laplace approximation), plus the penalties of theta and Omega (a ridge, pseudo-users). It
-        compares fits of one kind, not models; `log_likelihood` has neither penalty nor
-        approximation. With ``draws``: minus the simulated log-likelihood, by round of draws.
+        The final objective, and the objective by step of the last descent. It is minus the log
+        marginal likelihood (Laplace approximation), plus penalties of theta and Omega (a ridge,
+        pseudo-users). With ``draws``, it is minus the simulated log-likelihood, by round of draws.
+        Use `log_likelihood` to compare models; it has no penalties.
     final_steps_ : list of str
-        The steps after the optimum: "regress_items_on_features" (item effects and factors, on the
-        items' features), "calibrate_grades" (``grading_``) or "calibrate_variance"
-        (``variance_scale_``). ``objective_`` is that before these steps.
+        The steps after the optimum: "regress_items_on_features" (item effects and factors),
+        "calibrate_grades" (``grading_``) or "calibrate_variance" (``variance_scale_``).
+        ``objective_`` is from before these steps.
     n_iter_, converged_ : int, bool
-        Steps of the last descent, and whether it ended by ``tol``.
+        The number of steps of the last descent, and whether ``tol`` was reached.
     sampling_ : SubsampleRecord or None
-        The record of learning from a subsample (8,000 users or more, without item effects and
+        The record of learning from a subsample (with 8,000 users or more, without item effects and
         covariates; else None). ``n_learned`` and ``n_asked`` are the numbers of users in the
-        subsample and in corrections. ``promised`` and ``gained`` are the predicted and the actual
-        decrease of the objective by each correction. ``excess`` is its expected distance from the
-        minimum, in nats per label.
+        subsample and in corrections. ``promised`` and ``gained`` are the predicted and actual
+        decreases of the objective by each correction. ``excess`` is the expected distance of the
+        objective from its minimum, in nats per label.
 
     Examples
     --------
@@ -201,9 +200,9 @@ class HierarchicalRanker(PriorRanker):
 
     _needs_no_features = True
     _nothing_to_add_to = (
-        "This ranker was read from a file, or fitted on a cluster, and does not hold its training "
-        "data: more labels cannot be added to it. Save the model with "
-        "save(..., with_data=True); `newcomer` does not need these data."
+        "This ranker has no training data, because it was loaded from a file or fitted on a "
+        "cluster, so labels cannot be added. Save it with save(..., with_data=True), or use "
+        "`newcomer`, which needs no training data."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_groups": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
@@ -229,8 +228,8 @@ class HierarchicalRanker(PriorRanker):
         if self.loss == "auto" and self.loss_ == "choice":
             if more.choice_set_codes is None:
                 raise ValueError(
-                    "The model was fitted to choices, but these are labels of single items: "
-                    "fit both at once (first.concat(second)), or use newcomer, which takes either."
+                    "The model was fitted to choices, but these are labels of single items. Fit "
+                    "both at once (first.concat(second)), or use newcomer, which takes either."
                 )
             refuse_no_choices(everything)
         self._fit_annotations(everything, chosen=self.loss_)

@@ -1,4 +1,4 @@
-"""The fit of `HierarchicalRanker`: the same steps for labels in memory, on disk or on a cluster."""
+"""Fit `HierarchicalRanker` to labels in memory, on disk or on a cluster."""
 
 import logging
 import warnings
@@ -48,8 +48,8 @@ logger = logging.getLogger(__name__)
 
 # Rounds of refining the likelihood of grades and ties, and the tolerance of their fits.
 _ROUNDS, _ROUGH = 2, 1e-3
-# With more directions than this, the prior is learned in the space of rows, or of so many
-# directions; and the same limit, if items have effects.
+# With more directions than this, the prior is learned in the space of rows, or in this many
+# directions. The second limit holds with item effects.
 WIDE, _WIDE_SHARED = 256, 512
 # Rows of choice sets that calibration uses.
 _MOST_ROWS = 20_000
@@ -107,7 +107,7 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
         ranker.prior_ = simulated.constrain(ranker.prior_)
     # Posteriors of users, in this process or where their labels are.
     points = _posteriors(ranker, data, responses, learned)
-    del responses, learned  # the memory is needed for the levels of many users
+    del responses, learned  # free memory for the levels of many users
     if points is not None:
         ranker._set_levels(points)
     _calibrate(ranker, loss, data)
@@ -116,7 +116,7 @@ def fit(ranker: PriorRanker, data: TrainingData, chosen: str | None = None) -> N
 def finalise(
     ranker: PriorRanker, learned: PriorFit, responses: Responses, data: TrainingData, design: Design
 ) -> tuple[PriorFit, Responses, Float]:
-    """Regress item effects and factors on features; return the matrix of new coordinates, too.
+    """Regress item effects and factors on features; also return the matrix of coordinates.
 
     Further optimisation would undo this, as users' weights can absorb the effects of features.
     """
@@ -160,7 +160,7 @@ def _calibrate(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> None
 def _posteriors(
     ranker: PriorRanker, data: TrainingData, responses: Responses, learned: PriorFit
 ) -> Float | None:
-    """Compute posteriors of users; return their modes, unless they stay in the blocks."""
+    """Compute posteriors of users; return their modes, or None if these stay in blocks."""
     ranker.users_ = data.counts.user_ids
     if data.posteriors_in_place is not None:
         data.scored = data.posteriors_in_place(ranker, responses, learned)
@@ -178,7 +178,7 @@ def _posteriors(
 
 
 def _choose_loss(ranker: PriorRanker, data: TrainingData, chosen: str | None) -> PriorLoss:
-    """Return the loss; for grades, the ``chosen`` one or the best for held-out users."""
+    """Return the loss; for grades, ``chosen`` or the best for held-out users."""
     loss = data.loss(ranker.loss)
     ranker.grade_scores_ = {}
     if ranker.loss != "auto" or data.counts.grades is None or not loss.takes_items:
@@ -195,7 +195,7 @@ def _likelihood(
     respond: Callable[[Likelihood, Design], Responses],
     design: Design,
 ) -> Likelihood:
-    """Return the likelihood; for grades and ties, refine it by the scores of rough fits."""
+    """Return the likelihood; for grades and ties, refined by the scores of rough fits."""
     likelihood = data.first_likelihood(loss)
     is_refined = isinstance(likelihood, Graded | DavidsonLikelihood)
     for _ in range(_ROUNDS if is_refined else 0):
@@ -211,9 +211,9 @@ def _likelihood(
 def _describe_items_only(
     ranker: PriorRanker, data: TrainingData, design: Design, *, has_items: bool
 ) -> bool:
-    """Return whether item effects are regressed on features that users do not weigh.
+    """Return whether features describe items only, without users' weights.
 
-    "auto" decides by held-out labels, if there are at most a quarter of the labels that a full
+    With "auto", held-out labels decide, if labels are fewer than a quarter of those that a full
     Omega needs.
     """
     n_weights = design.n_weights
@@ -226,8 +226,8 @@ def _describe_items_only(
     )
     if ranker.covariance == NO_WEIGHTS.kind and not is_possible:
         raise ValueError(
-            'covariance="none" regresses item effects on features: that needs items that several '
-            f"users judge, and 1 to {MOST_FEATURES} features of them, without consensus=. Leave "
+            'covariance="none" regresses item effects on features. It needs items labelled by '
+            f"several users, with 1 to {MOST_FEATURES} features, and no consensus=. Leave "
             'covariance at "auto".'
         )
     return ranker.covariance == NO_WEIGHTS.kind or (
@@ -240,27 +240,27 @@ def _describe_items_only(
 
 
 def _have_effects(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> bool:
-    """Return whether items have effects; log why not, or warn if item_effects=True."""
+    """Return whether items have effects; if not, log why, or warn if item_effects=True."""
     may_have = bool(ranker.item_effects) and loss.takes_items
     if ranker._simulation() is not None:
         if ranker.item_effects is True:
             raise ValueError(
-                "The likelihood is simulated user by user (draws, fixed, signs), which is not "
-                "possible with item effects, as users share these. Leave out item_effects=True, "
-                "or the other parameters."
+                "draws, fixed and signs simulate the likelihood user by user, which is not "
+                "possible with item effects. Leave out item_effects=True, or the other "
+                "parameters."
             )
         may_have = False
     elif ranker.item_effects not in {False, "auto"} and not loss.takes_items:
         raise ValueError(
-            f'item_effects=True needs another loss than "{loss.name}", which is about pairs of '
-            'labels, not about single items. Leave item_effects at "auto", or change the loss.'
+            f'item_effects=True is not possible with loss="{loss.name}", which compares pairs of '
+            'labels. Leave item_effects at "auto", or change the loss.'
         )
     has_items = may_have and data.is_shared
     if not (has_items or data.table.n_features):
         raise ValueError(
-            "These annotations have no features, so items are known by their effects alone. "
-            "Effects need items that several users label, item_effects not False, and another "
-            'loss than "auc".'
+            "These annotations have no features, so the model needs item effects. Item effects "
+            "need items that several users labelled, item_effects not False, and a loss other "
+            'than "auc".'
         )
     if may_have and not has_items and not ranker._is_trial:
         if ranker.item_effects == "auto":
@@ -273,12 +273,12 @@ def _have_effects(ranker: PriorRanker, loss: PriorLoss, data: TrainingData) -> b
 def choose_width(
     ranker: PriorRanker, loss: PriorLoss, data: TrainingData, *, has_items: bool
 ) -> tuple[bool, int | None]:
-    """Return whether to learn in the space of rows, and the largest number of directions."""
+    """Return whether to learn in the space of rows, and the most directions (or None)."""
     is_simulated, size = ranker._simulation() is not None, data.n_directions
     if ranker.wide is True and is_simulated:
         raise ValueError(
-            "wide=True mixes features into directions, but fixed, signs and draws are about single "
-            "features: leave out either."
+            "wide=True mixes features into directions, but fixed, signs and draws need single "
+            "features. Leave out either."
         )
     most = _WIDE_SHARED if has_items and ranker.item_effects == "auto" else WIDE
     if is_simulated or not (ranker.wide and size) or (ranker.wide == "auto" and size <= most):
@@ -363,7 +363,7 @@ def _centre(ranker: PriorRanker, design: Design) -> Float | float:
     if weights.shape != design.scale.shape:
         raise ValueError(
             f"consensus has shape {weights.shape}, but there are {len(design.scale)} "
-            "features: give one weight for each."
+            "features. Pass one weight for each."
         )
     refuse_not_finite(weights[None], "consensus")
     return design.points(weights[None], np.zeros(1))[0, : design.n_weights]
@@ -374,8 +374,8 @@ def _requested_groups(ranker: PriorRanker, n_weights: int) -> int | None:
         return None
     if ranker.n_groups > n_weights:
         raise ValueError(
-            f"n_groups is {ranker.n_groups}, but the items differ in {n_weights} direction(s) "
-            f'only. Choose from 0 to {n_weights}, or "auto".'
+            f"n_groups is {ranker.n_groups}, but the items differ in only {n_weights} "
+            f'direction(s). Choose from 0 to {n_weights}, or "auto".'
         )
     return int(ranker.n_groups)
 
@@ -386,7 +386,7 @@ def _warn_if_unfinished(ranker: PriorRanker, learned: PriorFit) -> None:
     how = "Interrupted" if learned.interrupted else "Stopped"
     warnings.warn(
         f"{how} after {len(learned.trace) - 1} steps, before a step changed the objective by "
-        f"less than tol={ranker.tol:g}: these are the best weights so far.",
+        f"less than tol={ranker.tol:g}. The weights are the best so far.",
         ConvergenceWarning,
         stacklevel=6,
     )

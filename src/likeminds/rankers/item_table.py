@@ -1,4 +1,4 @@
-"""Items to rank: their features and effects; similar users and items."""
+"""Items to rank, with features and effects; similar users and items."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from likeminds.rankers.validation import find_users
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
 
-# The largest number of ids in which similar ones are searched.
+# The most ids to search for similar ones.
 _COMPARED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class ItemTableView:
-    """Distinct items with their features, and a ranker's effects and factors of them."""
+    """Distinct items with their features, effects and factors."""
 
     ranker: "Ranker"
     ids: IdArray
@@ -37,22 +37,20 @@ class ItemTableView:
 
     @classmethod
     def of(cls, ranker: "Ranker", items: "ItemsToRank | None") -> "ItemTableView":
-        """Take items as a mapping to features or as annotations; None are those in training."""
+        """Return the table of a mapping to features, of annotations, or by default of training."""
         check_is_fitted(ranker)
         if isinstance(items, ItemTableView):
             return cls(ranker, items.ids, items.features)
         if items is None:
             kept = ranker.training_items()
             if kept is None:
-                raise ValueError(
-                    "Which items? This model was saved without its training items: pass items=."
-                )
+                raise ValueError("This model was saved without its training items. Pass items=.")
             return cls(ranker, *kept)
         if isinstance(items, Annotations):
             return cls(ranker, *items.distinct_items())
         if not isinstance(items, Mapping):
             raise TypeError(
-                "items must map each item to its features, or be Annotations, not "
+                "items must be a mapping from items to features, or Annotations, not "
                 f"{type(items).__name__}."
             )
         rows = np.asarray(list(items.values()), dtype=np.float64)
@@ -67,7 +65,7 @@ class ItemTableView:
         return dict(self.ranker.item_names)
 
     def place_of(self, item: Hashable) -> int:
-        """Return the position of an item, by its id or name; suggest others if there is none."""
+        """Return the position of an item, by id or name; raise KeyError with suggestions."""
         return int(self.places_of([item])[0])
 
     def places_of(self, items: Sequence[Hashable]) -> Index:
@@ -76,7 +74,7 @@ class ItemTableView:
 
     @cached_property
     def learned(self) -> ItemPosteriors | None:
-        """Posteriors of item effects; items without a score are refused."""
+        """Posteriors of item effects; items without a score raise an error."""
         found: ItemPosteriors | None = self.ranker._best_model.item_posteriors_of(self.ids)
         return found
 
@@ -88,7 +86,7 @@ class ItemTableView:
 
     @cached_property
     def effects(self) -> Float:
-        """Item effects; zeros without any."""
+        """Item effects; zeros if the model has none."""
         return np.zeros(len(self)) if self.learned is None else self.learned.effects
 
 
@@ -104,7 +102,7 @@ def gives_grades(ranker: "Ranker") -> bool:
 
 
 def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any, str]) -> Index:
-    """Return the positions of items among ids, each by its id or name.
+    """Return the positions of items among ids, by id or name.
 
     Examples
     --------
@@ -124,7 +122,7 @@ def places_of_items(items: Sequence[Hashable], ids: IdArray, names: Mapping[Any,
             if len(matches) > 1:
                 raise ValueError(
                     f"{len(matches)} items are called {distinct[row]!r}: {listing(ids[matches])}. "
-                    "Give the id."
+                    "Use the id."
                 )
             places[row] = matches[0] if matches else -1
     missing = distinct[places < 0].tolist()
@@ -146,7 +144,7 @@ def columns_of(ranker: "Ranker") -> tuple[str, ...]:
 
 
 def user_weights(ranker: "Ranker", some: slice = slice(None)) -> Float:
-    """Return the weights of users for these columns; those of other users are not read."""
+    """Return users' weights of these columns, without reading other users."""
     learned, weights = ranker.item_posteriors(), np.asarray(ranker.coef_[some])
     if learned is None or not learned.n_factors:
         return weights
@@ -154,14 +152,14 @@ def user_weights(ranker: "Ranker", some: slice = slice(None)) -> Float:
 
 
 def find_user(ranker: "Ranker", user: Hashable) -> int:
-    """Return the position of a user; suggest others if there is none."""
+    """Return the position of a user; raise KeyError with suggestions."""
     check_is_fitted(ranker)
     place = int(find_users(ranker, [user])[0])
     if place < 0:
         known = ranker.users_
         raise KeyError(
             f"There is no user {user!r} in this model, which has "
-            f"{counted(len(known), 'user')}: newcomer(...) takes a new user."
+            f"{counted(len(known), 'user')}. Use newcomer(...) for a new user."
             f"{did_you_mean(user, known[:_COMPARED].tolist())}"
         )
     return place
@@ -179,7 +177,7 @@ def frames_of(ranker: "Ranker") -> Frames:
 
 
 def summary_html(ranker: "Ranker") -> str:
-    """Return facts of a fitted ranker as HTML; empty if it is not fitted."""
+    """Return facts about a fitted ranker as HTML; an empty string if not fitted."""
     if not ranker._fitted_names():
         return ""
     items, n_users = ranker.item_posteriors(), len(ranker.users_)
@@ -188,8 +186,8 @@ def summary_html(ranker: "Ranker") -> str:
         "choices": ranker.n_choices_ or None,
         "labels": None if ranker.n_choices_ else ranker.n_labels_,
         "features": len(ranker.feature_names_),
-        "items known by their ids": None if items is None else len(items.ids),
-        "features of items that were learned": None if items is None else items.n_factors or None,
+        "items with effects": None if items is None else len(items.ids),
+        "learned item factors": None if items is None else items.n_factors or None,
         "loss": ranker.loss_,
         "groups": ranker.n_groups_,
     }
@@ -246,8 +244,8 @@ def similar_users(
 ) -> Similarity:
     """Return the users with the most similar rankings of the items.
 
-    Likeness is the correlation of two users' scores over the items. The consensus is part of it,
-    and for users with few labels most of it.
+    Likeness is the correlation of two users' scores over the items. Scores include the consensus,
+    which dominates for users with few labels.
 
     Parameters
     ----------
@@ -284,8 +282,8 @@ def similar_items(
 ) -> Similarity:
     """Return the items with the most similar scores over users.
 
-    Likeness is the correlation of two items' scores over the users. Item effects, which are the
-    same for all users, have no part in it.
+    Likeness is the correlation of two items' scores over the users. It does not depend on item
+    effects, which are the same for all users.
 
     Parameters
     ----------
@@ -320,7 +318,7 @@ def similar_items(
 
 
 def _correlations(vectors: Float, metric: Float, place: int) -> Float:
-    """Return the correlation of each vector with the one at a position; 0 without variance."""
+    """Return the correlation of each vector with the vector at a position; 0 without variance."""
     reached = vectors @ metric
     size = np.sqrt(np.maximum(np.einsum("nd,nd->n", reached, vectors), 0.0))
     whole = size * size[place]
@@ -332,7 +330,7 @@ def _correlations(vectors: Float, metric: Float, place: int) -> Float:
 def _most_similar(
     ids: IdArray, likeness: Float, place: int, k: int | None, *, what: str, frames: Frames
 ) -> Similarity:
-    """Return the k most similar, without the query itself."""
+    """Return the k most similar ids, without the query."""
     if k is not None and k < 1:
         raise ValueError(f"k must be at least 1, but is {k}.")
     order = np.argsort(-likeness, kind="stable")

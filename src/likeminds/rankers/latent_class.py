@@ -1,4 +1,4 @@
-"""A latent-class logit: a few classes of users, each with coefficients of its own."""
+"""A latent-class logit: a few classes of users, each with its coefficients."""
 
 import warnings
 from collections.abc import Hashable
@@ -33,7 +33,7 @@ from likeminds.rankers.training_checks import as_annotations, refuse_too_wide
 from likeminds.rankers.training_data import TrainingData
 from likeminds.rankers.validation import rows_and_users
 
-# The fewest users of a class, if BIC chooses the number of classes.
+# The fewest users per class, if BIC chooses the number of classes.
 _USERS_PER_CLASS = 5
 _LOSSES = ("logistic", "choice", "mixed")
 
@@ -43,29 +43,29 @@ _LOSSES = ("logistic", "choice", "mixed")
 class LatentClassRanker(Ranker):
     """Latent classes of users: a conditional logit of choices, or a logistic regression of labels.
 
-    Each user belongs to one of a few classes, with probabilities given their labels. Classes have
-    coefficients of their own. Scores are those of the classes, weighted by these probabilities.
+    Each user belongs to one of a few classes, with probabilities given their labels. Each class has
+    its coefficients. A user's score is the mean over classes, weighted by these probabilities.
 
     Parameters
     ----------
     n_classes : int or "auto", default="auto"
-        The number of classes. "auto" adds classes until Schwarz's criterion (BIC) rises, with at
-        least five users per class.
+        The number of classes. "auto" adds classes until Schwarz's criterion (BIC) rises, up to one
+        class per five users.
     loss : {"auto", "choice", "logistic", "mixed"}, default="auto"
-        The likelihood, as in `HierarchicalRanker`. Grades count as labels above the threshold.
+        The likelihood, as in `HierarchicalRanker`. Grades above the threshold count as positive.
     max_classes : int, default=10
-        The largest number of classes that "auto" tries.
+        The most classes that "auto" tries.
     n_starts : int, default=20
-        Random starts of the EM algorithm. The best one after 25 steps is continued.
+        The number of random starts of the EM algorithm. Only the best after 25 steps continues.
     alpha : float, default=1e-3
-        A ridge on coefficients of standardised features, and the pseudo-users of each class. It
-        keeps estimates finite.
+        The ridge on coefficients of standardised features, and the number of pseudo-users of each
+        class. It keeps estimates finite.
     standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
     tol : float, default=1e-6
         EM stops when a step gains less than this share of the objective. Newton's method follows.
     max_iter : int, default=500
-        The largest number of EM steps.
+        The most EM steps.
     random_state : int, default=0
         The seed of the random starts.
 
@@ -87,12 +87,12 @@ class LatentClassRanker(Ranker):
         The log-likelihood of the labels and its criteria; BIC counts users as observations. The
         relative entropy is 1 if the class of every user is certain.
     selection_ : list of dict
-        These numbers for each number of classes that was tried.
+        These criteria for each number of classes tried.
     coef_, consensus_, group_, personal_, users_, scale_, feature_names_
-        As in `ThreeLevelRanker`: ``coef_`` is ``membership_ @ class_coef_``, ``consensus_`` is
+        As in `ThreeLevelRanker`. ``coef_`` is ``membership_ @ class_coef_``, and ``consensus_`` is
         ``class_shares_ @ class_coef_``. The personal level is zero.
     objective_trace_, objective_, n_iter_, converged_ : array, float, int, bool
-        The penalised log-likelihood by EM step, and after Newton's method at the end.
+        The penalised log-likelihood by EM step, and at the end, after Newton's method.
 
     Examples
     --------
@@ -125,8 +125,8 @@ class LatentClassRanker(Ranker):
     newcomer = newcomers.newcomer
     takes_updates = takes_newcomers = has_part_worths = True
     _nothing_to_add_to = (
-        "This ranker was read from a file without its training data: more labels cannot be added "
-        "to it. Save it with save(..., with_data=True); `newcomer` needs no training data."
+        "This ranker was loaded without its training data, so labels cannot be added. Save it with "
+        "save(..., with_data=True), or use `newcomer`, which needs no training data."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_classes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -153,9 +153,9 @@ class LatentClassRanker(Ranker):
         fitted = self._select(problem)
         if not fitted.converged:
             warnings.warn(
-                f"The likelihood of {counted(fitted.parameters.n_classes, 'class', 'classes')} "
-                "has no maximum that Newton's method reached, so standard errors are not "
-                "reliable. Ask for fewer classes with n_classes=, or a larger alpha=.",
+                f"Newton's method did not converge for "
+                f"{counted(fitted.parameters.n_classes, 'class', 'classes')}, so standard errors "
+                "are not reliable. Use fewer classes (n_classes=) or a larger alpha=.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -171,7 +171,7 @@ class LatentClassRanker(Ranker):
             most = max(1, min(self.max_classes, n_users // _USERS_PER_CLASS))
         elif asked > n_users:
             raise ValueError(
-                f"n_classes is {asked}, but there are only {counted(n_users, 'user')}: choose "
+                f"n_classes is {asked}, but there are only {counted(n_users, 'user')}. Choose "
                 'fewer classes, or n_classes="auto".'
             )
         fits: list[LatentClassFit] = []
@@ -184,7 +184,7 @@ class LatentClassRanker(Ranker):
         return min(fits, key=lambda one: one.criteria["bic"])
 
     def _set_classes(self, fitted: LatentClassFit, prior: FittedPrior) -> None:
-        """Set the fitted attributes, coefficients in the units of the features."""
+        """Set the fitted attributes, with coefficients in the units of the features."""
         design, points = prior.design, fitted.parameters.points
         n_weights = design.n_weights
         self.n_classes_ = fitted.parameters.n_classes
@@ -216,8 +216,8 @@ class LatentClassRanker(Ranker):
     def predict_proba(self, X: ItemRows, users: Ids = None) -> Float:
         """Return the probability of a positive label, or of being chosen among the choice set.
 
-        It is the mean of the probabilities of classes, weighted by the user's membership. New
-        users have the shares of classes if ``unknown="consensus"``.
+        It is the mean over classes, weighted by the user's membership. With
+        ``unknown="consensus"``, new users have the shares of classes as membership.
 
         Parameters
         ----------
@@ -235,8 +235,8 @@ class LatentClassRanker(Ranker):
         sets = X.choice_set_codes if isinstance(X, Annotations) else None
         if sets is None and not self.prior_.design.intercept:
             raise ValueError(
-                "This ranker was fitted to choices, which depend on all items shown: "
-                "pass Annotations with choice_sets."
+                "This ranker was fitted to choices, which depend on all items shown. Pass "
+                "Annotations with choice_sets."
             )
         chances = expit(eta)
         if sets is not None and self.loss_ != "logistic":
@@ -254,7 +254,7 @@ class LatentClassRanker(Ranker):
         users: Ids = None,
         sample_weight: ArrayLike | None = None,
     ) -> Float:
-        """Return the probabilities of classes of any users, given their labels.
+        """Return the probabilities of classes for known or new users, given their labels.
 
         Parameters
         ----------
@@ -311,16 +311,16 @@ class LatentClassRanker(Ranker):
         )
         notes = [f"Shares: {shares}."]
         if len(self.selection_) == self.n_classes_ > 1:
-            notes.append("BIC still falls at max_classes: more classes may fit better.")
+            notes.append("BIC still falls at max_classes. More classes may fit better.")
         return Table(title, rows, tuple(notes))
 
     def wtp(self, price: Hashable) -> Table:
-        """Return each class's willingness to pay: minus the ratio of a coefficient to the price's.
+        """Return the willingness to pay of each class: minus coefficient over price coefficient.
 
         Parameters
         ----------
         price : str or int
-            The feature that is the price, by name or position.
+            The name or position of the price feature.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Leaderboards: items with intervals of scores and ranks, for everyone, a group or one user."""
+"""Leaderboards: items with intervals of scores and ranks, for all users, a group or one user."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -32,13 +32,13 @@ class Leaderboard(ResultTable):
     items : array of shape (n_items,)
         The items.
     scores, low, high : arrays of shape (n_items,)
-        Log-odds of beating the average item, and their credible intervals.
+        Log-odds of being preferred to the average item, and their credible intervals.
     rank_low, rank_high : arrays of shape (n_items,)
         Credible intervals of the ranks; 1 is best.
     comparisons : array of shape (n_items,)
-        The sum of weights of the users' training comparisons (or labels) of an item.
+        The sum of weights of these users' training comparisons (or labels) of each item.
     ask_next : list of pairs of items
-        Comparisons whose results would be most informative about the scores of these users.
+        The comparisons that would be most informative about these users' scores.
     n_users : int
         The number of users whose scores are averaged.
     """
@@ -82,11 +82,11 @@ def leaderboard(
     Parameters
     ----------
     ranker : HierarchicalRanker
-        A fitted ranker, for example of comparisons; it has kept its labels, or has item effects.
+        A fitted ranker, for example of comparisons, with stored labels or item effects.
     users : id or sequence of ids, optional
-        One user, or a list of them, such as the members of a school; by default all.
+        One user, or several users, such as the members of a school; by default all.
     level : float, default=0.9
-        The probability that a score or a rank lies in its interval.
+        The probability that a score or rank lies in its interval.
     n_next : int, default=5
         The number of comparisons to propose.
 
@@ -94,13 +94,11 @@ def leaderboard(
     -------
     Leaderboard
 
-    Notes
-    -----
-    In a leaderboard, features of rows, such as the length of an answer, are the same for all items.
-    Differences in style do not count. Users' weights and items' effects are drawn from their
-    posteriors, those of different items independently. Scores are shrunk, which the intervals do
-    not include. In simulations with two schools (``benchmarks/leaderboards.py``), 90 % intervals
-    held 82 to 89 % of the true scores of a school, and 97 to 99 % of the ranks.
+    Notes ----- Features of rows, such as the length of an answer, are set equal for all items, so
+    differences in style do not count. Users' weights and items' effects are drawn from their
+    posteriors, independently between items. Intervals do not allow for the shrinkage of scores. In
+    simulations with two schools (``benchmarks/leaderboards.py``), 90 % intervals contained 82 to 89
+    % of the true scores of a school, and 97 to 99 % of the ranks.
 
     Examples
     --------
@@ -115,13 +113,14 @@ def leaderboard(
     model = ranker._best_model
     if model.prior_ is None:
         raise TypeError(
-            f"{type(model).__name__} has no posteriors, so there are no intervals. Fit a "
+            f"A leaderboard needs posteriors, which {type(model).__name__} does not have. Fit a "
             "HierarchicalRanker."
         )
     if ranker.training_items() is None:
         raise ValueError(
-            "This model has no items to rank: it has no item effects, or was saved without its "
-            "labels. Fit a HierarchicalRanker to comparisons of named items, with --keep-data."
+            "This model has no items to rank, because it has no item effects, or was saved "
+            "without its labels. Fit a HierarchicalRanker to comparisons of named items, and save "
+            "with_data=True (--keep-data)."
         )
     view = ItemTableView.of(ranker, None)
     labels = model.training_annotations_
@@ -167,7 +166,7 @@ def leaderboard(
 
 
 def average_posterior(posterior: Posterior, users: Index) -> Posterior:
-    """Return the posterior of the mean of some users, who are independent, as that of one user."""
+    """Return the posterior of the mean of some independent users, as that of one user."""
     n, whole = len(users), posterior.prior.covariance
     reduction = posterior.variance_reduction[users].astype(np.float64)
     explained = np.einsum("nmp,nmq->pq", reduction, reduction, optimize=True)
@@ -184,10 +183,10 @@ def average_posterior(posterior: Posterior, users: Index) -> Posterior:
 
 
 def most_informative_pairs(scores: Float, covariance: Float, n: int) -> Sequence[tuple[int, int]]:
-    """Choose greedily the comparisons that reduce the variance of scores most.
+    """Greedily choose the comparisons that reduce the variance of scores most.
 
-    The variance is the sum over items of the variance of a score less the mean score. A result's
-    expected reduction is to first order, by the information of a Bradley-Terry comparison.
+    The variance is summed over items, of scores less the mean score. The expected reduction is to
+    first order, by the information of a Bradley-Terry comparison.
 
     Examples
     --------

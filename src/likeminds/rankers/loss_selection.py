@@ -1,4 +1,4 @@
-"""Selection by held-out labels: the loss of grades, and whether users have weights of features."""
+"""Select, by held-out labels, the loss of grades, and whether users have weights of features."""
 
 import warnings
 from collections.abc import Iterable
@@ -19,10 +19,10 @@ from likeminds.rankers.training_data import TrainingData
 if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
 
-# Candidate likelihoods of grades; the first one unless another is clearly ahead.
+# Candidate likelihoods of grades; the first is the default.
 CANDIDATES = ("cumulative", "gaussian", "logistic", "median")
-# Limits of the subsample: users, the sum of their grades, users that suffice with any number of
-# grades, and the fewest users. One half is for training, the other for testing.
+# Limits of the subsample: most users, most grades, enough users with any number of grades, and
+# fewest users. Half of them are for training, half for testing.
 _MOST_USERS, _MOST_GRADES, _ENOUGH_USERS, _FEWEST_USERS = 800, 12_000, 60, 20
 _TOL = 1e-3
 # The share of held-out grades of test users.
@@ -32,14 +32,13 @@ _COMPONENTS = 30
 
 
 def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, dict[str, float]]:
-    """Choose the likelihood of grades by held-out users; return the scores of all, too.
+    """Choose the likelihood of grades by held-out users; also return all scores.
 
     This is two-fold cross-validation over (a sample of) users, with rough fits without item
-    factors. If users have fewer grades than features, there are no leading directions either. The
-    score is the concordance of held-out grades of test users, who are new users. Candidates that
-    are clearly worse in the first fold are left out of the second, and keep their distance from the
-    best. The first candidate is chosen unless the 95 % interval of the best one's lead over it
-    excludes zero.
+    factors. If there are fewer grades per user than features, fits have no leading directions. The
+    score is the concordance of held-out grades of test users, as new users. The second fold leaves
+    out candidates that are clearly worse in the first, and keeps their difference from the best.
+    The default is chosen unless the 95 % interval of its difference from the best excludes zero.
     """
     n_users = len(data.counts.user_ids)
     if n_users < _FEWEST_USERS:
@@ -62,10 +61,10 @@ def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, d
 
 
 def users_weigh_features(ranker: "PriorRanker", data: TrainingData) -> bool:
-    """Return whether users' weights of features predict held-out labels better.
+    """Return whether users' weights of features improve the prediction of held-out labels.
 
-    The weights are those of leading principal components, of raw or (if ``ranker.standardize``)
-    standardised features. The other candidate regresses item effects and factors on all features.
+    Features are replaced by leading principal components, raw or (if ``ranker.standardize``)
+    standardised. The alternative regresses item effects and factors on all features.
     """
     n_users = len(data.counts.user_ids)
     most = int(min(max(_MOST_GRADES * n_users / data.counts.n_labels, _ENOUGH_USERS), n_users))
@@ -155,7 +154,7 @@ def _mean(values: Float) -> float:
 
 
 def _for_trials(annotations: Annotations) -> Annotations:
-    """Return labels for trials, in the order of users and items."""
-    # Without covariates, whose effects take time and help all candidates alike.
+    """Return labels for trials, sorted by user and item."""
+    # Leave out covariates, which take time and help all candidates alike.
     order = np.lexsort((annotations.outcomes, annotations.item_codes, annotations.user_codes))
     return annotations[order]._with(user_features=None)

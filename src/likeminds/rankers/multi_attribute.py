@@ -1,4 +1,4 @@
-"""Several attributes of the same items: one ranker for each."""
+"""Models of several attributes of the same items, with one ranker for each."""
 
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -41,17 +41,17 @@ def match(
     """Score items by several attributes, such as comfortable and open, but not pointy.
 
     Scores of different attributes are not comparable, but ranks are. An item's match is the mean,
-    over the attributes in ``like``, of the share of items that rank below it; ties count half. For
-    ``not_like``, items above it count.
+    over attributes, of the share of items that rank below it (for ``not_like``, above it). Ties
+    count half.
 
     Parameters
     ----------
     user : id or None
-        The user; None is the consensus, or the only new user.
+        The user. None means the consensus, or the only new user.
     items : array of shape (n_items, n_features)
-        The items, which are ranked against each other.
+        The items to compare with each other.
     like, not_like : lists of attributes
-        Attributes that count for and against an item; by default ``like`` has all.
+        Attributes that count for and against an item; by default, all count for it.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def match(
         wanted = self.attributes_
     both = sorted(set(wanted) & set(unwanted))
     if both:
-        raise ValueError(f"The wish contradicts itself: {listing(both)} is liked and not.")
+        raise ValueError(f"{listing(both)} cannot be both in like and in not_like.")
     rows = as_matrix(items, "items")
     users = None if user is None else as_id_array([user], "user").repeat(len(rows))
     shares = [_share_below(self.decision_function(rows, users, name)) for name in wanted]
@@ -96,23 +96,23 @@ def rank(
 
 
 class AttributeModel(ReadableModel, BaseEstimator):  # type: ignore[misc]
-    """One ranker per attribute, over the same features; users may differ by attribute.
+    """One ranker per attribute, with the same features; users may differ by attribute.
 
     Parameters
     ----------
     ranker : ranker, optional
         The ranker of each attribute; by default a `HierarchicalRanker`.
     n_jobs : int, optional
-        The number of attributes that are fitted in parallel (joblib).
+        The number of attributes to fit in parallel (joblib).
 
     Attributes
     ----------
     attributes_ : list of str
         The attributes.
     rankers_ : dict
-        The fitted ranker of each.
+        The fitted rankers, by attribute.
     users_ : array
-        All users with a label.
+        All users with labels.
     feature_names_ : array of str
         The features.
     fingerprints_ : dict of str
@@ -153,9 +153,9 @@ class AttributeModel(ReadableModel, BaseEstimator):  # type: ignore[misc]
         X : mapping from attribute to Annotations, or Annotations with attributes
             The labels (`Annotations.from_frame` reads a column of attributes).
         y : None
-            Annotations carry their labels.
+            Ignored; Annotations include labels.
         callback : callable, optional
-            Called as ``callback(attribute, done, total)`` whenever an attribute is done.
+            Called as ``callback(attribute, done, total)`` after each attribute.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class AttributeModel(ReadableModel, BaseEstimator):  # type: ignore[misc]
             return self.fit(X, callback=callback)
         parts = _by_attribute(X)
         if _common_features(parts).tolist() != self.feature_names_.tolist():
-            raise ValueError(f"The model's features are others: {listing(self.feature_names_)}.")
+            raise ValueError(f"X must have the model's features: {listing(self.feature_names_)}.")
         for name in parts:
             if name in self.rankers_:
                 Capability.UPDATES.require(self.rankers_[name])
@@ -203,7 +203,7 @@ class AttributeModel(ReadableModel, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X, users
-            As in `ThreeLevelRanker.decision_function`. Users who labelled only other attributes
+            As in `ThreeLevelRanker.decision_function`. Users with labels of other attributes only
             get the consensus.
         attribute : str, optional
             The attribute; by default all.
@@ -219,7 +219,7 @@ class AttributeModel(ReadableModel, BaseEstimator):  # type: ignore[misc]
     def _of_each(
         self, method: str, names: Iterable[str], X: ItemRows, users: Ids, items: Ids = None
     ) -> list[Any]:
-        """Call a method of each ranker; users who labelled only others get the consensus."""
+        """Call a method of each ranker; users without labels of its attribute get the consensus."""
         check_is_fitted(self)
         owners = None if users is None else as_id_array(users, "users")
         asked = X.user_ids if isinstance(X, Annotations) else owners
@@ -235,7 +235,7 @@ class AttributeModel(ReadableModel, BaseEstimator):  # type: ignore[misc]
         return [getattr(with_consensus(one), method)(X, owners, items) for one in rankers]
 
     def scores(self, X: ByAttribute) -> dict[str, float]:
-        """Return, by attribute, the mean AUC over users."""
+        """Return the mean AUC over users, by attribute."""
         check_is_fitted(self)
         parts = _by_attribute(X).items()
         return {name: float(self._ranker_of(name).score(part)) for name, part in parts}
@@ -251,7 +251,7 @@ class AttributeModel(ReadableModel, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : mapping from attribute to Annotations, or Annotations with attributes
-            Their labels. For attributes without labels, users get the consensus.
+            The new users' labels. For attributes without labels, users get the consensus.
         """
         check_is_fitted(self)
         found = {}
@@ -287,9 +287,9 @@ class AttributeNewcomers:
     Attributes
     ----------
     model : AttributeModel
-        The model whose rankers are their prior.
+        The model, with the prior of each attribute.
     posterior : dict of Posterior
-        Their posteriors, by the attributes they labelled.
+        The posteriors, by labelled attribute.
     """
 
     model: AttributeModel
@@ -305,13 +305,13 @@ class AttributeNewcomers:
     def decision_function(
         self, X: ItemRows, users: Ids = None, attribute: str | None = None
     ) -> Float:
-        """Score each row for its user, by default the only one, by one attribute or by all."""
+        """Score each row for its user (default: the only user), by one attribute or by all."""
         rows = X.X if isinstance(X, Annotations) else as_matrix(X, "X")
         given = X.users if isinstance(X, Annotations) else users
         known = [user for posterior in self.posterior.values() for user in posterior.users.tolist()]
         new = encode(known, "users")[1]
         if given is None and len(new) > 1:
-            raise ValueError(f"There are {len(new)} users: pass users= to choose.")
+            raise ValueError(f"There are {len(new)} users. Pass users= to choose.")
         owners = new.repeat(len(rows)) if given is None else as_id_array(given, "users")
         refuse_unknown_users(owners, lookup(owners, new, "users") < 0)
         if attribute is None:
@@ -329,7 +329,7 @@ class AttributeNewcomers:
 def _learn_one(
     known: Ranker | None, new: Ranker, name: str, part: Annotations
 ) -> tuple[str, Ranker, list[tuple[type[Warning], str]]]:
-    """Fit one attribute, or update its ranker, perhaps in another process; return its warnings."""
+    """Fit one attribute, or update its ranker; also return warnings (from other processes)."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -346,7 +346,7 @@ def _by_attribute(given: ByAttribute) -> dict[str, Annotations]:
         return {str(name): part for name, part in given.by_attribute().items()}
     if not isinstance(given, Mapping) or not given:
         raise TypeError(
-            "Give a mapping from attribute to Annotations, or Annotations with attributes, "
+            "Pass a mapping from attribute to Annotations, or Annotations with attributes, "
             f"not {given!r}."
         )
     for name, part in given.items():
@@ -364,19 +364,19 @@ def _common_features(parts: Mapping[str, Annotations]) -> IdArray:
     for name in others:
         if parts[name].feature_names != parts[first].feature_names:
             raise ValueError(
-                f"Attributes are about the same features, but those of {name!r} differ from "
-                f"those of {first!r}."
+                f"All attributes must have the same features, but {name!r} and {first!r} have "
+                "different features."
             )
     return np.array(parts[first].feature_names, dtype=object)
 
 
 def _names(given: Sequence[str], argument: str) -> list[str]:
     if isinstance(given, str):
-        raise TypeError(f"{argument} must be a list of attributes: [{given!r}].")
+        raise TypeError(f"{argument} must be a list of attributes, such as [{given!r}].")
     return [str(name) for name in given]
 
 
 def _share_below(scores: Float) -> Float:
-    """Return for each item the share of all that score lower, ties counting half."""
+    """Return the share of items that score lower than each item; ties count half."""
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - 0.5 * counts)[place] / len(scores))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
     from likeminds.rankers.ranker import Ranker
 
-# Items and users that are printed.
+# The most items and users to print.
 _PRINTED, _MOST_PRINTED = 5, 10
 
 
@@ -62,14 +62,14 @@ class Newcomers(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NewUsers(Posterior):
-    """Posteriors of new users, with rankings: see `newcomer`.
+    """Posteriors of new users, with rankings; see `newcomer`.
 
     Attributes
     ----------
     ranker : Ranker
-        The ranker with their prior.
+        The ranker, with the prior.
     annotations : Annotations or None
-        Their labels; None without any.
+        The new users' labels, or None without labels.
 
     Examples
     --------
@@ -94,19 +94,19 @@ class NewUsers(Posterior):
         k: int | None = None,
         labelled: bool = False,
     ) -> Ranking:
-        """Rank items for a new user, without the items that they labelled.
+        """Rank items for a new user, without the user's labelled items.
 
         Parameters
         ----------
         user : id, optional
-            The user; not needed if there is only one.
+            The user; needed if there are several.
         items : mapping from item to features, or Annotations, optional
-            The items; by default those in training, if the model was saved with them.
+            The items; by default the training items, if the model was saved with them.
         k : int, optional
             The number of best items to return; all by default.
         labelled : bool
-            Whether to rank labelled items, too: by the mean utility given the label, and with their
-            grade as the expected one.
+            Whether to include labelled items. They are ranked by the mean utility given the label,
+            and have their grade as the expected grade.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class NewUsers(Posterior):
         return Ranking(owner, ids[best], scores[best], frames, expected, names)
 
     def _expected(self, asked: Annotations, has_label: Bool) -> NDArray[Any]:
-        """Return expected grades; for labelled items, their grades."""
+        """Return expected grades, or grades of labelled items."""
         expected = self.predict_grades(asked, asked.users).typical.copy()
         if self.annotations is not None and has_label.any():
             mine = self.annotations.of_user(asked.users[0])
@@ -143,7 +143,7 @@ class NewUsers(Posterior):
 
     def _only_user(self) -> Any:
         if len(self.users) > 1:
-            raise ValueError(f"There are {len(self.users)} new users: pass user= to choose one.")
+            raise ValueError(f"There are {len(self.users)} new users. Pass user= to choose one.")
         return self.users[:1].tolist()[0]
 
     def _labelled_by(self, user: Hashable, ids: IdArray) -> Bool:
@@ -152,7 +152,7 @@ class NewUsers(Posterior):
         return among_labels_of(self.annotations, user, ids)
 
     def _rows_printed(self) -> list[dict[str, Any]]:
-        """Return the best items of one user, or a row for each of several."""
+        """Return the best items of one user, or a row for each of several users."""
         can_rank = self.ranker is not None and self.ranker.training_annotations_ is not None
         if len(self.users) == 1:
             return self.rank(k=_PRINTED).rows() if can_rank else []
@@ -198,23 +198,22 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
 ) -> Posterior:
     """Return the posteriors of new users, given their labels, without a refit (cold start).
 
-    ``newcomer({item: answer})`` takes the answers of one user by the ids or names of items, on
-    the scale of the training labels.
+    ``newcomer({item: answer})`` takes one user's answers by item id or name, on the scale of the
+    training labels.
 
-    Without labels, the posterior is the prior: the consensus and the covariance of users. Labels
-    of one class are informative with the logistic loss; with the AUC loss they have no pairs, and
-    the posterior is the prior.
+    Without labels, the posterior is the prior, with the consensus as mean. Labels of one class are
+    informative with the logistic loss. With the AUC loss they have no pairs, so the posterior is
+    the prior.
 
     Parameters
     ----------
     X, y, users, sample_weight
-        As in `fit`: the labels of one user, or of several with ``users``; or a mapping from
-        item to answer, of one user. Without X (or with no rows), there are no labels. If the
-        training labels are grades, yes and no count as the median grade above and below the
-        threshold.
+        As in `fit`: the labels of one user, or of several with ``users``; or a mapping from item to
+        answer of one user. Without X or rows, users have no labels. If the training labels are
+        grades, yes and no count as the median grade above and below the threshold.
     user_features : Covariates, mapping by user, data frame or path, optional
-        Covariates of these users, as in `Annotations`, if the ranker was fitted with covariates:
-        the prior mean depends on them. Without X and ``users``, the users are those of this table.
+        Covariates of these users, as in `Annotations`, for rankers fitted with covariates. The
+        prior mean depends on them. Without X and ``users``, the table defines the users.
 
     Returns
     -------
@@ -268,13 +267,13 @@ def newcomer(  # the method of every ranker that has ``_newcomers``
 def new_items(self: "Prior", annotations: Annotations) -> "Prior":
     """Return a ranker with the posteriors of new items, given their labels, without a refit.
 
-    Weights of users and the prior of items stay as they are (cold start of items).
+    Users' weights and the prior of items do not change (cold start of items).
 
     Parameters
     ----------
     annotations : Annotations
-        Labels of items not seen in training, by users in training (others have the prior).
-        Choice sets may show known items with new ones.
+        Labels of new items, by training users (other users get the prior). Choice sets may contain
+        known and new items.
 
     Returns
     -------
@@ -284,13 +283,13 @@ def new_items(self: "Prior", annotations: Annotations) -> "Prior":
     check_width(self, annotations)
     items = self._items()
     if not annotations.has_items:
-        raise ValueError("new_items needs the item of each label: pass items=.")
+        raise ValueError("new_items needs the item of each label. Pass items= to Annotations.")
     named = annotations.item_ids[np.unique(annotations.item_codes)]
     known = lookup(named, items.ids, "items") >= 0
     if known.any() if annotations.choice_set_codes is None else known.all():
         raise ValueError(
-            f"new_items takes labels of new items, but {listing(named[known])} are known "
-            "already: use update for them."
+            f"new_items takes labels of new items, but {listing(named[known])} are already "
+            "known. Use update for these."
         )
     posterior, users = self._posterior_of(user_positions(self, annotations.users))
     joint_reading(self, annotations)
@@ -301,11 +300,11 @@ def new_items(self: "Prior", annotations: Annotations) -> "Prior":
 
 
 def _by_item(ranker: "Ranker", answers: Mapping[Hashable, Any], users: Ids) -> Annotations:
-    """Return the answers of one user about items, by their ids or names."""
+    """Return one user's answers as annotations, by item id or name."""
     owners = [0] if users is None else list(users)
     if len(owners) != 1:
         raise ValueError(
-            f"A mapping has the answers of one user, but users has {len(owners)}: pass Annotations."
+            f"A mapping has the answers of one user, but users has {len(owners)}. Pass Annotations."
         )
     shown = ItemTableView.of(ranker, None)
     places = shown.places_of(list(answers))
@@ -325,7 +324,7 @@ def _by_item(ranker: "Ranker", answers: Mapping[Hashable, Any], users: Ids) -> A
 def _as_grades(
     ranker: "Ranker", X: ItemRows, y: ArrayLike | None
 ) -> tuple[ArrayLike | Annotations, ArrayLike | None]:
-    """Return yes and no as typical grades; grades as they are."""
+    """Return yes and no as typical grades, and grades unchanged."""
     reading = ranker.label_reading_
     assert reading is not None
     cut, words = float(reading.threshold or 0.0), reading.grades
@@ -348,8 +347,8 @@ def _covariates(user_features: Any, fitted_prior: FittedPrior) -> Covariates | N
         return None
     if fitted_prior.covariate_effects is None:
         raise ValueError(
-            "This ranker was not fitted with covariates of users: leave out user_features=, or "
-            "fit a HierarchicalRanker to annotations that have them."
+            "This ranker was fitted without covariates of users. Leave out user_features=, or fit "
+            "a HierarchicalRanker to annotations with user_features=."
         )
     return Covariates.read(user_features)
 

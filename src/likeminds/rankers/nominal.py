@@ -1,4 +1,4 @@
-"""Labels without an order, of several classes: one ranker per class, and class probabilities."""
+"""Nominal labels: one ranker per class, and class probabilities."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -26,17 +26,17 @@ from likeminds.rankers.multi_attribute import (
     Callback,
 )
 
-# For more users than these, soft labels are predicted for a sample of so many.
+# With more users than this, soft labels are predicted for a sample of this size.
 _MOST_USERS = 1_000
-# Probabilities that are computed at a time.
+# Probabilities computed at a time.
 _AT_ONCE = 1 << 18
-# Probabilities of classes sum to at least this before they are divided by their sum.
+# The least probability of a class before normalisation.
 _LEAST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class ClassShares(ResultTable):
-    """Soft labels of several classes: the share of users who would give an item each class.
+    """Soft labels of several classes: the predicted share of users for each class of an item.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class ClassShares(ResultTable):
     n_votes : array of shape (n_items,)
         The number of users who labelled each item.
     shares : array of shape (n_items, n_classes)
-        The shares, which sum to 1. Users who labelled an item count by their label, the others by
-        their predicted probabilities.
+        The shares, which sum to 1. Users who labelled an item count by their label, other users by
+        predicted probabilities.
     """
 
     items: IdArray
@@ -68,23 +68,23 @@ class ClassShares(ResultTable):
 
 
 class NominalRanker(AttributeModel):
-    """Labels of several classes without an order: toxic, spam, fine; emotions; topics.
+    """A ranker of nominal labels, such as toxic, spam and fine, emotions, or topics.
 
     Each class has a ranker, fitted to whether a label is this class (one against the rest). It has
-    the bias of each annotator to the class, item effects and weights of features. The probability
-    of a class is that of its ranker, divided by the sum over all classes. Predictions include
-    annotators' confusions of classes, and schools with other standards.
+    a bias of each annotator towards the class, item effects and weights of features. The
+    probability of a class is that of its ranker, divided by the sum over classes. So predictions
+    reflect how annotators confuse classes, and how schools differ.
 
-    The classes are the attributes of this model: `rank`, `match`, `newcomer`, `update`, reports and
-    the service use it as a model of several attributes. ``rankers_`` has the ranker of each class
-    for `find_schools`, `diagnose` and `explain`.
+    The classes are the attributes of this model for `rank`, `match`, `newcomer`, `update`, reports
+    and the service. ``rankers_`` has the ranker of each class, for `find_schools`, `diagnose` and
+    `explain`.
 
     Parameters
     ----------
     ranker : ranker, optional
         The ranker of each class, with `predict_proba`; by default a `HierarchicalRanker`.
     n_jobs : int, optional
-        The number of classes that are fitted in parallel (joblib).
+        The number of classes to fit in parallel (joblib).
 
     Attributes
     ----------
@@ -119,29 +119,29 @@ class NominalRanker(AttributeModel):
         Parameters
         ----------
         X : Annotations
-            Labels that were read with ``nominal=``; or a mapping from class to labels of yes or no.
+            Labels read with ``nominal=``, or a mapping from class to yes-no labels.
         y, callback
             As in `AttributeModel.fit`.
         """
         if self.ranker is not None and not HasMethods("predict_proba").is_satisfied_by(self.ranker):
             raise TypeError(
                 f"NominalRanker needs probabilities of labels, but {self.ranker!r} has no "
-                "predict_proba: leave out ranker=, or pass a HierarchicalRanker."
+                "predict_proba. Leave out ranker=, or pass a HierarchicalRanker."
             )
         if isinstance(X, Annotations):
             classes = _class_codes(X)[0]
             empty = np.bincount(label_codes(X), minlength=len(classes)) == 0
             if empty.any():
                 raise ValueError(
-                    f"No label is {listing([repr(one) for one in classes[empty]])}: leave such "
-                    "classes out of nominal=."
+                    f"There are no labels of {listing([repr(one) for one in classes[empty]])}. "
+                    "Leave these classes out of nominal=."
                 )
         super().fit(X, y, callback=callback)
         self.classes_ = classes if isinstance(X, Annotations) else as_id_array(list(X), "classes")
         return self
 
     def update(self, X: ByAttribute, *, callback: Callback | None = None) -> Self:
-        """Add labels of the same classes, by known or new users: see `AttributeModel.update`."""
+        """Add labels of the same classes, by known or new users; see `AttributeModel.update`."""
         if self._fitted_names() and isinstance(X, Annotations):
             self._check_classes(X)
         return super().update(X, callback=callback)
@@ -158,9 +158,9 @@ class NominalRanker(AttributeModel):
         Parameters
         ----------
         X : array of shape (n_rows, n_features), or Annotations
-            The items. Labels that were read with ``nominal=`` have a row per label.
+            The items. Labels read with ``nominal=`` have a row per label.
         users, items : arrays of shape (n_rows,), optional
-            As in `HierarchicalRanker.decision_function`: without ``users``, the consensus.
+            As in `HierarchicalRanker.decision_function`. Without ``users``, the consensus is used.
 
         Returns
         -------
@@ -173,25 +173,25 @@ class NominalRanker(AttributeModel):
         return _normalised([chances[:, 1] for chances in each])
 
     def predict(self, X: ItemRows, users: Ids = None, items: Ids = None) -> NDArray[Any]:
-        """Predict the class of each row: the one with the highest `predict_proba`."""
+        """Predict the class of each row, with the highest `predict_proba`."""
         return np.asarray(self.classes_[self.predict_proba(X, users, items).argmax(axis=1)])
 
     def score(self, X: ByAttribute, y: None = None) -> float:
-        """Return the accuracy: the share of labels whose class `predict` finds.
+        """Return the accuracy of `predict`: the share of correct labels.
 
         `scores` has the AUC of each class.
         """
         del y
         if not isinstance(X, Annotations):
-            raise TypeError("score needs Annotations that were read with nominal=.")
+            raise TypeError("score needs Annotations, read with nominal=.")
         self._check_classes(X)
         return float((self.predict_proba(X).argmax(axis=1) == label_codes(X)).mean())
 
     def soft_labels(self, annotations: Annotations | None = None) -> ClassShares:
-        """Return the share of users who would give each item each class.
+        """Predict the share of users for each class of each item.
 
-        Users who labelled an item count by their label (several labels by their mean), the others
-        by their predicted probabilities. With more than 1,000 users, probabilities are those of a
+        Users who labelled an item count by their label (or the mean of several), other users by
+        predicted probabilities. With more than 1,000 users, probabilities are averaged over a
         sample.
 
         Parameters
@@ -204,7 +204,7 @@ class NominalRanker(AttributeModel):
             annotations = self._training_labels()
         self._check_classes(annotations)
         if not annotations.has_items:
-            raise ValueError("Soft labels are of items that several users label: pass items=.")
+            raise ValueError("Soft labels need the item of each label. Pass items= to Annotations.")
         ids, features = annotations.distinct_items()
         n_users, n_classes = len(self.users_), len(self.classes_)
         voted, votes = self._votes(annotations, ids)
@@ -220,14 +220,14 @@ class NominalRanker(AttributeModel):
             chances[voted[user, item]] = 0.0
             total[some] = chances.reshape(len(some), len(chosen), n_classes).sum(axis=1)
         n_votes = voted.sum(axis=0)
-        # If all sampled users have labelled an item, their labels stand for the others.
+        # If all sampled users have labelled an item, use their labels for other users.
         mean = np.where(total.any(axis=1, keepdims=True), total, votes)
         mean = mean / np.maximum(mean.sum(axis=1, keepdims=True), _LEAST)
         shares = (votes + (n_users - n_votes)[:, None] * mean) / n_users
         return ClassShares(ids, self.classes_, n_votes, shares, annotations.frames)
 
     def _votes(self, annotations: Annotations, ids: IdArray) -> tuple[NDArray[np.bool_], Float]:
-        """Return which users labelled which items, and the sum of their labels by item."""
+        """Return a mask of users and labelled items, and the sum of votes by item and class."""
         rows = _one_row_per_label(annotations)
         users = lookup(rows.user_ids, self.users_, "users")[rows.user_codes]
         items = lookup(rows.item_ids, ids, "items")[rows.item_codes]
@@ -240,14 +240,14 @@ class NominalRanker(AttributeModel):
         return number > 0, votes
 
     def _training_labels(self) -> Annotations:
-        """Return the training data, joined from the rows of each ranker's class."""
+        """Return the training data, joined from the rankers of all classes."""
         kept = [ranker.annotations_ for ranker in self.rankers_.values()]
         parts = [part for part in kept if part is not None]
         same = [np.array_equal(part.item_codes, parts[0].item_codes) for part in parts]
         if len(parts) < len(self.classes_) or not all(same):
             raise ValueError(
-                "This model does not have its labels, or classes have labels of their own: pass "
-                "annotations that were read with nominal=."
+                "This model lacks its labels, or its classes were fitted to different labels. Pass "
+                "annotations, read with nominal=."
             )
         codes = np.column_stack([part.labels for part in parts]).argmax(axis=1)
         reading = self.label_reading_
@@ -255,7 +255,7 @@ class NominalRanker(AttributeModel):
         return Annotations._of(**class_sets(first))
 
     def _check_classes(self, annotations: Annotations) -> None:
-        """Refuse labels of other classes than those of the model."""
+        """Raise ValueError for labels with classes other than the model's."""
         classes = _class_codes(annotations)[0]
         if not same_words(classes.tolist(), self.classes_.tolist()):
             raise ValueError(
@@ -265,16 +265,16 @@ class NominalRanker(AttributeModel):
 
     @property
     def label_reading_(self) -> LabelReading:  # type: ignore[override]
-        """The reading of labels: as one of the classes."""
+        """The reading of labels as one of the classes."""
         return LabelReading(classes=tuple(as_plain(one) for one in self.classes_.tolist()))
 
 
 @dataclass(frozen=True, eq=False)
 class NominalNewcomers(AttributeNewcomers):
-    """Posteriors of new users, by class: see `AttributeNewcomers`."""
+    """Posteriors of new users, by class; see `AttributeNewcomers`."""
 
     def predict_proba(self, X: ItemRows, users: Ids = None) -> Float:
-        """Return the probability of each class for the user of each row, by default the only one.
+        """Return the probability of each class for each row's user (default: the only user).
 
         As in `NominalRanker.predict_proba`.
         """
@@ -289,37 +289,37 @@ class NominalNewcomers(AttributeNewcomers):
 
 
 def label_codes(annotations: Annotations) -> Index:
-    """Return the position of each label's class among the classes, in the order of the labels."""
+    """Return the position of each label's class, in the order of labels."""
     _, codes, sets = _class_codes(annotations)
     chosen = np.flatnonzero(annotations.labels)
     return codes[chosen[np.argsort(sets[chosen], kind="stable")]]
 
 
 def row_chances(annotations: Annotations, chances: Float) -> Float:
-    """Return the probability of each row's class, of those of all labels (n_labels, n_classes)."""
+    """Return the probability of each row's class, given all labels' (n_labels, n_classes)."""
     _, codes, sets = _class_codes(annotations)
     return np.asarray(chances[np.unique(sets, return_inverse=True)[1], codes])
 
 
 def _class_codes(annotations: Annotations) -> tuple[IdArray, Index, Index]:
-    """Return classes, and the class and label of each row; refuse labels without all classes."""
+    """Return classes, and the class and label of each row; raise if rows are missing."""
     classes, codes = annotations.attribute_ids, annotations.attribute_codes
     sets = annotations.choice_set_codes
     if not annotations.is_nominal or classes is None or codes is None or sets is None:
         raise TypeError(
-            "These labels are not classes without an order: read them with nominal=True. Labels "
-            "of yes or no and grades are learned by HierarchicalRanker."
+            "These labels are not nominal. Read classes with nominal=True, and use "
+            "HierarchicalRanker for yes-no labels and grades."
         )
     if len(annotations) != len(classes) * len(np.unique(sets)):
         raise ValueError(
-            f"Each label has a row for each of the {len(classes)} classes, but some rows are "
-            "missing: select whole labels, as split_within_users and of_users do."
+            f"Each label needs a row for each of the {len(classes)} classes, but some rows are "
+            "missing. Select whole labels, as split_within_users and of_users do."
         )
     return classes, codes, sets
 
 
 def _one_row_per_label(X: ItemRows) -> Any:
-    """Return the first row of each label, in the order of the labels; other rows as they are."""
+    """Return the first row of each nominal label, in order; return other inputs unchanged."""
     if not isinstance(X, Annotations) or not X.is_nominal:
         return X
     first = np.unique(_class_codes(X)[2], return_index=True)[1]

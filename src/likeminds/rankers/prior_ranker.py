@@ -1,4 +1,4 @@
-"""Base of the rankers with a learned prior: fitted attributes, scores and uncertainties."""
+"""Base class of rankers with a learned prior: fitted attributes, scores and uncertainties."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from likeminds._util.map_reduce import of_rows
 from likeminds._util.per_user_arrays import row_dots
 from likeminds.choice_models.specification import Specification
 from likeminds.data.annotations import Annotations
-from likeminds.mixed_model.design import Design
+from likeminds.mixed_model.design import Design, PredictionRows
 from likeminds.mixed_model.extensions.covariate_effects import CovariateEffects
 from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
@@ -28,20 +28,19 @@ from likeminds.rankers.validation import (
     check_width,
     find_users,
     refuse_unknown_users,
-    rows_and_users,
     split_user_column,
     user_positions,
 )
 from likeminds.solvers.solver import Callback
 
-# Attributes that are computed from all users' points.
+# Attributes computed from all users' points.
 _WEIGHTS = ("coef_", "group_", "personal_")
 # Rows of wide features per block of scores.
 _ROWS_AT_ONCE = 1 << 10
 
 
 class PriorRanker(Ranker):
-    """Base of the ranker with a learned prior: scores and uncertainties of its posteriors."""
+    """Base class of rankers with a learned prior: scores and standard errors by posteriors."""
 
     n_groups: int | str
     loss: str | PriorLoss
@@ -100,7 +99,7 @@ class PriorRanker(Ranker):
         """Score each row for its user, as in `ThreeLevelRanker.decision_function`.
 
         New users with covariates are scored by their prior mean, if the ranker was fitted with
-        covariates. ``unknown`` applies to all others.
+        covariates. ``unknown`` applies to other new users.
         """
         effects = self.prior_.covariate_effects
         if not isinstance(X, Annotations) or X.user_features is None or effects is None:
@@ -143,11 +142,8 @@ class PriorRanker(Ranker):
         -------
         array of shape (n_rows,)
         """
-        rows, positions = rows_and_users(self, X, users)
-        posterior, positions = self._posterior_of(positions)
-        return posterior.deviation(
-            posterior.prediction_rows(rows, self._item_ids(X, items, rows)), positions
-        )
+        posterior, targets, places, _ = probabilities.prediction_rows(self, X, users, items)
+        return posterior.deviation(targets, places)
 
     def rank_interval(
         self, user: Hashable, items: ArrayLike | Annotations, level: float = 0.9
@@ -168,13 +164,11 @@ class PriorRanker(Ranker):
         low, high : arrays of shape (n_items,)
             Ranks; 1 is best.
         """
-        rows, posterior, position = self._rows_for(items, user)
-        return posterior.ranks(
-            posterior.prediction_rows(rows, self._item_ids(items, None, rows)), position, level
-        )
+        posterior, targets, place = self._targets_for(items, user)
+        return posterior.ranks(targets, place, level)
 
     def next_items(self, user: Hashable, items: ArrayLike | Annotations, n: int = 1) -> Index:
-        """Select the items whose labels would be most informative about a user's ranking.
+        """Select the items whose labels would be most informative about a user (active learning).
 
         Parameters
         ----------
@@ -190,14 +184,13 @@ class PriorRanker(Ranker):
         array of shape (n,)
             Positions of the items, the most informative first.
         """
-        rows, posterior, position = self._rows_for(items, user)
-        candidates = posterior.prediction_rows(rows, self._item_ids(items, None, rows))
-        return posterior.most_informative(candidates, position, n)
+        posterior, candidates, place = self._targets_for(items, user)
+        return posterior.most_informative(candidates, place, n)
 
-    def _rows_for(
+    def _targets_for(
         self, items: ArrayLike | Annotations, user: Hashable
-    ) -> tuple[FloatArray, Posterior, int]:
-        """Return the features of items, and the posterior of a user with their position in it."""
+    ) -> tuple[Posterior, PredictionRows, int]:
+        """Return the posterior of a user, items as rows, and the user's position."""
         check_is_fitted(self)
         if isinstance(items, Annotations):
             check_width(self, items)
@@ -205,7 +198,8 @@ class PriorRanker(Ranker):
         else:
             rows = split_user_column(self, items)[0]
         posterior, users = self._posterior_of(user_positions(self, [user]))
-        return rows, posterior, int(users[0])
+        targets = posterior.prediction_rows(rows, self._item_ids(items, None, rows))
+        return posterior, targets, int(users[0])
 
     def _set_prior(
         self, learned: PriorFit, coordinates: Design, traits: CovariateEffects | None
@@ -262,7 +256,7 @@ class PriorRanker(Ranker):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Weights of wide features are computed from points when first used.
+            # Weights of wide features are computed from points on first use.
             if name in _WEIGHTS and "points_" in self._fitted_names():
                 self._set_weights(self.points_)
                 return self.__dict__[name]
@@ -275,11 +269,11 @@ class PriorRanker(Ranker):
 
     @property
     def scores_by_weights(self) -> bool:
-        """False for wide features: their scores are points times coordinates."""
+        """False for wide features, whose scores are points times coordinates."""
         return self.points_ is None
 
     def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
-        """Return scores; those of wide features in coordinates, without weights of users."""
+        """Return scores; for wide features, from coordinates instead of users' weights."""
         points = self.points_
         if points is None:
             return super()._scores(rows, users, items)
@@ -299,7 +293,7 @@ class PriorRanker(Ranker):
 
     @property
     def items_(self) -> IdArray:
-        """The items that have effects of their own."""
+        """The items with effects."""
         return self._items().ids
 
     @property
@@ -324,7 +318,7 @@ class PriorRanker(Ranker):
 
     @property
     def has_levels(self) -> bool:
-        """Whether the ranker is fitted; all have levels."""
+        """Whether the ranker is fitted (it then has levels)."""
         return bool(self._fitted_names())
 
     def _specification(self) -> Specification:
@@ -334,7 +328,7 @@ class PriorRanker(Ranker):
         )
 
     def _simulation(self) -> Specification | None:
-        """Return the specification if it asks for a simulated likelihood."""
+        """Return the specification if the likelihood is simulated, else None."""
         is_free = self.fixed is None and not self.signs and not self.distributions
         if is_free and self.draws in {"auto", 0}:
             return None
@@ -349,7 +343,7 @@ class PriorRanker(Ranker):
         return NewUserPosteriors(fitted_prior, loss, self.positive_share_, self.covariance_rank)
 
     def user_posterior(self, user: Hashable) -> Posterior:
-        """Return the posterior of a user in training; weights of other users are not read.
+        """Return the posterior of a training user, without reading other users' weights.
 
         Parameters
         ----------
@@ -366,7 +360,7 @@ class PriorRanker(Ranker):
         return self._posterior(slice(place, place + 1))
 
     def _posterior_of(self, users: Index) -> tuple[Posterior, Index]:
-        """Return the posteriors of distinct users (-1: new), and positions among them."""
+        """Return the posteriors of distinct users, and positions among them (-1: new user)."""
         distinct, codes = np.unique(users[users >= 0], return_inverse=True)
         places = np.full(len(users), -1, dtype=np.intp)
         places[users >= 0] = codes

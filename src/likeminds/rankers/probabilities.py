@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
 
 
-# For methods of rankers whose scores can be log-odds; with the squared AUC loss they are not.
+# For methods that need log-odds; with the squared AUC loss, scores are not log-odds.
 _with_log_odds = available_if(lambda ranker: ranker.loss != "auc")
 # Losses of choice sets.
 _OF_CHOICES = ("choice", "mixed")
-# Rounds of alternation between response styles of users and the scale of grades.
+# Rounds of alternation between users' response styles and the scale of grades.
 _ROUNDS = 8
 
 
@@ -35,12 +35,12 @@ _ROUNDS = 8
 def predict_proba(self: "PriorRanker", X: ItemRows, users: Ids = None, items: Ids = None) -> Float:
     """Return the probability of a positive label, or of being chosen.
 
-    Scores m of the logistic loss are log-odds with posterior variance s^2 of user and item. The
+    With the logistic loss, scores m are log-odds with posterior variance s^2 of user and item. The
     probability is sigma(m / sqrt(1 + pi c s^2 / 8)). The scale c (``variance_scale_``) maximises
-    the leave-one-out likelihood of training labels (for choices, that of five held-out folds), and
-    is 1 for new users and items. The page on probabilities describes the calibration. For grades,
-    it is the probability of a grade above the threshold (`predict_grades` has that of each grade).
-    For choices, it is the probability of being chosen among the rows of the same choice set.
+    the leave-one-out likelihood of training labels (for choices, the likelihood of five held-out
+    folds). It is 1 for new users and items. For grades, `predict_proba` returns the probability of
+    a grade above the threshold; `predict_grades` returns the probability of each grade. For
+    choices, it is the probability of being chosen among the rows of the same choice set.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def predict_proba(self: "PriorRanker", X: ItemRows, users: Ids = None, items: Id
         positive = _of_grades(self, X, users, items)
     elif is_graded(self) or self.prior_.likelihood.is_quadratic:
         raise TypeError(
-            "Scores that were learned as a regression are not log-odds, so labels have no "
-            'probability. Fit with another loss than "auc".'
+            "This loss is a regression, so scores are not log-odds and labels have no "
+            'probability. Fit with loss="logistic", "choice" or "cumulative".'
         )
     elif self.loss_ in _OF_CHOICES and isinstance(X, Annotations) and _are_grouped(X):
         positive = _of_choices(self, X)
@@ -75,17 +75,17 @@ def predict_proba(self: "PriorRanker", X: ItemRows, users: Ids = None, items: Id
         positive = _of_labels(self, X, users, items)
     else:
         raise ValueError(
-            "This ranker was fitted to choices, which depend on the items shown together: "
-            "pass Annotations with choice_sets, or compare two items by probability_preferred."
+            "This ranker was fitted to choices, which depend on all items shown. Pass "
+            "Annotations with choice_sets, or compare two items with probability_preferred."
         )
     return np.column_stack([1.0 - positive, positive])
 
 
 @_with_log_odds  # type: ignore[untyped-decorator]
 def predict(self: "PriorRanker", X: ItemRows, users: Ids = None, items: Ids = None) -> NDArray[Any]:
-    """Predict each label: the positive class if its probability is above one half.
+    """Predict labels: the positive class if its probability is above one half.
 
-    The labels must be of two classes. For grades, call `predict_grades`; for choices, `rank`.
+    Labels must have two classes. For grades, call `predict_grades`; for choices, `rank`.
 
     Parameters
     ----------
@@ -107,11 +107,11 @@ def predict(self: "PriorRanker", X: ItemRows, users: Ids = None, items: Ids = No
     """
     check_is_fitted(self)
     if is_graded(self):
-        raise TypeError("predict is for labels of yes or no, but these are grades: predict_grades.")
+        raise TypeError("predict is for yes-no labels, but these are grades. Call predict_grades.")
     if self.loss_ in _OF_CHOICES and (_are_grouped(X) or not self.prior_.design.intercept):
         raise TypeError(
-            "predict is for labels of yes or no, but these are choices, which depend on all items "
-            "that are shown: call rank for the best one, or predict_proba for probabilities."
+            "predict is for yes-no labels, but these are choices, which depend on all items shown. "
+            "Call rank for the best item, or predict_proba for probabilities."
         )
     return np.asarray(self.classes_[(self.predict_proba(X, users, items)[:, 1] > 0.5).astype(int)])
 
@@ -161,8 +161,8 @@ def predict_grades(
 ) -> GradePredictions:
     """Predict grades: their probabilities, and the expected grade.
 
-    Predictions include response styles: with the same score, one user gives a 5 and another a 7.
-    New users have the mean response style.
+    Predictions include response styles, because users with equal scores may give different grades.
+    New users get the mean response style.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def learn_grading(ranker: "PriorRanker", data: TrainingData) -> CumulativeLogit:
 def prediction_rows(
     ranker: "PriorRanker", X: ItemRows, users: Ids, items: Ids = None
 ) -> tuple[Posterior, PredictionRows, Index, Index]:
-    """Return posteriors, rows, and positions of users among these posteriors and in training."""
+    """Return posteriors, rows, and users' positions in these posteriors and in training."""
     rows, positions = rows_and_users(ranker, X, users)
     posterior, places = ranker._posterior_of(positions)
     predicted = posterior.prediction_rows(rows, ranker._item_ids(X, items, rows))
@@ -216,7 +216,7 @@ def prediction_rows(
 def probability_above(self: "PriorRanker", a: ItemRows, b: ItemRows, users: Ids = None) -> Float:
     """Return the probability that item ``a`` of each row ranks above item ``b``.
 
-    It compares scores, not labels: see `probability_preferred`.
+    It compares scores; for labels, see `probability_preferred`.
 
     Parameters
     ----------
@@ -244,10 +244,10 @@ def probability_above(self: "PriorRanker", a: ItemRows, b: ItemRows, users: Ids 
 def probability_preferred(
     self: "PriorRanker", a: ItemRows, b: ItemRows, users: Ids = None
 ) -> Float:
-    """Return the probability that item ``a`` of each row gets the better label of the two.
+    """Return the probability that item ``a`` of each row gets a better label than item ``b``.
 
-    That is the probability that ``a`` is chosen, or gets the positive label if one of the two
-    does. Labels are noisy even if scores are known exactly; `probability_above` is about scores.
+    This is the probability that ``a`` is chosen, or gets the positive label if only one does. It
+    allows for noise of labels; `probability_above` compares scores alone.
 
     Parameters
     ----------
@@ -265,8 +265,8 @@ def probability_preferred(
 def probability_tied(self: "PriorRanker", a: ItemRows, b: ItemRows, users: Ids = None) -> Float:
     """Return the probability that items ``a`` and ``b`` of each row are tied.
 
-    It needs comparisons with ties: see `Annotations.from_comparisons`. Item ``a`` wins with the
-    probability `probability_preferred` if the pair is not tied.
+    It needs comparisons with ties (see `Annotations.from_comparisons`). If a pair is not tied, item
+    ``a`` wins with the probability `probability_preferred`.
 
     Parameters
     ----------

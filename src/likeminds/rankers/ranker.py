@@ -1,4 +1,4 @@
-"""The base of all rankers: fit, update, score and rank, as scikit-learn's estimators do."""
+"""The base class of rankers: fit, update, score and rank, as scikit-learn estimators."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -54,13 +54,13 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 with_callbacks: Callable[[Method], Method] = getattr(
     _sklearn, "with_callbacks", lambda method: method
 )
-# Scores are computed in pieces of this many rows: weights are not copied for all rows.
+# Scores are computed in pieces of this many rows, so weights are not copied for all rows.
 _ROWS_AT_ONCE = 1 << 15
 
 
 @contextmanager
 def both_callbacks(ranker: "Ranker", plain: Callback | None) -> Iterator[Callback | None]:
-    """Yield one function that calls the plain callback, ``verbose``'s and scikit-learn's own."""
+    """Yield a function that calls the plain callback, the progress report and scikit-learn's."""
     shown = ranker.verbose and not ranker._is_trial
     watched = bool(vars(ranker).get("_skl_callbacks"))
     if not (shown or watched):
@@ -87,19 +87,19 @@ def both_callbacks(ranker: "Ranker", plain: Callback | None) -> Iterator[Callbac
 
 
 class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[misc]
-    """Base of the rankers: one vector of weights per user.
+    """Base class of rankers, with one vector of weights per user.
 
     A subclass fits ``users_``, ``coef_`` and ``consensus_`` in ``_fit_annotations``.
     """
 
     _tuning: ClassVar[type[FromRows[Any]]] = FromRows
-    _has_steps: ClassVar[bool] = False  # else `fit` is reported as one step
+    _has_steps: ClassVar[bool] = False  # otherwise `fit` is reported as one step
     _needs_no_features: ClassVar[bool] = False
-    _is_trial: bool = False  # only its scores are used, so it does not report progress
+    _is_trial: bool = False  # a fit of a search, without progress reports
 
-    # The default candidates of a search, the strongest penalties first; () tunes nothing.
+    # The default candidates of a search, strongest penalties first; () for no search.
     _grid: ClassVar[Sequence[Candidate] | None] = None
-    # Constraints of the parameters that several rankers have; subclasses add their own.
+    # Constraints of shared parameters; subclasses add constraints.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "standardize": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -122,7 +122,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     fitted_on_annotations_: bool = False
     n_features_in_: int
     feature_names_in_: IdArray
-    # The fitted attribute that `update` adds to, and the error of models without it.
+    # The fitted attribute that `update` extends, and the error for models without it.
     _learned_from: ClassVar[str] = "annotations_"
     _nothing_to_add_to: ClassVar[str] = ""
     _interrupted: bool = False
@@ -141,7 +141,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     @property
     def rankers_(self) -> dict[str, Any]:  # type: ignore[override]
-        """The ranker itself, by the name of its only attribute."""
+        """The ranker itself, under the empty attribute name."""
         return {NAMELESS: self}
 
     @with_callbacks
@@ -162,7 +162,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         y : array of shape (n_rows,)
             Two values, the larger one positive. With ``users``, more than two numbers are grades.
         users : array of shape (n_rows,), optional
-            The user of each label; without it and ``user_column``, all rows belong to one user.
+            The user of each label. Without it or ``user_column``, all rows belong to one user.
         sample_weight : array of shape (n_rows,), optional
             The weight of each label.
 
@@ -190,15 +190,15 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     ) -> Float:
         """Score each row for its user; higher scores rank higher.
 
-        Scores order the items of one user: those of two users are not comparable. Without ids,
-        rows are scored as items without labels.
+        Scores order the items of one user; scores of different users are not comparable. Without
+        ids, rows are scored as items without labels.
 
         Parameters
         ----------
         X : array of shape (n_rows, n_features), data frame, or Annotations
             The items.
         users : array of shape (n_rows,), optional
-            The user of each row; by default the only user in training, or else the consensus.
+            The user of each row; by default the only training user, or else the consensus.
         items : array of shape (n_rows,), optional
             The id of each row's item, for rankers with item effects.
 
@@ -212,24 +212,24 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
     def _item_ids(
         self, X: Any, items: Iterable[Hashable] | None, rows: FloatArray
     ) -> IdArray | None:
-        """Return the id of each row's item; refuse items that have no score."""
+        """Return the id of each row's item; raise an error for items without a score."""
         ids = item_ids_of(X, items, len(rows))
         self._refuse_new_items(ids)
         return ids
 
     def _refuse_new_items(self, ids: IdArray | None) -> None:
-        """Refuse items that have no score, if ``unknown="error"``."""
+        """Raise an error for items without a score, if ``unknown="error"``."""
         scorable = self.scorable_ids()
         if self.unknown == "error" and scorable is not None:
             refuse_new_items(ids, scorable)
 
     def scorable_ids(self) -> IdArray | None:
-        """Return the ids of all items that have a score; None if features score any item."""
+        """Return the ids of all scorable items; None if features score any item."""
         items = self.item_posteriors()
         return None if items is None or len(self.feature_names_) else items.ids
 
     def item_posteriors_of(self, ids: IdArray) -> ItemPosteriors | None:
-        """Return the posteriors of some items; refuse items that have no score."""
+        """Return the posteriors of some items; raise an error for items without a score."""
         self._refuse_new_items(ids)
         items = self.item_posteriors()
         return None if items is None else items.of(ids)
@@ -241,11 +241,11 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         return of_rows(score, len(rows), _ROWS_AT_ONCE) + self.item_scores(items, users)
 
     def _weights_of(self, users: Index) -> Float:
-        """Return the weights of users (-1: consensus); those of other users are not read."""
+        """Return the weights of users (-1: consensus), without reading other users."""
         in_training = users >= 0
         if in_training.all():
             return self.coef_[users]
-        # Not np.tile: without features it returns the consensus itself, read-only.
+        # np.tile would return the read-only consensus itself if there are no features.
         weights = np.repeat(self.consensus_[np.newaxis], len(users), axis=0)
         if in_training.any():
             weights[in_training] = self.coef_[users[in_training]]
@@ -257,7 +257,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         return True
 
     def item_scores(self, items: IdArray | None, users: Index) -> Float | float:
-        """Return effects and factors of items by user; zero without ids of items."""
+        """Return scores by item effects and factors; zero without item ids."""
         posteriors = self.item_posteriors()
         if items is None or posteriors is None:
             return 0.0
@@ -268,7 +268,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         return posteriors.scores_of(items, weights)
 
     def consensus_scores(self, annotations: Annotations) -> Float:
-        """Return scores of the consensus, with item effects."""
+        """Return consensus scores, with item effects."""
         n_rows = len(annotations)
         items, nobody = item_ids_of(annotations, None, n_rows), np.full(n_rows, -1)
         return np.asarray(self._best_model._scores(annotations.X, nobody, items))
@@ -279,7 +279,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     @property
     def item_effects_(self) -> bool:
-        """Whether items have effects of their own."""
+        """Whether the model has item effects."""
         return self.item_posteriors() is not None
 
     def score(
@@ -289,7 +289,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return the mean over users (with both classes) of the AUC; for grades, the concordance.
+        """Return the mean AUC over users with both classes; for grades, the mean concordance.
 
         Parameters
         ----------
@@ -321,9 +321,9 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         users: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add labels, of known or new users, to the training data; the first call is a `fit`.
+        """Add labels, of known or new users, to the training data; the first call fits.
 
-        The result is that of fitting all labels at once.
+        The result equals a fit to all labels at once.
 
         Parameters
         ----------
@@ -354,7 +354,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         record_update(self, more)
         return self
 
-    partial_fit = update  # the name that scikit-learn's tools call
+    partial_fit = update  # the name in scikit-learn
 
     def _fit_more(self, more: Annotations) -> None:
         """Fit the ranker to its training data and more labels."""
@@ -366,8 +366,8 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
 
     def _learn_from(self, data: "TrainingData") -> None:  # noqa: ARG002
         raise TypeError(
-            f"{type(self).__name__} cannot be fitted on a cluster: HierarchicalRanker can, "
-            "and rankers that need statistics alone, tuned or not."
+            f"{type(self).__name__} cannot be fitted on a cluster. Use HierarchicalRanker, or a "
+            "ranker that learns from statistics, such as ThreeLevelRanker."
         )
 
     def _default_grid(self, statistics: Statistics) -> list[Candidate] | None:  # noqa: ARG002
@@ -383,7 +383,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         return state
 
     def _repr_html_inner(self) -> str:
-        """Return the facts of the fit, above scikit-learn's diagram of the parameters."""
+        """Return facts about the fit, followed by scikit-learn's diagram of parameters."""
         return item_table.summary_html(self) + str(super()._repr_html_inner())
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
@@ -393,7 +393,7 @@ class Ranker(ReadableModel, CallbackSupport, BaseEstimator):  # type: ignore[mis
         return bundle
 
     def __sklearn_tags__(self) -> Tags:
-        # Labels are those of a binary classifier, but rankers predict scores.
+        # Labels are binary, as of a classifier, but rankers predict scores.
         tags: Tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)

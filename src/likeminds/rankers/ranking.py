@@ -1,7 +1,7 @@
-"""The best items for one user, or for each of many.
+"""The best items for one user, or for each of many users.
 
-For many users, scores of single precision select candidates, and scores of double precision rank
-these. The result is exact, at half the cost.
+For many users, single-precision scores select candidates, which double-precision scores then rank.
+The result is exact, at half the cost.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # Bytes of the scores of a block of users; each thread has one block.
 _BLOCK_BYTES = 1 << 25
-# The largest number of candidates: per rank, plus a constant.
+# The most candidates: per rank, plus a constant.
 _EACH, _MORE = 4, 64
 # Users per block of predicted grades.
 _GRADED_AT_ONCE = 256
@@ -49,13 +49,13 @@ class Ranking(ResultTable):
     Attributes
     ----------
     user : hashable or None
-        The user; None is the consensus.
+        The user, or None for the consensus.
     items : array of shape (n_items,)
-        Ids, the best first.
+        The ids of items, best first.
     scores : array of shape (n_items,)
-        Their scores, whose unit is arbitrary; for the consensus, lower bounds (see `rank`).
+        Scores, in arbitrary units; for the consensus, lower bounds (see `rank`).
     expected : array of shape (n_items,), optional
-        The expected grade of each item, for models of grades; for words, the nearest word.
+        The expected grade of each item, for models of grades (for words, the nearest word).
     names : mapping
         Names of items by their ids, if the model has names.
     frames : str
@@ -110,10 +110,10 @@ def rank(
     k: int | None = None,
     unseen: bool = False,
 ) -> Ranking:
-    """Rank items for a user, or for everyone.
+    """Rank items for a user, or for all users together.
 
-    For everyone, items are sorted by the lower 95 % bound of their scores, so items with few
-    labels do not come first by chance. `decision_function` returns the expected scores.
+    Without a user, items are sorted by the lower 95 % bound of their consensus scores, so items
+    with few labels do not come first by chance. `decision_function` returns expected scores.
 
     Parameters
     ----------
@@ -122,11 +122,11 @@ def rank(
     user : hashable, optional
         The user; by default the consensus.
     items : mapping from item to features, or Annotations, optional
-        The items; by default those in training, if the model was saved with them.
+        The items; by default the training items, if the model was saved with them.
     k : int, optional
         The number of best items to return; all by default.
     unseen : bool
-        Leave out items that the user labelled in training.
+        Whether to leave out items that the user labelled in training.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def expected_grades(
 
 
 def repeated(user: Hashable, n: int) -> IdArray:
-    """Return one id n times, whatever its type."""
+    """Return an array with an id of any type, n times."""
     users = np.empty(n, dtype=object)
     users[:] = [user] * n
     return users
@@ -185,17 +185,17 @@ def lower_bounds(ranker: "Ranker", features: FloatArray, ids: IdArray) -> Float:
 
 
 def are_labelled_by(ranker: "Ranker", user: Hashable | None, ids: IdArray) -> Bool:
-    """Return which items a user labelled in training."""
+    """Return whether a user labelled each item in training."""
     annotations = ranker.training_annotations_
     if user is None or annotations is None:
         raise ValueError(
-            "unseen=True needs a user, and a model that was saved with its training labels."
+            "unseen=True needs a user, and a model saved with its training labels (with_data=True)."
         )
     return among_labels_of(annotations, user, ids)
 
 
 def among_labels_of(annotations: Annotations, user: Hashable, ids: IdArray) -> Bool:
-    """Return which items a user labelled; none if the user has no labels."""
+    """Return whether a user labelled each item."""
     if user not in annotations.user_ids.tolist():
         return np.zeros(len(ids), dtype=np.bool_)
     labelled = encode(annotations.of_user(user).items, "items")[1]
@@ -203,7 +203,7 @@ def among_labels_of(annotations: Annotations, user: Hashable, ids: IdArray) -> B
 
 
 def best_of(scores: Float, k: int) -> Index:
-    """Return the positions of the k best, in order; ties keep their order."""
+    """Return the positions of the k best scores, in order; ties keep their order."""
     if k < 1:
         raise ValueError(f"k must be at least 1, but is {k}.")
     if k < len(scores):
@@ -216,14 +216,14 @@ def best_of(scores: Float, k: int) -> Index:
 def rank_all(
     ranker: "Ranker", items: ItemsToRank | None = None, *, k: int = 10
 ) -> Iterator[Ranking]:
-    """Rank items for each user, a block of users at a time.
+    """Rank items for each user, in blocks of users.
 
     Parameters
     ----------
     ranker : Ranker
         A fitted ranker.
     items : mapping from item to features, or Annotations, optional
-        The items; by default those in training, if the model was saved with them.
+        The items; by default the training items, if the model was saved with them.
     k : int, default=10
         The number of best items per user.
 
@@ -244,7 +244,7 @@ def rank_all(
     if k < 1:
         raise ValueError(f"k must be at least 1, but is {k}.")
     if not len(shown):
-        raise ValueError("There are no items to rank.")
+        raise ValueError("items is empty. Pass at least one item to rank.")
     users = ranker.users_.tolist()
     if not ranker._best_model.scores_by_weights:
         yield from (ranker.rank(person, items, k=k) for person in users)
@@ -293,7 +293,7 @@ def best_items(
 
 @dataclass(frozen=True)
 class _ItemTable:
-    """Items as rows, and as columns of single precision in units of the longest row."""
+    """Items as rows, and as single-precision columns in units of the longest row."""
 
     rows: Float
     columns: NDArray[np.float32]
@@ -304,11 +304,11 @@ class _ItemTable:
         return cls(rows, np.ascontiguousarray((rows / unit).T, dtype=np.float32))
 
     def best(self, weights: Float, k: int) -> tuple[Index, Float]:
-        """Return the positions of the k best for a block of users, in order, and their scores."""
+        """Return positions and scores of the k best items for a block of users, in order."""
         lengths = np.sqrt(np.einsum("bd,bd->b", weights, weights))
         units = np.where(lengths > 0, lengths, 1.0)[:, None]
         scores = (weights / units).astype(np.float32) @ self.columns
-        # Rounding of both factors, of products and of sums, with some room.
+        # A bound of rounding errors of factors, products and sums.
         error = 0.6 * (weights.shape[1] + 4) * float(np.finfo(np.float32).eps)
         near = best_candidates(scores, 2.0 * error, k)
         if near is None:  # many are nearly equal
@@ -321,10 +321,11 @@ class _ItemTable:
 
 
 def best_candidates(scores: NDArray[np.float32], error: float, k: int) -> Index | None:
-    """Return the positions, in order, of candidates for the k best of each row; None if too many.
+    """Return the positions of candidates for the k best of each row; None if too many.
 
-    Candidates are all scores that are at most ``error`` below the k-th best, and a few others. The
-    k-th best score is at least the k-th best maximum of chunks, so most chunks are read only once.
+    Candidates are, in order, all scores at most ``error`` below the k-th best, and a few others.
+    The k-th best score is at least the k-th best maximum of chunks, so most chunks are read only
+    once.
     """
     n_rows, n_items = scores.shape
     most = min(_EACH * k + _MORE, n_items)
@@ -332,7 +333,7 @@ def best_candidates(scores: NDArray[np.float32], error: float, k: int) -> Index 
     n_chunks = n_items // width
     if n_chunks <= most:
         return None
-    # Every n_chunks-th number belongs to a chunk, so maxima are those of whole vectors.
+    # A chunk has every n_chunks-th number, so maxima are computed over whole vectors.
     whole = scores[:, : n_chunks * width].reshape(n_rows, width, n_chunks)
     highest = whole.max(axis=1)
     bar = np.partition(highest, n_chunks - k, axis=1)[:, n_chunks - k] - np.float32(error)
@@ -348,7 +349,7 @@ def best_candidates(scores: NDArray[np.float32], error: float, k: int) -> Index 
 
 
 def _above(values: NDArray[np.float32], bar: NDArray[np.float32], most: int) -> Index | None:
-    """Return the positions of scores above a threshold, as many in each row; None if too many."""
+    """Return positions of scores above a bar, equally many per row; None if too many."""
     counts = (values >= bar[:, None]).sum(axis=1)
     n = int(counts.max(initial=0))
     if n > most:

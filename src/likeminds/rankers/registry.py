@@ -1,4 +1,4 @@
-"""The rankers of a comparison: every ranker of the library, or those named by the caller."""
+"""Rankers by name, for comparisons and the command line."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from likeminds.rankers.search import RankerCV
 from likeminds.rankers.three_level import ThreeLevelRanker
 from likeminds.rankers.three_level_search import ThreeLevelRankerCV
 
-# The baselines of the paper, by its names and in its order.
+# The baselines of the paper, in its order and with its names.
 PAPER_BASELINES: dict[str, type[PaperBaseline]] = {
     "RMTL": baselines.RMTL,
     "rMTFL": baselines.RMTFL,
@@ -29,7 +29,7 @@ PAPER_BASELINES: dict[str, type[PaperBaseline]] = {
     "RAMU": baselines.RAMU,
 }
 
-# Rankers that need no argument, in the order in which they are compared.
+# Rankers without required arguments, in the order of comparisons.
 _READY: tuple[type[Any], ...] = (
     ThreeLevelRankerCV,
     ThreeLevelRanker,
@@ -48,10 +48,10 @@ _READY: tuple[type[Any], ...] = (
 # All rankers, by name.
 RANKERS: dict[str, Any] = {kind.__name__: kind for kind in (*_READY, RankerCV, DecomposedRanker)}
 
-# Rankers with sensible values of all parameters: compared as they are.
+# Rankers that are compared with their default parameters.
 AS_THEY_ARE = (ThreeLevelRanker, HierarchicalRanker, LatentClassRanker, baselines.Popularity)
 
-# Rankers whose searches take minutes if labels are many.
+# Rankers with searches that take minutes on many labels.
 _LONG_SEARCHES = {
     *("ThreeLevelRankerCV", "LatentClassRanker", "LogisticPerUser"),
     *(kind.__name__ for kind in PAPER_BASELINES.values() if kind is not baselines.RMTL),
@@ -74,12 +74,12 @@ Given = Mapping[str, Any] | Sequence[Any]
 
 
 def default_rankers(n_folds: int = 5, random_state: int = 0) -> NamedRankers:
-    """Return every ranker of the library by name, ready to fit; each tunes itself.
+    """Return all rankers by name, ready to fit, with searches where needed.
 
     Parameters
     ----------
     n_folds : int, default=5
-        Folds of the search for the parameters.
+        The number of folds of searches.
     random_state : int, default=0
         The seed of the assignment of rows to folds.
 
@@ -98,7 +98,7 @@ def _make(kind: type[Any], n_folds: int, random_state: int) -> Any:
 
 
 def that_apply(rankers: NamedRankers, annotations: Annotations) -> NamedRankers:
-    """Leave out the rankers of shared items if no item is labelled by several users."""
+    """Leave out rankers of shared items, if no item was labelled by several users."""
     shared = has_shared_items(annotations)
     by_id = shared and annotations.has_items
     needs = {"Popularity": shared, "PopularityWithFeatures": by_id, "Factorisation": by_id}
@@ -106,15 +106,15 @@ def that_apply(rankers: NamedRankers, annotations: Annotations) -> NamedRankers:
 
 
 def without_long_searches(rankers: NamedRankers) -> NamedRankers:
-    """Leave out the rankers whose searches take minutes to hours on 100,000 labels."""
+    """Leave out rankers with searches that take minutes to hours on 100,000 labels."""
     return {name: ranker for name, ranker in rankers.items() if name not in _LONG_SEARCHES}
 
 
 def ranker_called(name: str, n_folds: int = 5, random_state: int = 0) -> tuple[str, Any]:
-    """Return a ranker, ready to fit, by its name in any case, with any dashes.
+    """Return the name and a ranker, ready to fit, given the name in any case, with any dashes.
 
-    "hierarchical" is `HierarchicalRanker`, "three-level" the paper's ranker with its penalties
-    tuned. The others have the names of `default_rankers`.
+    "hierarchical" is `HierarchicalRanker`, and "three-level" is `ThreeLevelRankerCV`, the paper's
+    ranker with tuned penalties. Other names are those of `default_rankers`.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def ranker_called(name: str, n_folds: int = 5, random_state: int = 0) -> tuple[s
     if called is None:
         listed = ", ".join(["hierarchical", "three-level", "latent-class", *names.values()])
         hint = did_you_mean(name, names.values())
-        raise ValueError(f"There is no ranker called {name!r}; there are {listed}.{hint}")
+        raise ValueError(f"There is no ranker called {name!r}; choose from {listed}.{hint}")
     return called, _make(RANKERS[called], n_folds, random_state)
 
 
@@ -143,7 +143,7 @@ def as_rankers(rankers: Given, n_folds: int, random_state: int) -> NamedRankers:
     search: dict[str, Any] = {"n_folds": n_folds, "random_state": random_state}
     rankers = rankers if isinstance(rankers, Mapping) else list(rankers)
     if not rankers:
-        raise ValueError("There is no ranker to compare: rankers is empty.")
+        raise ValueError("rankers is empty. Pass at least one ranker to compare.")
     if isinstance(rankers, Mapping):
         return {str(name): _ready(given, search) for name, given in rankers.items()}
     named: NamedRankers = {}
@@ -153,7 +153,9 @@ def as_rankers(rankers: Given, n_folds: int, random_state: int) -> NamedRankers:
         else:
             name, ranker = _name_of(given), _ready(given, search)
         if name in named:
-            raise ValueError(f"Two rankers are called {name}. Name them in a mapping.")
+            raise ValueError(
+                f"Two rankers are called {name}. Pass a mapping from names to rankers."
+            )
         named[name] = ranker
     return named
 
@@ -164,14 +166,18 @@ def _name_of(given: object) -> str:
 
 
 def _ready(given: object, search: dict[str, Any]) -> Any:
-    """Return an estimator that tunes itself, if it has parameters to tune."""
+    """Return an estimator, in a search if it has parameters to tune."""
     estimator, grid = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
     missing = [name for name in _METHODS if not HasMethods(name).is_satisfied_by(estimator)]
     if missing or isinstance(estimator, type):
         raise TypeError(
             "A ranker is an estimator with fit and decision_function, or a pair (estimator, "
             f"param_grid), not {given!r}"
-            + (f": it has no {listing(missing)}." if missing else "; make one of this class.")
+            + (
+                f": it has no {listing(missing)}."
+                if missing
+                else ". Pass an instance of this class."
+            )
         )
     has_grid = isinstance(estimator, Ranker) and (
         estimator._grid is not None or type(estimator)._default_grid is not Ranker._default_grid

@@ -1,4 +1,4 @@
-"""Decomposition of a score by level and by feature, with its uncertainty."""
+"""Decompose a score by level and by feature, with its standard error."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -34,26 +34,26 @@ _MOST_PRINTED = 8
 class ScoreDecomposition(ResultTable):
     """A score, decomposed by level and feature.
 
-    The score is relative to the average item: a sum over levels and features of weights times the
-    difference of the item from the average, plus the item effect.
+    The score is relative to the average item. It is the sum over levels and features of the weight
+    times the item's difference from the average, plus the item effect.
 
     Attributes
     ----------
     user, item : id
-        The user (None is the consensus) and the item.
+        The user (None for the consensus) and the item.
     score : float
         The difference from the score of the average item.
     error : float or None
-        Its standard error, if the ranker has standard errors.
+        The standard error, if the ranker has standard errors.
     probability : float or None
         The probability of a positive label, if scores are log-odds (see `predict_proba`).
     expected : float, str or None
-        The expected grade, for models of grades; for words, the nearest word.
+        The expected grade, for models of grades (for words, the nearest word).
     levels : dict
         The parts of ``consensus``, ``group``, ``personal`` and ``item``, which add up to the score.
     features : tuple of dict
-        The part of each feature, by level and in ``total``, with its ``value`` and that of the
-        ``average`` item; largest parts first.
+        The part of each feature, by level and in ``total``, with its ``value`` and the ``average``
+        over items; largest parts first.
     frames : str
         The kind of table that `table` returns.
     """
@@ -80,7 +80,7 @@ class ScoreDecomposition(ResultTable):
         return {name: getattr(self, name) for name in plain} | parts
 
     def to_arrow(self) -> "pa.Table":
-        """Return a row per feature, and a last one for the item's own effect."""
+        """Return a row per feature, and a last row for the item effect."""
         names = ("feature", "value", "average", *LEVELS, "total")
         rows: list[dict[str, Any]] = [*self.features]
         if self.levels["item"]:
@@ -163,16 +163,16 @@ def decompose_score(
 def explain(
     ranker: "Ranker", user: Hashable | None, item: Hashable, items: ItemsToRank | None = None
 ) -> ScoreDecomposition:
-    """Decompose the score of an item for a user by level and by feature, with its uncertainty.
+    """Decompose an item's score for a user by level and feature, with its standard error.
 
     Parameters
     ----------
     user : id or None
-        The user; None is the consensus.
+        The user, or None for the consensus.
     item : id
         The item.
     items : mapping from item to features, or Annotations, optional
-        The items, whose average is the reference; by default those in training, if the model was
+        The items, whose average is the reference; by default the training items, if the model was
         saved with them.
 
     Returns
@@ -192,7 +192,7 @@ def explain(
     ranker = ranker._best_model
     if not ranker.has_levels:
         raise TypeError(
-            f"{type(ranker).__name__} has no consensus, group and personal level: use "
+            f"{type(ranker).__name__} has no consensus, group and personal level. Use "
             "HierarchicalRanker or ThreeLevelRanker."
         )
     shown = ItemTableView.of(ranker, items)
@@ -220,7 +220,7 @@ def explain(
 
 
 def _levels_of(ranker: "Ranker", user: Hashable | None) -> Float:
-    """Return a user's weights by level, (3, p); those of learned factors are the group's."""
+    """Return a user's weights by level, (3, p); weights of factors are in the group level."""
     shared = np.asarray(ranker.consensus_)
     if user is None:
         parts = np.stack([shared, 0.0 * shared, 0.0 * shared])

@@ -1,6 +1,6 @@
-"""Parameters chosen by cross-validation within users, for all rankers.
+"""Choose parameters by cross-validation within users, for all rankers.
 
-Each fold's rows are reduced to statistics once, and the statistics of its complement are a merge.
+Each fold's rows are reduced to statistics once. Training statistics merge those of the other folds.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -44,58 +44,58 @@ model_selection: Any = LazyModule("sklearn.model_selection")
 
 Grid = Mapping[str, Sequence[Any]]
 
-# Attributes of the checked input, which the search shares with the ranker it fits.
+# Attributes of the checked input, shared by the search and its ranker.
 _OF_THE_INPUT = (
     *("classes_", "feature_names_", "feature_names_in_", "fitted_on_annotations_"),
     *("n_choices_", "n_features_in_", "n_labels_"),
 )
 
 
-# Parameters are the fields of a dataclass: see `IterativeRanker`.
+# Parameters are the fields of a dataclass; see `IterativeRanker`.
 @dataclass(eq=False, repr=False)
 class RankerCV(Ranker):
     """A ranker with its parameters chosen by cross-validation.
 
-    Folds are made within users: stratified by label, or by whole choice sets. A candidate's score
-    is the mean AUC over users, averaged over folds. Rankers that learn from statistics read the
-    rows once: a fold's complement is a merge, and candidates for `ThreeLevelRanker` share one
+    Folds are made within users, stratified by label, or of whole choice sets. A candidate's score
+    is the mean AUC over users, averaged over folds (for grades, the concordance). Rankers that
+    learn from statistics read the rows only once, and candidates for `ThreeLevelRanker` share one
     eigendecomposition. `update` adds labels without a new search.
 
     Parameters
     ----------
     ranker : ranker
-        The ranker to tune; its parameters apply if the grid has none.
+        The ranker to tune. Its parameters apply to those not in the grid.
     param_grid : dict or list of dicts, optional
-        Lists of values of the ranker's parameters; all combinations are candidates, the
-        simplest (strongest penalties) first. By default the ranker's own grid; a ranker
-        without parameters to tune is simply fitted.
+        Lists of values of the ranker's parameters. All combinations are candidates, the simplest
+        (strongest penalties) first. The default is the ranker's default grid. A ranker without
+        parameters to tune is fitted without a search.
     n_folds : int, default=5
-        Number of folds.
+        The number of folds.
     halving : bool, default=True
-        Drop three quarters of the candidates (but never the best five) after the first fold,
-        and again after the second. Otherwise all candidates are fitted to all folds.
+        Whether to drop three quarters of the candidates (but keep the best five) after the first
+        fold, and again after the second. If False, all candidates are fitted to all folds.
     one_standard_error : bool, default=False
-        Take the simplest candidate within one standard error of the best.
+        Whether to choose the simplest candidate within one standard error of the best.
     n_jobs : int, optional
-        The number of fits at the same time (joblib).
+        The number of parallel fits (joblib).
     random_state : int, default=0
         The seed of the assignment of rows to folds.
     verbose : bool, default=False
-        Whether to report progress on stderr: the fits of the search, then those of the ranker.
+        Whether to print progress of the search, and then of the fit, on stderr.
 
     Attributes
     ----------
     best_estimator_ : ranker
-        The ranker with the parameters chosen, fitted to all rows.
+        The ranker with the chosen parameters, fitted to all rows.
     best_params_ : dict
-        The parameters chosen.
+        The chosen parameters.
     best_index_ : int
         The index of the best candidate.
     best_score_ : float
         The mean AUC of the best candidate over folds; NaN without candidates.
     cv_results_ : dict of arrays
-        ``params``, ``mean_test_score``, ``standard_error`` (over users), ``n_folds`` (of the
-        candidate), ``split0_test_score`` and so on (NaN after it was dropped),
+        ``params``, ``mean_test_score``, ``standard_error`` (over users), ``n_folds`` (by
+        candidate), ``split0_test_score`` and so on (NaN after a candidate was dropped),
         ``rank_test_score``.
     coef_, consensus_, users_, ...
         All fitted attributes of the ranker.
@@ -122,7 +122,7 @@ class RankerCV(Ranker):
     random_state: int = 0
     verbose: bool = False
 
-    # The tuned ranker raises an error for labels that it cannot add.
+    # The tuned ranker raises the error if labels cannot be added.
     _learned_from: ClassVar[str] = "users_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ranker": [Ranker],
@@ -145,16 +145,16 @@ class RankerCV(Ranker):
 
     @property
     def takes_updates(self) -> bool:  # type: ignore[override]
-        """Whether the tuned ranker takes more labels."""
+        """Whether labels can be added to the tuned ranker."""
         return self.with_parameters({}).takes_updates
 
     @property
     def takes_newcomers(self) -> bool:  # type: ignore[override]
-        """Whether the tuned ranker takes new users."""
+        """Whether the tuned ranker can score new users."""
         return self.with_parameters({}).takes_newcomers
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Ranker:
-        """Return the ranker with other parameters, not fitted."""
+        """Return the unfitted ranker with other parameters."""
         ranker: Ranker = clone(self.ranker).set_params(**parameters)
         return ranker
 
@@ -195,7 +195,7 @@ class RankerCV(Ranker):
         users: Iterable[Hashable] | None = None,
         items: Iterable[Hashable] | None = None,
     ) -> Float:
-        """Score each row for its user, by the ranker with the parameters chosen.
+        """Score each row for its user, by the ranker with the chosen parameters.
 
         Parameters
         ----------
@@ -248,12 +248,12 @@ class RankerCV(Ranker):
         )
 
     def _learn_from(self, data: TrainingData) -> None:
-        """Choose the parameters by statistics of folds, merged here, and held-out rows."""
+        """Choose the parameters by merged statistics of folds, and held-out rows."""
         tuning = self._make_tuning()
         if not isinstance(tuning, FromStatistics):
             raise TypeError(
-                f"{type(tuning.ranker).__name__} learns from rows, so every candidate would have "
-                "to visit all rows. On a cluster, only rankers of statistics are tuned."
+                f"{type(tuning.ranker).__name__} learns from rows, so it cannot be tuned on a "
+                "cluster. Use a ranker that learns from statistics, such as ThreeLevelRanker."
             )
         how = self.n_folds, self.random_state, tuning.form, tuning.graded
         found = list(data.rows.map(_folds_in, how))
@@ -272,8 +272,8 @@ class RankerCV(Ranker):
     ) -> None:
         """Choose the parameters by folds, and fit the ranker with them.
 
-        ``training`` returns the rows of all folds but one, and ``rows`` those of all, for rankers
-        that need them.
+        ``training`` returns the rows of all folds but one, and ``rows`` of all folds, for rankers
+        that learn from rows.
         """
         tuning = self._make_tuning()
         everything = reduce(Statistics.merge, statistics)
@@ -281,9 +281,9 @@ class RankerCV(Ranker):
         if candidates:
             if len(held_out) < self.n_folds:
                 raise ValueError(
-                    f"n_samples={sum(map(len, held_out))} are too few for {self.n_folds} folds: no "
-                    "user has as many labels (or groups). Ask for fewer with n_folds=, or for "
-                    "none: HierarchicalRanker has nothing to tune."
+                    f"n_samples={sum(map(len, held_out))} are too few for {self.n_folds} folds, "
+                    "because no user has as many labels (or choice sets). Lower n_folds=, or use "
+                    "HierarchicalRanker, which needs no tuning."
                 )
             splits = []
             for k in range(self.n_folds):
@@ -342,8 +342,8 @@ class RankerCV(Ranker):
         )
         if grid is None:
             raise ValueError(
-                f"{type(ranker).__name__} has no grid of its own: pass param_grid=, a "
-                "dict of lists of values."
+                f"{type(ranker).__name__} has no default grid. Pass param_grid=, a dict of lists "
+                "of values."
             )
         for candidate in grid:  # raise here rather than in a worker
             self.with_parameters(candidate)._validate_params()
@@ -369,7 +369,7 @@ class RankerCV(Ranker):
 def _folds_in(
     block: UserBlock[Annotations], how: tuple[int, int, Form, bool], _own: None
 ) -> dict[int, tuple[Statistics, Annotations]]:
-    """Return the statistics and the rows of each fold of a block, by its number."""
+    """Return statistics and rows of a block by number of the fold."""
     n_folds, seed, form, graded = how
     number = folds_within_users(block.data, n_folds, seed)
     folds = {k: block.data[number == k] for k in np.unique(number).tolist()}

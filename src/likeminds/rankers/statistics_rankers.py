@@ -1,4 +1,4 @@
-"""Base of the rankers with a quadratic loss, which learn from statistics of the rows."""
+"""Base classes of rankers with a quadratic loss, which learn from statistics of rows."""
 
 import warnings
 from collections.abc import Sequence
@@ -29,15 +29,15 @@ from likeminds.solvers.solver import Callback, Parts
 if TYPE_CHECKING:
     from likeminds.rankers.training_data import SharedTable, TrainingData
 
-# Statistics of no more than so many bytes are merged: passes over blocks would take longer.
+# Statistics of at most this many bytes are merged, because passes over blocks take longer.
 _MERGED_BYTES = 1 << 26
 
 
 class StatisticsRanker(Ranker):
-    """Base of the rankers that learn from statistics of the rows.
+    """Base class of rankers that learn from statistics of rows.
 
-    The weights are a sum of parts. A subclass returns them from ``_fit_loss``, and sets the fitted
-    attributes in ``_set_parts``.
+    The weights are a sum of parts. Subclasses return the parts from ``_fit_loss``, and may set
+    other fitted attributes in ``_set_parts``.
     """
 
     loss: str | Loss
@@ -53,9 +53,9 @@ class StatisticsRanker(Ranker):
     _takes_blocks = False  # whether statistics may stay in blocks
     _learned_from: ClassVar[str] = "statistics_"
     _nothing_to_add_to = (
-        "This ranker does not have the statistics of its training data, since it was read from a "
-        "file, or fitted to many users on a cluster: more labels cannot be added to it. Fit it "
-        "in one process, and save it with save(..., with_data=True)."
+        "This ranker has no statistics of its training data, because it was loaded from a file "
+        "or fitted to many users on a cluster, so labels cannot be added. Fit it in one process, "
+        "and save it with save(..., with_data=True)."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES)), Loss],
@@ -67,12 +67,12 @@ class StatisticsRanker(Ranker):
         self._fit_statistics(self.statistics_.update(more))
 
     def _fit_annotations(self, annotations: Annotations) -> None:
-        self.__dict__.pop("statistics_", None)  # a fit starts afresh
+        self.__dict__.pop("statistics_", None)  # remove statistics of an earlier fit
         graded = as_loss(self.loss).takes_grades
         self._fit_statistics(Statistics.from_annotations(annotations, graded=graded))
 
     def _fit_folder(self, folder: AnnotationFolder) -> None:
-        """Fit to labels on disk: batch by batch, if their statistics can be added."""
+        """Fit to labels on disk, batch by batch if their statistics can be added."""
         if not folder.can_stream:
             super()._fit_folder(folder)
             return
@@ -88,7 +88,7 @@ class StatisticsRanker(Ranker):
         )
 
     def _learn_from(self, data: "TrainingData") -> None:
-        """Fit to blocks of users: merge their statistics, or leave large ones in the blocks."""
+        """Fit to blocks of users; merge their statistics, unless they are too large."""
         self.__dict__.pop("statistics_", None)
         grades, table = data.counts.grades, data.table
         values = None if grades is None else grades.values
@@ -112,7 +112,7 @@ class StatisticsRanker(Ranker):
     def _fit_blocks(
         self, summary: AbstractStatistics, blocks: Executor[UserBlock[Statistics]]
     ) -> None:
-        """Fit to the statistics of users in blocks: validate, design, optimise, finalise."""
+        """Fit to the statistics of users in blocks."""
         refuse_too_wide(type(self).__name__, summary.n_features)
         self.scale_ = self._scale_of(summary)
         loss = as_loss(self.loss).of_blocks(blocks, summary.n_users, self.scale_)
@@ -122,7 +122,7 @@ class StatisticsRanker(Ranker):
         self._finalise(loss, summary, parts)
 
     def _measure(self, statistics: Statistics) -> QuadraticLoss:
-        """Return the loss in the units chosen."""
+        """Return the loss with features in units of ``scale_``."""
         refuse_too_wide(type(self).__name__, statistics.n_features)
         self.scale_ = self._scale_of(statistics)
         return as_loss(self.loss).of(statistics, self.scale_)
@@ -141,7 +141,7 @@ class StatisticsRanker(Ranker):
         """Set the fitted attributes, given parts in units of ``scale_``."""
         theta, G, P = (part / self.scale_ for part in parts)
         self.raw_consensus_, self.raw_group_, self.raw_personal_ = theta, G, P
-        # Users without pairs have no loss and get the consensus: they do not count in the mean.
+        # Users without pairs get the consensus, so leave them out of the mean.
         mean_group = G[has_pairs].mean(axis=0)
         self.consensus_ = theta + mean_group
         self.group_ = np.where(has_pairs[:, None], G - mean_group, 0.0)
@@ -149,11 +149,11 @@ class StatisticsRanker(Ranker):
         self.coef_ = self.consensus_ + self.group_ + self.personal_
 
 
-# Parameters are the fields of a dataclass: its constructor stores them as they are, as scikit-learn
+# Parameters are the fields of a dataclass. Its constructor stores them unchanged, as scikit-learn
 # requires.
 @dataclass(eq=False, repr=False, kw_only=True)
 class IterativeRanker(StatisticsRanker):
-    """Base of the rankers whose parts a solver finds."""
+    """Base class of rankers with an iterative solver."""
 
     loss: str | Loss = "auc"
     standardize: bool = True
@@ -174,7 +174,7 @@ class IterativeRanker(StatisticsRanker):
         components: Sequence[Component],
         user_ids: IdArray,
     ) -> Parts:
-        """Run a solver; with a warm start or in an update, from the last solution."""
+        """Run a solver, from the last solution in a warm start or an update."""
         with both_callbacks(self, self.callback) as callback:
             solution = solver.solve(
                 loss,
@@ -185,9 +185,9 @@ class IterativeRanker(StatisticsRanker):
                 callback=callback,
             )
         if solution.interrupted or not solution.converged:
-            what, how = "Stopped", f" above tol={self.tol:g}: increase max_iter or tol"
+            what, how = "Stopped", f" above tol={self.tol:g}. Increase max_iter or tol"
             if solution.interrupted:
-                what, how = "Interrupted", ": these are the best levels so far"
+                what, how = "Interrupted", ". The levels are the best so far"
             warnings.warn(
                 f"{what} after {solution.n_iter} iterations, with an optimality residual of "
                 f"{solution.residual:.1e}{how}.",
@@ -206,7 +206,7 @@ class IterativeRanker(StatisticsRanker):
         raise NotImplementedError
 
     def _last_parts(self, user_ids: IdArray) -> Parts | None:
-        """Return the last solution for a warm start or an update (zero for new users)."""
+        """Return the last solution for a warm start or an update (zeros for new users)."""
         there = vars(self)
         continued = self.warm_start or "statistics_" in there
         if not continued or "users_" not in there or self.coef_.shape[1] != len(self.scale_):
@@ -221,7 +221,7 @@ class IterativeRanker(StatisticsRanker):
 
 @dataclass(frozen=True)
 class StatisticsSummary(AbstractStatistics):
-    """Summaries of statistics in several blocks of users, which stay in the blocks."""
+    """A summary of statistics that stay in blocks of users."""
 
     user_ids: IdArray
     origin: Float
@@ -230,7 +230,7 @@ class StatisticsSummary(AbstractStatistics):
 
     @classmethod
     def of(cls, blocks: Executor[UserBlock[Statistics]], user_ids: IdArray) -> Self:
-        """Sum up the statistics of blocks, which have the same origin."""
+        """Sum up the statistics of blocks with the same origin."""
         parts = list(blocks.map(_summarise, None))
         weight = in_order(((users, weight) for users, weight, _, _ in parts), len(user_ids))
         sums = reduce(iadd, (sums for _, _, sums, _ in parts))
@@ -252,7 +252,7 @@ def _reduce_block(
     block: UserBlock[Annotations] | UserBlock[Statistics],
     how: tuple[bool, Float | None, LabelReading | None],
 ) -> Executor[UserBlock[Statistics]]:
-    """Reduce the rows of a block to statistics: by all grades of all blocks, or by yes or no."""
+    """Reduce the rows of a block to statistics, by the grades of all blocks or by yes or no."""
     graded, grades, reading = how
     if isinstance(block.data, Annotations):
         found = Statistics.from_annotations(block.data, graded=graded)
@@ -278,7 +278,7 @@ def _statistics_in(block: UserBlock[Statistics], with_table: bool, _own: None) -
 
 
 def statistics_of(rows: Annotations, graded: bool, form: Form = "auto") -> Statistics:
-    """Reduce rows to statistics without the table of items, to be sent."""
+    """Reduce rows to statistics without the table of items, for sending."""
     return _without_table(Statistics.from_annotations(rows, form, graded=graded))
 
 
@@ -287,7 +287,7 @@ def _without_table(found: Statistics) -> Statistics:
 
 
 def join_statistics(parts: Sequence[Statistics], table: "SharedTable") -> Statistics:
-    """Merge statistics of blocks, whose rows point into the shared table if items have one."""
+    """Merge statistics of blocks; rows point into the shared table of items, if any."""
     if table.per_item:
         parts = [replace(one, rows=replace(one.rows, table=table.features)) for one in parts]
     return Statistics.joined(parts)

@@ -42,13 +42,13 @@ from likeminds.solvers import SOLVERS, FastSolver, Solver
 from likeminds.solvers.solver import Parts
 from likeminds.solvers.variable_projection import FitPoint, Penalty, fit_coordinates
 
-# The number of users whose residuals estimate the precision: more hardly improve it.
+# The number of users from whose residuals the precision is estimated.
 _SAMPLE = 2000
 # The rank of a new user's posterior covariance, as in `HierarchicalRanker`.
 _COVARIANCE_RANK = 16
 # The least residual variance, as a share of the variance along the strong directions.
 _LEAST = 1e-6
-# The default of n_groups, unless the data is small.
+# The default of n_groups, except on small data.
 _USUAL_GROUPS = 2
 
 
@@ -73,61 +73,61 @@ class ThreeLevelRanker(IterativeRanker):
         sum_i l_i(theta + G_i + P_i) + lambda1 |theta|^2 + lambda2 sum_{j > n_groups} sigma_j(G)^2
             + lambda4 sum_{j <= n_groups} sigma_j(G)^2 + lambda3 sum_i |P_i|
 
-    where sigma_j are singular values. l_i is half the mean of (1 - (the difference of scores))^2
-    over the pairs of a positive and a negative row of user i. After a keyboard interrupt, the
-    ranker has the best levels found so far, and warns.
+    where sigma_j are singular values. The loss l_i is half the mean of (1 - difference of scores)^2
+    over pairs of a positive and a negative row of user i. A keyboard interrupt keeps the best
+    levels so far, with a warning.
 
     Parameters
     ----------
     alpha_consensus : float, default=0.001
         Ridge on the consensus, per user: lambda1 is ``alpha_consensus`` times the number of users.
     alpha_group : float, optional
-        Penalty on the weak directions of the group level: the paper's lambda2. By default 0.3
+        Penalty on the weak directions of the group level, the paper's lambda2. The default is 0.3
         plus the number of features per label of a user.
     alpha_personal : float, default=1.0
-        Penalty on the personal level, which is zero for most users: the paper's lambda3.
+        Penalty on the personal level, the paper's lambda3. It makes this level zero for most users.
     n_groups : int, optional
-        The number of strong directions of the group level: the paper's kappa, from 0 to the smaller
-        of the numbers of users and features. By default 2, or fewer on small data.
+        The number of strong directions of the group level, the paper's kappa. It is at most the
+        number of users and of features. The default is 2, or fewer on small data.
     group_shrinkage : float, default=0.0
-        Penalty on the strong directions (lambda4, at most ``alpha_group``). 0 is the paper's
-        model; small values help if users have few labels.
+        Penalty on the strong directions, lambda4, at most ``alpha_group``. The paper's model has 0;
+        small values help if users have few labels.
     loss : {"auc", "least_squares", "least_squares_raw"} or Loss, default="auc"
-        "auc" is the paper's, as above; "least_squares" is on labels of +-1 with an intercept for
-        each user; "least_squares_raw" has no intercept and is a sum over rows, which needs
-        larger penalties; or a `likeminds.losses.Loss`.
+        "auc" is the paper's loss above. "least_squares" regresses labels of +-1 on features, with
+        an intercept for each user. "least_squares_raw" has no intercept and is a sum over rows, so
+        it needs larger penalties.
     standardize : bool, default=True
-        Give all features unit variance first (undone in the coefficients).
+        Scale features to unit variance for the fit. Coefficients are in original units.
     solver : {"fast", "accelerated", "paper", "authors"} or Solver, default="fast"
-        "fast" is Newton's method on the reduced problem, "accelerated" the solver for any list
-        of components. "paper" is the algorithm as printed, which takes thousands of iterations;
-        "authors" is the program that its authors published, with Nesterov momentum.
+        "fast" is Newton's method on the reduced problem. "accelerated" is the solver for any list
+        of components. "paper" is the algorithm as printed, which takes thousands of iterations.
+        "authors" is the authors' published program, with Nesterov momentum.
     tol : float, default=1e-4
-        Stop when the optimality residual is below this: the length of a subgradient of the
-        objective, over the length of the loss's gradient at zero. With "authors", stop when the
-        relative change of the objective is below this.
+        Stop when the optimality residual is below this. It is the length of a subgradient of the
+        objective, over the length of the gradient of the loss at zero. With "authors", stop when
+        the relative change of the objective is below this.
     max_iter : int, default=1000
-        The largest number of iterations; reaching it gives a warning.
+        The most iterations; reaching it gives a warning.
     unknown : {"error", "consensus"}, default="error"
-        Users not seen in training raise an error, or get the scores of the consensus. Without
-        features, new items raise an error, or get the score of an average item.
+        Users not seen in training raise an error, or get consensus scores. Without features, new
+        items raise an error, or get the score of an average item.
     user_column : int or str, optional
-        The column of X with the user of each label, by position or name, if scikit-learn does not
-        pass ``users`` along.
+        The column of X with the user of each label, by position or name. It serves scikit-learn
+        tools that do not pass ``users``.
     warm_start : bool, default=False
-        Start from the last solution rather than from zero.
+        Whether to start from the last solution instead of zero.
     callback : callable, optional
-        Called as ``callback(step, objective, residual)`` after each step of the solver; True
-        stops it. Callbacks of scikit-learn (``set_callbacks``, since 1.9) are called as well.
+        Called as ``callback(step, objective, residual)`` after each step of the solver; return True
+        to stop. Callbacks of scikit-learn (``set_callbacks``, since 1.9) are also called.
     verbose : bool, default=False
-        Whether to report steps and objective on stderr. Solvers in closed form report one step.
+        Whether to print steps and objective on stderr.
 
     Attributes
     ----------
     users_ : array of shape (n_users,)
         The users seen in training.
     coef_ : array of shape (n_users, n_features)
-        Their weights: ``consensus_ + group_ + personal_``.
+        Users' weights: ``consensus_ + group_ + personal_``.
     consensus_ : array of shape (n_features,)
         Theta plus the mean of G.
     group_ : array of shape (n_users, n_features)
@@ -135,36 +135,37 @@ class ThreeLevelRanker(IterativeRanker):
     personal_ : array of shape (n_users, n_features)
         The personal level: P.
     raw_consensus_, raw_group_, raw_personal_ : arrays
-        theta, G and P before centring. theta is not identified: the strong directions of G have
-        no penalty and can absorb it.
+        theta, G and P before centring. theta is not identified, because the strong directions of G
+        have no penalty and can absorb it.
     alpha_group_, n_groups_ : float, int
-        The values that were used.
+        The values used.
     scale_ : array of shape (n_features,)
-        The unit of each feature; the objective is that of ``raw_* * scale_``.
+        The unit of each feature. The objective is a function of ``raw_* * scale_``.
     objective_ : float
-        The minimum found, of the formula above in units of ``scale_``.
+        The minimum of the formula above, in units of ``scale_``.
     objective_trace_ : array
-        The objective by iteration, the start included.
+        The objective at the start and after each iteration.
     n_iter_ : int
-        Iterations taken.
+        The number of iterations.
     converged_ : bool
-        Whether the residual fell to ``tol``.
+        Whether the residual reached ``tol``.
     prior_, huber_threshold_ : FittedPrior, float
-        For `newcomer`: the prior of new users' weights with the precision of labels, and the
-        length of a deviation beyond which its penalty is linear.
+        For `newcomer`: the prior of new users' weights, with the precision of labels, and the
+        length from which deviations have a linear penalty.
     n_labels_ : int
         The number of labels.
     statistics_ : Statistics
-        The statistics of all labels, for `update` (in files, with ``save(..., with_data=True)``;
-        after a fit on a cluster, they stay there).
+        The statistics of all labels, for `update`. Files have them if saved with
+        ``with_data=True``. After a fit on a cluster, they stay there.
     final_steps_ : list of str
-        Steps after the optimum: "centre_group" (theta takes the mean of G; the objective stays).
+        Steps after the optimum: "centre_group" (moves the mean of G into theta, which does not
+        change the objective).
     solution_ : Solution
         The result of the solver, with its history.
     classes_ : array of shape (2,)
-        The two labels, the positive one last.
+        The two labels, the positive label last.
     feature_names_in_, n_features_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
     feature_names_ : array
         Names of the columns of ``coef_`` (those of X, less ``user_column``).
 
@@ -213,13 +214,13 @@ class ThreeLevelRanker(IterativeRanker):
         usual_alpha = self._usual_alpha(statistics)
         self.alpha_group_ = usual_alpha if self.alpha_group is None else self.alpha_group
         most = min(n_users, n_features)
-        # At most half the users, or half the features.
+        # At most about half the numbers of users and features.
         usual = min(_USUAL_GROUPS, (n_users - 1) // 2, n_features // 2)
         self.n_groups_ = usual if self.n_groups is None else self.n_groups
         if self.n_groups_ > most:
             raise ValueError(
                 f"n_groups is {self.n_groups_}, but {n_users} users with {n_features} features "
-                f"have at most {most} directions. Choose from 0 to {most}, or leave it out."
+                f"have at most {most} directions. Choose from 0 to {most}, or omit n_groups."
             )
         return [
             Consensus(self.alpha_consensus * n_users),
@@ -236,8 +237,8 @@ class ThreeLevelRanker(IterativeRanker):
         return default_grid(self._usual_alpha(statistics))
 
     def _finalise(self, loss: QuadraticLoss, summary: AbstractStatistics, parts: Parts) -> None:
-        """Estimate the precision of labels; the prior of new users follows when it is used."""
-        self.final_steps_ = ["centre_group"]  # by `_set_parts`: theta takes the mean of G
+        """Estimate the precision of labels; compute the prior of new users on first use."""
+        self.final_steps_ = ["centre_group"]  # in `_set_parts`
         assert self.n_groups_ is not None
         precision = self._precision(loss, summary.class_weight, parts)
         units = summary.origin, self.scale_
@@ -245,7 +246,7 @@ class ThreeLevelRanker(IterativeRanker):
             partial(_newcomer_prior, parts, summary.has_pairs, self.n_groups_, units, precision)
         )
         threshold = 0.5 * self.alpha_personal / max(self.alpha_group_, 1e-12)
-        # Deviations of a typical length are never penalised linearly.
+        # Deviations of typical length have a quadratic penalty.
         readers: dict[str, Callable[[], Any]] = {
             "prior_": prior,
             "huber_threshold_": lambda: max(
@@ -257,12 +258,12 @@ class ThreeLevelRanker(IterativeRanker):
         self._unread = PendingReaders(readers, RLock())
 
     def _precision(self, loss: QuadraticLoss, class_weight: Float, parts: Parts) -> float:
-        """Return one over the mean square of the residuals of evenly spaced users."""
+        """Return the inverse mean square of the residuals of evenly spaced users."""
         weight, count = as_loss(self.loss).weight_and_count(class_weight)
         some = slice(None, None, 1 + len(weight) // _SAMPLE)
         squares = float(weight[some] @ loss.squares(total_weights(parts, len(weight)))[some])
         observations = float(count[some].sum())
-        # Residuals of zero do not make the precision infinite.
+        # Keep the precision finite if all residuals are zero.
         return observations / max(squares, _LEAST * observations) if observations else 1.0
 
     def _newcomers(self) -> "ThreeLevelNewcomers":
@@ -278,7 +279,7 @@ class ThreeLevelRanker(IterativeRanker):
 def _newcomer_prior(
     parts: Parts, has_pairs: Bool, n_groups: int, units: tuple[Float, Float], precision: float
 ) -> FittedPrior:
-    """Estimate the prior of new users' weights, given the levels of users with pairs."""
+    """Estimate the prior of new users' weights from the levels of users with pairs."""
     theta, G, P = parts
     deviation = (G + P)[has_pairs]
     deviation -= deviation.mean(axis=0)
@@ -302,11 +303,12 @@ def _newcomer_prior(
 
 @dataclass(frozen=True)
 class ThreeLevelNewcomers:
-    """Posteriors of new users: weights consensus + B c + V, with strong directions B.
+    """Posteriors of new users, with weights consensus + B c + V and strong directions B.
 
-    Both c and V have a Gaussian prior estimated from the training users. The squared loss is a
-    regression with the precision of their residuals: one small linear system. Deviations V beyond
-    the threshold are penalised by their length, not its square (see `solvers`).
+    Both c and V have a Gaussian prior, estimated from training users. The squared loss is a
+    regression with the precision of their residuals, so posteriors need one small linear system.
+    Deviations V longer than the threshold are penalised by their length, not its square (see
+    `solvers`).
     """
 
     fitted_prior: FittedPrior
@@ -333,7 +335,7 @@ class ThreeLevelNewcomers:
         return points, known
 
     def answered(self, annotations: Annotations, posterior: Posterior) -> None:
-        """Return nothing: the squared loss is not a likelihood of labels."""
+        """Return None, because the squared loss is not a likelihood of labels."""
 
     def _refit_large_deviations(
         self, points: Float, factors: RowFactors, weight: Float, prior: GaussianPrior
@@ -389,5 +391,5 @@ class _FactorResponses(InMemoryResponses):
         return PaddedRows(users, Z, target, weight, self.count[users])
 
     def of_users(self, chosen: Bool) -> "_FactorResponses":
-        """Raise: no prior is estimated from new users."""
+        """Raise NotImplementedError, because new users do not change the prior."""
         raise NotImplementedError

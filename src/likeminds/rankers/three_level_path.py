@@ -1,6 +1,6 @@
-"""Candidates of the three-level ranker: regularisation paths with warm starts.
+"""Candidates of the three-level ranker, on regularisation paths with warm starts.
 
-One eigendecomposition of the statistics of a fold's complement serves all candidates.
+All candidates share one eigendecomposition of the training statistics of a fold.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,14 +28,14 @@ _ALPHA_CONSENSUS = (1e-4, 1e-2)
 _ALPHA_GROUP_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0)
 _SHRINKAGE_SHARE = (0.0, 0.03, 0.1, 0.3)
 _N_GROUPS = (1, 2, 4)
-# Without groups; the last one leaves the consensus only.
+# Without groups; the last leaves only the consensus.
 _ALPHA_WITHOUT_GROUPS_TIMES = (0.1, 0.3, 1.0, 3.0, 10.0, 1000.0)
-# Candidates are compared at this tolerance, after at most so many steps.
+# Candidates are compared at this tolerance, or after this many steps.
 _TOL, _STEPS = 1e-2, 20
 
 
 def default_grid(alpha_group: float) -> list[Candidate]:
-    """Return candidates from separate rankings to the consensus only, around a penalty."""
+    """Return candidates around a penalty, from separate rankings to the consensus only."""
     without = product(_ALPHA_CONSENSUS, _ALPHA_WITHOUT_GROUPS_TIMES, (0.0,), (0,))
     with_groups = product(_ALPHA_CONSENSUS, _ALPHA_GROUP_TIMES, _SHRINKAGE_SHARE, _N_GROUPS)
     return [
@@ -51,7 +51,7 @@ def default_grid(alpha_group: float) -> list[Candidate]:
 
 @dataclass(frozen=True)
 class NewtonSearch(FromStatistics[S]):
-    """The search for rankers that `FastSolver` fits, with a path for each number of groups."""
+    """The search for rankers with `FastSolver`, with a path for each number of groups."""
 
     def paths(self, candidates: list[Candidate], alive: Index) -> list[list[int]]:
         """Divide the remaining candidates into a path for each number of groups."""
@@ -69,7 +69,7 @@ class NewtonSearch(FromStatistics[S]):
 
 @dataclass(frozen=True)
 class ThreeLevels(NewtonSearch["ThreeLevelRanker"]):
-    """The search for the three-level ranker: paths of neighbours, from few groups to many."""
+    """The search for the three-level ranker, on paths of neighbours from few groups to many."""
 
     def arrange(self, candidates: list[Candidate], statistics: Statistics) -> list[Candidate]:
         """Return the admissible candidates, sorted into a path of neighbours."""
@@ -84,13 +84,13 @@ class ThreeLevels(NewtonSearch["ThreeLevelRanker"]):
                 admissible.append(candidate)
         if candidates and not admissible:
             raise ValueError(
-                "No candidate of param_grid is admissible: group_shrinkage must not be larger "
-                f"than alpha_group, nor n_groups than {most}."
+                "No candidate of param_grid is admissible. group_shrinkage must be at most "
+                f"alpha_group, and n_groups at most {most}."
             )
         return _snake(sorted(admissible, key=self.simplicity), self.simplicity)
 
     def simplicity(self, candidate: Candidate) -> tuple[float, ...]:
-        """Order candidates from simple to complex: few groups and large penalties first."""
+        """Return a key that sorts candidates: few groups and large penalties first."""
         alpha = candidate.get("alpha_group")
         alpha = 1.0 if alpha is None else alpha
         return (
@@ -102,9 +102,9 @@ class ThreeLevels(NewtonSearch["ThreeLevelRanker"]):
         )
 
     def _held_out_scores(self, split: Split, path: Sequence[Candidate]) -> Iterator[Float]:
-        """Fit each candidate from its predecessor's solution, in coordinates that all share.
+        """Fit each candidate from its predecessor's solution, in shared coordinates.
 
-        If no user has a personal level, the solution serves all penalties on it that leave none.
+        If no user has a personal level, the solution is reused for all larger penalties on it.
         """
         ranker: ThreeLevelRanker = self._trial()
         solver = FastSolver(n_starts=1)

@@ -1,4 +1,4 @@
-"""Searches over penalties of the three-level ranker: cross-validation, and the personal path."""
+"""Search penalties of the three-level ranker, by cross-validation or on the personal path."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -25,32 +25,31 @@ _SHARED = ("loss", "standardize", "tol", "max_iter", "unknown", "user_column")
 
 @dataclass(eq=False, repr=False)
 class ThreeLevelRankerCV(RankerCV):
-    """The three-level ranker with its penalties chosen by cross-validation.
+    """The three-level ranker, with penalties chosen by cross-validation.
 
-    It is ``RankerCV(ThreeLevelRanker())`` with the parameters of both.
+    This is ``RankerCV(ThreeLevelRanker())`` with the parameters of both.
 
     Parameters
     ----------
     param_grid : dict or list of dicts, optional
-        Lists of values of ``alpha_consensus``, ``alpha_group``, ``alpha_personal``,
-        ``n_groups`` and ``group_shrinkage``; all combinations are candidates, except those
-        that `ThreeLevelRanker` refuses (more shrinkage than penalty, too many groups). By
-        default about 130 candidates for all of them but ``alpha_personal``, from separate
-        rankings to the consensus only.
+        Lists of values of ``alpha_consensus``, ``alpha_group``, ``alpha_personal``, ``n_groups``
+        and ``group_shrinkage``. All valid combinations are candidates (with shrinkage up to
+        ``alpha_group``, and not too many groups). The default is about 130 candidates, from
+        separate rankings to the consensus only, which do not vary ``alpha_personal``.
     n_folds : int, default=5
-        Number of folds.
+        The number of folds.
     halving : bool, default=True
-        Drop three quarters of the candidates after the first fold, and again after the second.
-        Otherwise all candidates are fitted to all folds.
+        Whether to drop three quarters of the candidates after the first fold, and again after the
+        second. If False, all candidates are fitted to all folds.
     one_standard_error : bool, default=False
-        Take the simplest candidate within one standard error of the best: fewest groups, then
-        largest penalties.
+        Whether to choose the simplest candidate (fewest groups, then largest penalties) within one
+        standard error of the best.
     loss, standardize, unknown, user_column
         As in `ThreeLevelRanker`.
     tol, max_iter
         Parameters of the final fit, as in `ThreeLevelRanker`.
     n_jobs : int, optional
-        The number of paths that are fitted in parallel (joblib).
+        The number of paths to fit in parallel (joblib).
     random_state : int, default=0
         The seed of the assignment of rows to folds.
     verbose : bool, default=False
@@ -59,7 +58,7 @@ class ThreeLevelRankerCV(RankerCV):
     Attributes
     ----------
     best_estimator_ : ThreeLevelRanker
-        The ranker with the parameters chosen, fitted to all rows.
+        The ranker with the chosen parameters, fitted to all rows.
     best_params_, best_index_, best_score_, cv_results_
         As in `RankerCV`.
     coef_, consensus_, group_, personal_, users_, ...
@@ -97,12 +96,12 @@ class ThreeLevelRankerCV(RankerCV):
     }
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> ThreeLevelRanker:
-        """Return a three-level ranker with parameters of the caller's choice, not fitted."""
+        """Return an unfitted three-level ranker with these parameters."""
         given = {name: getattr(self, name) for name in _SHARED}
         return ThreeLevelRanker(**given | dict(parameters))
 
     def _fit_more(self, more: Annotations) -> None:
-        # The model is not convex: it is solved from all starts again, as in `fit`.
+        # The model is not convex, so solve it again from all starts, as in `fit`.
         assert self.statistics_ is not None
         assert self.best_params_ is not None
         best = self.with_parameters(self.best_params_)
@@ -112,17 +111,17 @@ class ThreeLevelRankerCV(RankerCV):
         self._adopt(best)
 
 
-# By default the path has so many penalties, down to this share of the first.
+# The default number of penalties of the path, and the last as a share of the first.
 _NUMBER, _ROUNDING = 20, 0.1
-# At the first penalty, the solver's tolerance must not leave personal parts.
+# A margin for the solver's tolerance, so the first penalty leaves no personal parts.
 _MARGIN = 1.01
-# A penalty without personal parts: the gradient at zero is far shorter.
+# A penalty far above the gradient at zero, so there are no personal parts.
 _PROHIBITIVE = 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class PersonalPath:
-    """Fits by the penalty on the personal level.
+    """Fits along a path of penalties on the personal level.
 
     Attributes
     ----------
@@ -133,7 +132,7 @@ class PersonalPath:
     lengths : array of shape (n_alphas, n_users)
         The length of each user's personal weights, in units of ``scale_``.
     objectives : array of shape (n_alphas,)
-        The minimum found with each penalty.
+        The minimum of the objective at each penalty.
     """
 
     alphas: Float
@@ -143,7 +142,7 @@ class PersonalPath:
 
     @property
     def personal(self) -> Bool:
-        """Which users have a personal part, by penalty: (n_alphas, n_users)."""
+        """Whether users have a personal part, by penalty: (n_alphas, n_users)."""
         return np.asarray(self.lengths > 0)
 
     def agreement(self, true: ArrayLike) -> Float:
@@ -164,9 +163,9 @@ def personal_path(
 ) -> PersonalPath:
     """Fit the three levels along a path of penalties on the personal level.
 
-    Each fit starts from the one before. Without ``alphas``, the path begins at the smallest penalty
-    without personal parts. This is the longest gradient of a user's loss at the solution without
-    the level.
+    Each fit starts from the previous solution. Without ``alphas``, the path begins at the smallest
+    penalty without personal parts. This is the longest gradient of a user's loss at the solution
+    without this level.
 
     Parameters
     ----------
@@ -175,7 +174,7 @@ def personal_path(
     alphas : sequence of float, optional
         Values of ``alpha_personal``; by default 20, down to a tenth of the first.
     ranker : ThreeLevelRanker, optional
-        Its other parameters are used; by default those of ``ThreeLevelRanker()``.
+        The ranker with other parameters; by default ``ThreeLevelRanker()``.
 
     Returns
     -------

@@ -1,11 +1,11 @@
-"""Checks, records and warnings of rankers' training data.
+"""Check training data of rankers, record their facts, and warn.
 
-The checks are for features computed from the labels, labels of one class, and too many features.
+The checks find features computed from labels, labels of one class, and too many features.
 
 The share s_j of positive labels of an item is its true share plus chance. Features known beforehand
-can follow the true share alone: their squared correlation with s_j is at most the reliability r of
-s_j, estimated from two halves of the labels. A column that also follows chance was computed from
-these labels, so every label is part of its own prediction.
+can only follow the true share, so their squared correlation with s_j is at most the reliability r
+of s_j. r is estimated from two halves of the labels. A column that also follows chance was computed
+from these labels, so each label helps to predict itself.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from likeminds.rankers.validation import check_width, find_users, joint_reading,
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
 
-# The fewest items with two labels or more that suffice for a test, and the most that are used.
+# The fewest items with at least two labels for a test, and the most used.
 _FEWEST, _MOST = 50, 20_000
-# If chance has a smaller part in the shares than this, the column is harmless.
+# If chance has a smaller part in the shares than this, there is no warning.
 _LEAST_CHANCE = 0.1
-# The share of chance that a column must follow.
+# The share of chance that a column must follow for a warning.
 _FOLLOWED = 0.5
 
 
@@ -46,7 +46,7 @@ def as_annotations(
     choice_sets: Iterable[Hashable] | None = None,
     reset: bool = True,
 ) -> Annotations:
-    """Check the caller's input; ``reset`` its records, or compare it with these."""
+    """Check the caller's input; ``reset`` records, or compare with them."""
     if isinstance(X, Annotations):
         refuse_extras(y=y, users=users, sample_weight=sample_weight, choice_sets=choice_sets)
         return _take_annotations(ranker, X, reset=reset)
@@ -77,13 +77,13 @@ def record_training(
     n_labels: int,
     n_choices: int = 0,
 ) -> None:
-    """Set the attributes that describe the training data of a ranker, before it is fitted."""
+    """Set the attributes that describe a ranker's training data, before the fit."""
     _forget_training(ranker)
     if not ranker._needs_no_features and not feature_names:
         raise ValueError(
-            f"{type(ranker).__name__} ranks items by their features, but these annotations have "
-            "none: pass features= with them, or fit a HierarchicalRanker, which learns item "
-            "effects and factors from labels."
+            f"{type(ranker).__name__} ranks items by features, but these annotations have none. "
+            "Pass features= to Annotations, or fit a HierarchicalRanker, which learns item effects "
+            "and factors from labels."
         )
     ranker.fitted_on_annotations_ = True
     ranker.verb_ = verb or ("choose" if n_choices else None)
@@ -98,9 +98,9 @@ def _take_annotations(ranker: Ranker, annotations: Annotations, *, reset: bool) 
     attributes = annotations.attribute_ids
     if attributes is not None and len(attributes) > 1:
         raise ValueError(
-            f"A ranker learns one attribute at a time, but there are {len(attributes)}: "
+            f"A ranker learns one attribute, but there are {len(attributes)}: "
             f"{listing(attributes)}. Choose one with annotations.of_attribute(...), or fit an "
-            "AttributeModel; for classes without an order, a NominalRanker."
+            "AttributeModel (for nominal labels, a NominalRanker)."
         )
     if not reset:
         check_width(ranker, annotations)
@@ -119,7 +119,7 @@ def _take_annotations(ranker: Ranker, annotations: Annotations, *, reset: bool) 
 
 
 def record_update(ranker: Ranker, more: Annotations) -> None:
-    """Update the records of the training data (old files lack some of them)."""
+    """Update the records of the training data (older files lack some)."""
     if ranker.n_labels_ is not None:
         ranker.n_labels_ += len(more)
     if ranker.n_choices_ is not None:
@@ -130,43 +130,42 @@ def record_update(ranker: Ranker, more: Annotations) -> None:
 
 
 def refuse_second_medians(ranker: Ranker, more: Annotations) -> None:
-    """Refuse ratings above a median by users whose other ratings are not known."""
+    """Raise ValueError for median-split ratings of known users, whose medians would change."""
     reading = ranker.label_reading_
     if reading is None or reading.threshold != "median":
         return
     known = more.user_ids[find_users(ranker, more.user_ids) >= 0]
     if known.size:
         raise ValueError(
-            "Labels were read as ratings above a user's own median, which changes with "
-            f"more ratings: those of {listing(known)} cannot be added. Fit all ratings at once."
+            "Labels were read as ratings above the user's median, which changes with more "
+            f"ratings, so ratings of {listing(known)} cannot be added. Fit all ratings at once."
         )
 
 
 def refuse_extras(**arguments: object) -> None:
-    """Refuse labels, users or weights together with annotations, which have their own."""
+    """Raise ValueError if labels, users or weights are passed together with annotations."""
     given = [name for name, value in arguments.items() if value is not None]
     if given:
         raise ValueError(
-            f"Annotations carry their own labels, users and weights: leave out {listing(given)}."
+            f"Annotations include labels, users and weights. Leave out {listing(given)}."
         )
 
 
 def warn_of_popularity(annotations: Annotations, stacklevel: int = 4) -> None:
-    """Warn of features that are the share of positive labels of each item, or close to it."""
+    """Warn of features that equal, or nearly equal, items' shares of positive labels."""
     found = popularity_columns(annotations)
     if found:
         warnings.warn(
-            f"{listing(found)}: computed from these labels? It follows the share of yes of each "
-            "item more closely than any feature known beforehand could, so every label predicts "
-            "itself and held-out scores are too high. Leave it out: HierarchicalRanker learns "
-            "item effects by itself.",
+            f"{listing(found)} seems to be computed from these labels, because it follows items' "
+            "shares of positive labels too closely. Each label then helps to predict itself, and "
+            "held-out scores are too high. Leave it out; HierarchicalRanker learns item effects.",
             UserWarning,
             stacklevel=stacklevel,
         )
 
 
 def popularity_columns(annotations: Annotations) -> list[str]:
-    """Return the names of features that follow the share of positive labels, chance included.
+    """Return the names of features that follow shares of positive labels, including chance.
 
     Examples
     --------
@@ -202,7 +201,7 @@ def popularity_columns(annotations: Annotations) -> list[str]:
 
 
 def _reliability(annotations: Annotations, items: Index, rng: np.random.Generator) -> float:
-    """Return the reliability of shares: the correlation of two halves, after Spearman and Brown."""
+    """Return the split-half reliability of shares (Spearman and Brown)."""
     order = rng.permutation(len(annotations))
     codes, labels = annotations.item_codes[order], annotations.labels[order]
     by_item = np.argsort(codes, kind="stable")
@@ -220,9 +219,9 @@ def _reliability(annotations: Annotations, items: Index, rng: np.random.Generato
 
 
 def _features(annotations: Annotations, items: Index) -> tuple[Float, Bool]:
-    """Return the features of items, and which are the same in all rows of an item.
+    """Return the features of items, and whether each is the same in all rows of an item.
 
-    Shares that leave out each user's own label differ between the rows of an item.
+    Leave-one-out shares differ between the rows of an item.
     """
     if annotations.features_per == "item":
         features = np.asarray(annotations.features[items], dtype=np.float64)
@@ -245,14 +244,14 @@ def _correlations(features: Float, share: Float) -> Float:
     return np.asarray(deviation @ centred / np.where(size > 0, size, np.inf))
 
 
-# A matrix of features x features may take this much; solvers hold several.
+# The most bytes of a matrix of features x features; solvers have several.
 _MATRIX_BYTES = 1 << 31
-# Features from which the warning is given; and about how many matrices solvers hold.
+# More features give a warning; and the approximate number of matrices of solvers.
 _MANY, _MATRICES = 1024, 8
 
 
 def refuse_too_wide(ranker: str, n_features: int) -> None:
-    """Warn of large matrices of features x features; refuse those that do not fit in memory."""
+    """Warn of large matrices of features x features; raise if they do not fit in memory."""
     needed = 8 * n_features**2
     how = (
         "Reduce the features first (likeminds.features.Reduce), or use HierarchicalRanker, which "
@@ -260,31 +259,30 @@ def refuse_too_wide(ranker: str, n_features: int) -> None:
     )
     if needed > _MATRIX_BYTES:
         raise ValueError(
-            f"{ranker} works with matrices of features x features, and one for {n_features} "
-            f"features takes {needed / (1 << 30):.0f} GiB. {how}"
+            f"{ranker} needs matrices of features x features, and with {n_features} features one "
+            f"takes {needed / (1 << 30):.0f} GiB. {how}"
         )
     if n_features > _MANY:
         warnings.warn(
-            f"{ranker} works with matrices of features x features: with {n_features:,} features "
-            f"they take about {_MATRICES * needed / (1 << 30):.1f} GiB, and a step as long as "
-            f"their products. {how}",
+            f"{ranker} needs matrices of features x features. With {n_features:,} features, they "
+            f"take about {_MATRICES * needed / (1 << 30):.1f} GiB, and steps are slow. {how}",
             UserWarning,
             stacklevel=6,
         )
 
 
 def warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
-    """Warn of users with labels of one class; refuse if no user has both classes."""
+    """Warn of users with labels of one class; raise if no user has both classes."""
     if not has_pairs.any():
         raise ValueError(
-            "All labels are of one class, so there is no pair to rank: a ranker "
-            "needs at least one user with a positive and a negative label."
+            "No user has labels of both classes, so there are no pairs to rank. Pass at least one "
+            "user with a positive and a negative label."
         )
     if not has_pairs.all():
         users = user_ids[~has_pairs]
         warnings.warn(
-            f"The labels of {counted(len(users), 'person', 'people')} are of one class only, "
-            f"which says nothing about a ranking; they get the consensus: {listing(users)}.",
+            f"The labels of {counted(len(users), 'user')} are of one class only, so these users "
+            f"get the consensus: {listing(users)}.",
             UserWarning,
             stacklevel=5,
         )

@@ -1,7 +1,7 @@
-"""Training data of a prior: rows of users in blocks, their counts, and the items they share.
+"""Training data of a prior: blocks of users' rows, their counts, and the shared items.
 
-Counts, rows of some users and responses are maps over the blocks of an executor: one block in
-this process, or many on a cluster.
+Counts, rows and responses are maps over the blocks of an executor, with one block in this process
+or many on a cluster.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -50,15 +50,15 @@ from likeminds.rankers.training_checks import warn_of_one_class
 if TYPE_CHECKING:
     from likeminds.rankers.prior_ranker import PriorRanker
 
-# Kinds of choice sets, besides those of losses: sets of one row, and sets that are not choices.
+# Kinds of choice sets, in addition to those of losses: single rows, and other sets.
 _SINGLE, _OTHER = "single", "other"
-# Labels, and numbers of their features, that calibration uses.
+# The most labels, and most feature values, for calibration.
 _MOST_ROWS, _MOST_NUMBERS = 20_000, 8_000_000
 
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """Counts of the labels of all users, or of those of one part of the data."""
+    """Counts of the labels of all users, or of a part of the data."""
 
     user_ids: IdArray
     has_pairs: Bool  # whether users have labels of both classes
@@ -67,8 +67,8 @@ class LabelCounts:
     class_weight: Float  # of negative and positive labels, (2,)
     row_weight: Float  # of the labels of each row of the table of features
     labelled_by: Index  # the number of users who labelled each item, at most 2
-    kinds: frozenset[str]  # of choice sets, or that of the loss of single labels
-    ties: Float  # (3,): see `losses.tie_weights`
+    kinds: frozenset[str]  # kinds of choice sets, or the loss of single labels
+    ties: Float  # (3,), see `losses.tie_weights`
     grades: GradeCounts | None
     places: Sequence[Index] = ()  # of each part's users among all users
 
@@ -91,7 +91,7 @@ class LabelCounts:
 
     @classmethod
     def joined(cls, parts: Sequence["LabelCounts"]) -> "LabelCounts":
-        """Add up the counts of parts; ids of users are in the order of `Annotations`."""
+        """Add up the counts of parts; user ids are in the order of `Annotations`."""
         codes, user_ids = encode(np.concatenate([one.user_ids for one in parts]), "users")
         has_pairs = np.zeros(len(user_ids), dtype=np.bool_)
         has_pairs[codes] = np.concatenate([one.has_pairs for one in parts])
@@ -113,7 +113,7 @@ class LabelCounts:
 
     @property
     def loss(self) -> str:
-        """The name of the loss that suits all labels."""
+        """The name of the loss for all labels."""
         if self.kinds == {ChoiceLoss.name}:
             return ChoiceLoss.name
         some_are_sets = self.kinds & {ChoiceLoss.name, MixedLoss.name}
@@ -134,7 +134,7 @@ def _kind(annotations: Annotations) -> str:
 
 @dataclass(frozen=True)
 class SharedTable:
-    """The items, features and covariates of all parts, which are sent once."""
+    """Items, features and covariates of all parts, sent only once."""
 
     features: FloatArray
     item_ids: IdArray
@@ -164,7 +164,7 @@ class SharedTable:
 
     @staticmethod
     def without(rows: Annotations) -> Annotations:
-        """Return rows without the table, to be sent."""
+        """Return rows without the table, for sending."""
         return rows._with(
             features=rows.features[:0], item_ids=rows.item_ids[:0], user_features=None
         )
@@ -195,7 +195,7 @@ class SharedTable:
 
 @dataclass(frozen=True)
 class ScoredLabels:
-    """Some labels, with the scores of a ranker, their variances, and the positions of users."""
+    """Some labels, with a ranker's scores, their variances, and users' positions."""
 
     annotations: Annotations
     scores: Float
@@ -224,26 +224,26 @@ class ResponseSettings:
 
 @dataclass(eq=False)
 class TrainingData:
-    """All labels in blocks of users, and scores of some, whose posteriors stay in the blocks."""
+    """All labels in blocks of users, and scores of a sample."""
 
     rows: Executor[UserBlock[Annotations]]
     table: SharedTable
     counts: LabelCounts
     _: KW_ONLY
-    # Computes posteriors that stay in the blocks of labels.
+    # Computes posteriors that stay in the blocks.
     posteriors_in_place: Callable[[Ranker, Responses, PriorFit], ScoredLabels | None] | None = None
     can_collect: bool = True  # whether all rows may be brought into this process
     scored: ScoredLabels | None = None
 
     @classmethod
     def of(cls, annotations: Annotations) -> "TrainingData":
-        """Take labels in this process, as one block."""
+        """Return the training data of labels in this process, as one block."""
         table, counts = SharedTable.of(annotations), LabelCounts.of(annotations)
         return cls(UserBlock.of_all(annotations), table, counts)
 
     @property
     def is_shared(self) -> bool:
-        """Whether items can have effects: two users labelled one, or choices have no features."""
+        """Whether items can have effects: several users label one, or choices lack features."""
         if not self.table.has_items:
             return False
         if self.counts.kinds != {LogisticLoss.name} and not self.table.n_features:
@@ -252,21 +252,21 @@ class TrainingData:
 
     @property
     def n_directions(self) -> int:
-        """The largest number of directions in which labelled items can differ."""
+        """The most directions in which labelled items can differ."""
         return min(self.table.n_features, int((self.counts.row_weight > 0).sum()))
 
     def loss(self, requested: str | PriorLoss) -> PriorLoss:
-        """Return the requested loss; for "auto", the one that suits the labels."""
+        """Return the requested loss; for "auto", the loss for these labels."""
         name = self.counts.loss if requested == "auto" else requested
         return ALL_LOSSES[name] if isinstance(name, str) else name
 
     def refuse_one_class(self, *, informs: bool) -> None:
-        """Refuse labels of one class; warn of users with one class, unless that ``informs``."""
+        """Raise if all labels are of one class; warn of such users, unless this ``informs``."""
         counts = self.counts
         if not counts.class_weight.all():
             found, needed = "All labels are of one class", "positive and negative labels"
             if counts.grades is not None and len(counts.grades.values) == 1:
-                found, needed = "All grades are the same", "at least two different ones"
+                found, needed = "All grades are the same", "at least two different grades"
             raise ValueError(f"{found}, so a ranking cannot be learned: a ranker needs {needed}.")
         if not informs:
             warn_of_one_class(counts.user_ids, counts.has_pairs)
@@ -274,7 +274,7 @@ class TrainingData:
     def coordinates(
         self, *, standardize: bool, intercept: bool, every: bool, most: int | None
     ) -> Design:
-        """Return the coordinates of the labelled items, ``most`` leading directions at most."""
+        """Return the coordinates of labelled items, with at most ``most`` leading directions."""
         if every:
             self._refuse_to_collect()
         table, weight = self.table.features, self.counts.row_weight
@@ -283,20 +283,20 @@ class TrainingData:
         )
 
     def first_likelihood(self, loss: PriorLoss) -> Likelihood:
-        """Return the likelihood that learning starts from."""
+        """Return the initial likelihood."""
         if not isinstance(loss, GradedLoss):
             return loss.first_of_ties(self.counts.ties)
         if self.counts.grades is None:
             raise ValueError(
-                f'loss="{loss.name}" learns from grades, but these labels are yes or no: pass '
-                "grades=True when they are read, if they are grades."
+                f'loss="{loss.name}" needs grades, but these labels are yes or no. If they are '
+                "grades, read them with grades=True."
             )
         return loss.graded.given(self.counts.grades)
 
     def responses(
         self, loss: PriorLoss, likelihood: Likelihood, coordinates: Design, *, items: bool
     ) -> Responses:
-        """Return responses in blocks; with ``items``, these have effects of their own."""
+        """Return responses in blocks, with item effects if ``items``."""
         how = ResponseSettings(loss, likelihood, coordinates, items)
         here = partial(self._responses_here, how)
         found = cast(Responses, self.rows.derive(make_responses, how, here=here))
@@ -329,8 +329,8 @@ class TrainingData:
         if not self.can_collect:
             raise ValueError(
                 f"With {self.n_directions} features, the prior is learned in the space of rows, "
-                "which is not done on a cluster: reduce the features (likeminds.features.Reduce), "
-                "or ask for wide=False."
+                "which is not possible on a cluster. Reduce the features "
+                "(likeminds.features.Reduce), or set wide=False."
             )
 
     def item_features(self) -> FloatArray | None:
@@ -367,7 +367,7 @@ def scored_share(n_features: int, n_labels: int) -> float:
 
 
 def sample_rows(annotations: Annotations, share: float, positions: Index) -> Annotations | None:
-    """Draw about a share of labels; ``positions`` are those of their users among all users."""
+    """Draw about a share of labels; ``positions`` are users' positions among all users."""
     chosen = drawn(share, positions[annotations.user_codes], annotations.feature_rows)
     return annotations[chosen] if chosen.any() else None
 
@@ -389,7 +389,7 @@ def users_in(responses: InMemoryResponses) -> Index:
 
 
 def _renumbered(responses: InMemoryResponses, positions: Index) -> InMemoryResponses:
-    """Return responses whose users have other positions."""
+    """Return responses with other positions of users."""
     if isinstance(responses, AucResponses | ItemRows):
         labels = _renumbered(responses.labels, positions)
         return replace(responses, labels=labels)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Validation of arrays given to rankers: features, labels, users and items of rows."""
+"""Validate arrays passed to rankers: features, labels, users and items of rows."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def to_annotations(
     owners = column if users is None else users
     if reset and owners is None:
         warnings.warn(
-            "Labels have no users, so all of them are taken for those of one user: pass "
-            "users=, or name a column of X with user_column=. In a pipeline or a search, enable "
+            "Labels have no users, so all of them count as labels of one user. Pass users=, or "
+            "name a column of X with user_column=. In a pipeline or a search, enable "
             "scikit-learn's metadata routing and call set_fit_request(users=True).",
             UserWarning,
             stacklevel=4,
@@ -85,7 +85,7 @@ def to_annotations(
 def rows_and_users(
     ranker: Ranker, X: ArrayLike | Annotations, users: Iterable[Hashable] | None
 ) -> tuple[FloatArray, Index]:
-    """Return one row of features per score, and whose weights it meets (-1: consensus)."""
+    """Return the features and the user's position of each row (-1: consensus)."""
     check_is_fitted(ranker)
     if isinstance(X, Annotations):
         check_width(ranker, X)
@@ -103,7 +103,7 @@ def rows_and_users(
 
 
 def user_positions(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
-    """Return the positions of users (-1: not in training, if that is allowed)."""
+    """Return the positions of users (-1: not in training, if allowed)."""
     users = find_users(ranker, owners)
     if ranker.unknown == "error":
         refuse_unknown_users(owners, users < 0)
@@ -111,7 +111,7 @@ def user_positions(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
 
 
 def find_users(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
-    """Return the positions of users, also of ids of another type ("1" for 1); -1: unknown."""
+    """Return the positions of users, also by ids of another type ("1" for 1); -1 if unknown."""
     codes, distinct = encode(owners, "users")
     found = lookup(distinct, positions_by_user(ranker), "users")
     if (found < 0).any():
@@ -121,25 +121,25 @@ def find_users(ranker: Ranker, owners: Iterable[Hashable]) -> Index:
 
 
 def positions_by_user(ranker: Ranker) -> Mapping[Hashable, int]:
-    """Return the position of each user; made once, as a million of them take a while."""
+    """Return the position of each user (cached, because many users take long)."""
     if "_positions" not in vars(ranker) or ranker._positions[0] is not ranker.users_:
         ranker._positions = (ranker.users_, positions(ranker.users_))
     return ranker._positions[1]
 
 
 def joint_reading(ranker: Ranker, more: Annotations) -> LabelReading | None:
-    """Return the reading of the labels of both; refuse readings that differ."""
+    """Return the joint reading of labels; raise if readings differ."""
     refuse_mixture(is_graded(ranker), more.grades is not None)
     return join_readings(ranker.label_reading_, more.reading)
 
 
 def check_width(ranker: Ranker, annotations: Annotations) -> None:
-    """Refuse annotations with another number of features."""
+    """Raise ValueError for annotations with another number of features."""
     if annotations.n_features != len(ranker.feature_names_):
         raise ValueError(
             f"X has {annotations.n_features} features, but {type(ranker).__name__} is "
             f"expecting {len(ranker.feature_names_)} features as input. Read tables with "
-            "features=list(ranker.feature_names_): columns that do not vary are left out otherwise."
+            "features=list(ranker.feature_names_), because constant columns are dropped otherwise."
         )
 
 
@@ -152,7 +152,7 @@ def is_graded(ranker: Ranker) -> bool:
 def split_user_column(
     ranker: Ranker, X: ArrayLike, *, reset: bool = False
 ) -> tuple[FloatArray, IdArray | None]:
-    """Check X; return its features and, if ``user_column`` names one, the users."""
+    """Check X; return its features and, with ``user_column``, the users."""
     has_column = ranker.user_column is not None and not ranker.fitted_on_annotations_
     rows = _check_rows(ranker, X, reset, None if has_column else [np.float64, np.float32])
     unnamed = np.array([f"x{i}" for i in range(rows.shape[1])], dtype=object)
@@ -163,11 +163,11 @@ def split_user_column(
         column, names = rows[:, where], np.delete(names, where)
         rows = np.delete(rows, where, axis=1)
         if not rows.shape[1]:
-            raise ValueError("X has no feature besides the user_column.")
+            raise ValueError("X has no features except the user_column. Pass at least one feature.")
         try:
             rows = np.asarray(rows, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"X must be numbers besides the user_column: {error}.") from error
+            raise ValueError(f"X must be numeric except for the user_column: {error}.") from error
     refuse_not_finite(rows, "X")
     if reset:
         ranker.feature_names_ = np.asarray(names, dtype=object)
@@ -182,7 +182,7 @@ def _check_rows(
             return np.asarray(
                 validate_data(ranker, X, reset=reset, dtype=dtype, ensure_all_finite=False)
             )
-        # Annotations have names of features; an array together with them may have none.
+        # Annotations have feature names, which later arrays need not have.
         least = min(1, ranker.n_features_in_)
         rows = check_array(
             X, dtype=dtype, ensure_all_finite=False, ensure_min_features=least, estimator=ranker
@@ -200,7 +200,7 @@ def _column_position(user_column: int | str, names: NDArray[Any]) -> int:
         found = np.flatnonzero(names == user_column)
         if not found.size:
             raise ValueError(
-                f"user_column={user_column!r} is not a column of X; there are {listing(names)}."
+                f"user_column={user_column!r} is not a column of X. Choose from {listing(names)}."
             )
         return int(found[0])
     if not -len(names) <= user_column < len(names):
@@ -211,9 +211,9 @@ def _column_position(user_column: int | str, names: NDArray[Any]) -> int:
 def outcomes(
     y: ArrayLike | None, length: int, classes: NDArray[Any], grading: LabelReading | None = None
 ) -> Bool | FloatArray:
-    """Return which labels are positive; or the grades, if labels were read as grades."""
+    """Return whether labels are positive, or grades if labels were read as grades."""
     if y is None:
-        raise ValueError("score needs the labels y.")
+        raise ValueError("score needs the labels. Pass y=.")
     labels = check_labels(y)
     if len(labels) != length:
         raise ValueError(f"y has {len(labels)} entries, but X has {length} rows.")
@@ -223,22 +223,22 @@ def outcomes(
     if not (positive | (labels == classes[0])).all():
         new = np.setdiff1d(labels, classes)
         raise ValueError(
-            f"y has labels not seen in training: {listing(new)}; seen were {listing(classes)}."
+            f"y has labels not seen in training: {listing(new)}. Use {listing(classes)}."
         )
     return positive
 
 
 def _refuse_unread(X: object) -> None:
-    """Refuse the name of a file, or a frame on a cluster, which has to be read first."""
+    """Raise TypeError for file names and frames on a cluster, which must be read first."""
     if isinstance(X, str | PathLike):
         raise TypeError(
-            f"{fspath(X)} is a name: read the file first, with "
+            f"X is the file name {fspath(X)}. Read the file first, with "
             "Annotations.from_source(file), AnnotationFolder(folder) if labels do not fit in "
             "memory, or likeminds.cluster.Shards.from_folder(folder, client, features)."
         )
     if getattr(X, "__dask_graph__", None) is not None:
         raise TypeError(
-            "Rows on a Dask cluster are grouped by user first: fit to "
+            "X is a Dask collection, whose rows must be grouped by user first. Fit to "
             "likeminds.cluster.Shards.from_frame(frame, client, features)."
         )
 
@@ -248,32 +248,32 @@ def _how_to_fit(X: object) -> str:
     columns = [str(name) for name in getattr(X, "columns", ())]
     if usual_columns("user", columns) or usual_columns("label", columns):
         return (
-            " A table with users, items and labels is read by Annotations.from_frame(frame): fit "
-            "to what it returns."
+            " Read a table of users, items and labels with Annotations.from_frame(frame), and fit "
+            "to the result."
         )
     return (
-        " X has the features of one item per row. Ids of items are not features: pass "
+        " X must have the features of one item per row. Item ids are not features; pass "
         "Annotations(users=, items=, labels=), or Annotations.from_matrix of users by items."
     )
 
 
 def refuse_unknown_users(owners: Iterable[Hashable], is_new: Bool) -> None:
-    """Refuse users who were not in training."""
+    """Raise ValueError for users who were not in training."""
     if is_new.any():
         names = np.unique(np.asarray(list(owners), dtype=object)[is_new].astype(str))
         raise ValueError(
-            f"Unknown user(s): {listing(names)}. newcomer(...) takes new users; with "
-            'unknown="consensus", the ranker gives them the scores of the consensus.'
+            f"Unknown user(s): {listing(names)}. Use newcomer(...) for new users, or set "
+            'unknown="consensus" to give them consensus scores.'
         )
 
 
 def item_ids_of(
     X: ArrayLike | Annotations, items: Iterable[Hashable] | None, n_rows: int
 ) -> IdArray | None:
-    """Return the id of each row's item, as annotations or the caller have it; None without."""
+    """Return the id of each row's item, from annotations or the caller, or None."""
     if isinstance(X, Annotations):
         if items is not None:
-            raise ValueError("Annotations carry their own items: leave out items.")
+            raise ValueError("Annotations include items. Leave out items.")
         return X.items if X.has_items else None
     if items is None:
         return None
@@ -284,7 +284,7 @@ def item_ids_of(
 
 
 def check_labels(y: ArrayLike) -> NDArray[Any]:
-    """Check labels as scikit-learn does; name the rows of the bad ones."""
+    """Check labels as scikit-learn does, and name the rows of invalid labels."""
     labels = column_or_1d(y, warn=True)
     bad = np.flatnonzero(~np.isfinite(labels)) if labels.dtype.kind == "f" else labels[:0]
     if bad.size:
@@ -295,8 +295,8 @@ def check_labels(y: ArrayLike) -> NDArray[Any]:
 
 
 def two_classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct labels; refuse more than two."""
-    if labels.dtype.kind in "biu":  # no sort, as scikit-learn's checks take several
+    """Return the distinct labels; raise if there are more than two."""
+    if labels.dtype.kind in "biu":  # faster than scikit-learn's checks, which sort
         _, classes = encode(labels, "y")
         if len(classes) <= 2:
             return classes
@@ -304,8 +304,7 @@ def two_classes(labels: NDArray[Any]) -> NDArray[Any]:
     classes = np.unique(labels)
     if len(classes) > 2:
         raise ValueError(
-            "Only binary classification is supported: a ranker needs labels of two classes, "
-            f"but y has {len(classes)}: {listing(classes)}. If they are grades, pass "
-            "users= or Annotations."
+            "Only binary classification is supported, with labels of two classes, but y has "
+            f"{len(classes)}: {listing(classes)}. For grades, pass users= or Annotations."
         )
     return np.asarray(classes)

@@ -19,7 +19,7 @@ from likeminds.schools.population import Items, Population, items_of, score_vari
 from likeminds.schools.result import Facts, Schools, named_shares, plain_items, position_of
 from likeminds.schools.school_names import are_named, strengths, wishes
 
-# The fewest users that are divided in two.
+# With fewer users, `halves` is None.
 _FEWEST = 10
 _FEW = 5
 
@@ -35,7 +35,7 @@ class Explanation(Population):
     items : Items or None
         The items, if they are known.
     labels : Annotations or None
-        Labels of the items; by default those that the ranker has kept.
+        Labels of the items; by default those kept in the ranker.
     n_schools : int or "auto"
         The number of schools, as in `find_schools`.
 
@@ -59,7 +59,7 @@ class Explanation(Population):
         n_schools: int | str = "auto",
         texts: Mapping[Hashable, str] | None = None,
     ) -> "Explanation":
-        """Take the items of some annotations, by default of those the ranker has kept."""
+        """Use the items of some annotations, by default of those kept in the ranker."""
         ranker = in_memory(ranker)
         return cls(ranker, items_of(ranker, annotations, texts=texts), annotations, n_schools)
 
@@ -82,7 +82,7 @@ class Explanation(Population):
 
     @cached_property
     def likeness(self) -> Float:
-        """The correlation of each user's scores with the consensus's: see `likeness`."""
+        """The correlation of each user's scores with the consensus; see `likeness`."""
         return likeness(self.levels.coef, self.levels.consensus, self.spread)
 
     @cached_property
@@ -106,7 +106,7 @@ class Explanation(Population):
         return any(are_named([name]) for name in self.levels.feature_names)
 
     def population(self) -> Facts:
-        """Return facts about the consensus, and about how users differ."""
+        """Return facts about the consensus and about differences between users."""
         n_items = 0 if self.items is None else len(self.items)
         facts: Facts = {"items": n_items, "consensus": self.consensus, "users_by": self.covariates}
         if self.items is not None and not self._has_names:
@@ -117,19 +117,18 @@ class Explanation(Population):
         return facts | self.schools.to_dict()
 
     def about_items(self, which: str) -> Facts:
-        """Return the share of all users, and of each school, that would say yes to each item.
+        """Return the predicted share of yes to each item, of all users and of each school.
 
         "agreed" sorts by the share that would say yes ``everywhere`` (in every school, or at both
         ends of every axis), "divisive" by disagreement. ``liked_by_all`` counts the items with
-        lower bounds above half everywhere; ``items`` has facts as in `Schools.to_dict`.
+        lower bounds above one half everywhere. ``items`` has facts as in `Schools.to_dict`.
         """
         items, found = self.items, self.schools
         soft = found.soft_labels
         if items is None or soft is None:
             raise ValueError(
-                "The shares of users who would say yes need items, and labels of these or a "
-                "HierarchicalRanker whose scores are log-odds. Save the model with its data, or "
-                "pass annotations."
+                "Predicted shares of yes need items, and their labels or a HierarchicalRanker "
+                "whose scores are log-odds. Save the model with its data, or pass annotations."
             )
         key = {"agreed": soft.at_least, "divisive": self.disagreement}[which]
         judged = items.judged(key, len(items), self.disagreement)
@@ -145,10 +144,10 @@ class Explanation(Population):
 
     @cached_property
     def covariates(self) -> list[Facts]:
-        """Covariates of users, and the wishes that go with each; empty without any.
+        """Covariates of users, and the wishes associated with each; empty without covariates.
 
-        ``share`` is that of all disagreement; ``goes_with`` has the wishes of users with a
-        standard deviation more of a number, or of a category.
+        ``share`` is the explained share of all disagreement. ``goes_with`` has the wishes
+        associated with one standard deviation more of a number, or with a category.
         """
         prior = self.ranker._best_model.prior_
         traits = None if prior is None else prior.covariate_effects
@@ -157,7 +156,7 @@ class Explanation(Population):
         shares, shared = self.ranker._best_model.explained_by_users_, self.levels.consensus
 
         def wants(added: Float) -> str:
-            # Covariates have weights of the features that were given, which come first.
+            # Covariates affect given features only; these come first.
             return name_of(self, np.pad(added, (0, len(shared) - len(added))), shared)
 
         found = [
@@ -175,11 +174,11 @@ class Explanation(Population):
         return sorted(found, key=lambda one: -float(one["share"]))
 
     def user(self, user: Hashable) -> Facts:
-        """Return a user's school, shares of levels, differences and best items."""
+        """Return a user's school, level shares, differences from the consensus, and best items."""
         found = self.schools
         school, place = found.of_user(user), position_of(user, found.user_ids)
         own, shared = self.levels.coef[place], self.levels.consensus
-        decided = self.normalised.consensus  # with all users scaled to be equally decided
+        decided = self.normalised.consensus  # of scores scaled to the same spread
         facts: Facts = {
             "user": user,
             "verb": self.verb.many(),
@@ -206,7 +205,7 @@ class Explanation(Population):
         return facts
 
     def judged_by(self, user: Hashable) -> set[Any]:
-        """Return the items that a user has labelled; none if labels are not kept."""
+        """Return the items that a user has labelled; an empty set without stored labels."""
         labels = self.known_labels
         if self.items is None or labels is None or user not in labels.user_ids.tolist():
             return set()
@@ -222,7 +221,7 @@ class Explanation(Population):
         return facts | {"verb": self.verb.many(), "words": called, "members": members}
 
     def item(self, item: Hashable) -> Facts:
-        """Return an item's place by the consensus, by each school and by users at both ends."""
+        """Return an item's rank by the consensus and each school, and the users at both ends."""
         items, found = self.items, self.schools
         row = -1 if items is None else int(lookup([item], items.ids, "items")[0])
         if items is None or row < 0:
@@ -246,13 +245,13 @@ class Explanation(Population):
         }
 
     def _features(self, own: Float) -> list[Facts]:
-        """Return a user's and the consensus's weights, times the spread of the feature."""
+        """Return the weights of a user and of the consensus, times each feature's deviation."""
         shared, own_scaled = self.levels.consensus * self.unit, own * self.unit
         order = np.argsort(-np.abs(own_scaled - shared), kind="stable")
         return self._by_feature(order, own=own_scaled, consensus=shared)
 
     def _reasons(self, items: Items, row: int) -> list[Facts]:
-        """Return the features that move an item for the consensus, strongest first."""
+        """Return the features that move an item's consensus score, strongest first."""
         shared = self.levels.consensus
         moved = shared * (items.features[row] - items.centre)
         size = float(np.sqrt(shared @ self.spread @ shared))
@@ -278,7 +277,7 @@ class Explanation(Population):
 
 
 def _at_least(items: Items, scores: Float) -> Float:
-    """Return lower bounds of the consensus's scores: see `rank`."""
+    """Return lower bounds of consensus scores; see `rank`."""
     return scores if items.learned is None else items.learned.lower_bound(scores)
 
 
@@ -288,10 +287,10 @@ def _users_by_share(users: IdArray, beats: Float, places: Index) -> list[Facts]:
 
 
 def likeness(weights: Float, consensus: Float, spread: Float) -> Float:
-    """Return the correlation over the items of each user's scores with the consensus's.
+    """Return the correlation over items of each user's scores with consensus scores.
 
-    1 is the same ranking, -1 the reverse. If only one of the two has variance, the
-    correlation is taken as 0; if neither has, as 1.
+    1 is the same ranking, -1 the reverse. If only one of the two varies, the value is 0; if neither
+    varies, 1.
     """
     own, shared = (np.sqrt(score_variances(w, spread)) for w in (weights, consensus[None]))
     size = own * shared

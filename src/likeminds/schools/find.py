@@ -1,4 +1,4 @@
-"""Find the schools of thought in a ranker's group level, and put them into words."""
+"""Find the schools of thought in a ranker's group level, and name them."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -38,11 +38,11 @@ from likeminds.schools.school_soft_labels import BOUND, SoftLabels
 ITEMS_SHOWN = 8
 # If all users agree, the least personal share of a loner's variance.
 _OF_THEIR_OWN = 0.05
-# Items whose places differ less between users are not divisive.
+# Items whose ranks differ less between users are not divisive.
 _DIVIDED = 0.05
-# The false discovery rate among loners if the personal level is exactly zero for no user.
+# The false discovery rate among loners, unless some personal levels are exactly zero.
 _FALSE_LONERS = 0.05
-# The standard deviation of a normal distribution over its median absolute deviation.
+# The ratio of standard deviation to median absolute deviation of a normal distribution.
 _NORMAL = 1.4826
 
 
@@ -57,9 +57,9 @@ def find_schools(
 ) -> Schools:
     """Find groups of users who rank alike, the features that set them apart, and loners.
 
-    Users are divided by their positions in the strong directions of the ranker's group level, in
-    the metric of the scores: users are near each other if their scores of the items deviate alike
-    from the consensus, once all are scaled to be equally decided. Nothing is fitted again.
+    Users are clustered by their positions in the strong directions of the ranker's group level.
+    Users are close if their scores deviate alike from the consensus, after scaling all users'
+    scores to about the same spread. The ranker is not refitted.
 
     Parameters
     ----------
@@ -67,29 +67,27 @@ def find_schools(
         Fitted, with a group level: `ThreeLevelRanker` (tuned or not), `HierarchicalRanker`, or a
         `DecomposedRanker` with a component called group or low_rank.
     annotations : Annotations or Items, optional
-        Variances and correlations of features are those of its items, which are shown as examples.
-        By default those the ranker was fitted to, if it has kept them. Otherwise features are taken
-        as independent, with the spread the ranker measured, and no items are shown.
+        The items that define variances and correlations of features, and serve as examples. By
+        default, those kept in the ranker. Without items, features are assumed independent, with the
+        scale measured by the ranker, and there are no examples.
     n_schools : int or "auto", default="auto"
         The number of schools; "auto" chooses it, possibly 0, by a criterion (see
         `likeminds.schools.mixture`).
     random_state : int or Generator, default=0
-        Makes the result reproducible.
+        The seed.
     texts : mapping from item id to str, optional
-        Texts or names of items, by default those that the ranker keeps (`name_items`). Schools are
-        named after items if features have no names that mean anything (x0, component_3).
+        Texts or names of items, by default those kept in the ranker (`name_items`). Schools are
+        named after items if feature names have no meaning (x0, component_3).
     labels : Annotations, optional
-        Labels for the soft labels: by default ``annotations``, or those the ranker has kept.
+        Labels for the soft labels: by default ``annotations``, or those kept in the ranker.
 
     Returns
     -------
     Schools
 
-    Notes
-    -----
-    Users with few labels stand near the middle. If a model has its users in files, 20,000 of them
-    are divided, drawn by hashes of their ids. More than 5,000 users are divided by a mixture
-    fitted to a sample of so many.
+    Notes ----- Users with few labels lie near the middle. If a model keeps its users in files,
+    20,000 of them are used, drawn by hashes of their ids. With more than 5,000 users, the mixture
+    is fitted to a sample of 5,000.
 
     Examples
     --------
@@ -117,7 +115,7 @@ def find_schools(
     coordinates, directions = population.coordinates
     level_shares, loner = variance_shares(levels, spread), _loners(levels, spread)
     if not directions.size:
-        # If all users agree, some are still a little further from the others than by chance.
+        # Even if all users agree, a few differ slightly more than by chance.
         loner = loner & (level_shares[:, LEVELS.index("personal")] >= _OF_THEIR_OWN)
     return Schools(
         user_ids=levels.users,
@@ -132,7 +130,7 @@ def find_schools(
         axes=words.axes(coordinates, directions),
         level_shares=level_shares,
         loner=loner,
-        # Without a direction that is more than chance, the labels show no divisive items.
+        # Without a direction stronger than chance, the labels show no divisive items.
         divisive=()
         if items is None or not directions.size
         else tuple(one for one in items.judged(disagreement, ITEMS_SHOWN) if one.value >= _DIVIDED),
@@ -161,7 +159,7 @@ def _requested(n_schools: int | str, n_users: int) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class _Descriptions:
-    """Words and examples for schools, and for the directions in which users differ."""
+    """Names and examples of schools, and of the directions in which users differ."""
 
     population: Population
     division: MixturePartition
@@ -173,7 +171,7 @@ class _Descriptions:
 
     @cached_property
     def added(self) -> Float:
-        """The mean group level of each school: (n_schools, n_features), no rows for one part."""
+        """The mean group level of each school, (n_schools, n_features); no rows for one school."""
         division = self.division
         n_parts = division.membership.shape[1]
         added = np.zeros((n_parts if n_parts > 1 else 0, len(self.levels.consensus)))
@@ -192,7 +190,7 @@ class _Descriptions:
         return np.bincount(self.division.labels, minlength=len(self.added))
 
     def feature_school(self) -> Index:
-        """Return the school that each feature sets apart most, -1 for none."""
+        """Return the school that each feature distinguishes most, or -1."""
         found = np.full(self.strength.shape[1], -1)
         for own in self.strength:
             named = leading(own)
@@ -200,7 +198,7 @@ class _Descriptions:
         return found
 
     def schools(self) -> tuple[School, ...]:
-        """Put the schools into words."""
+        """Return the schools with names and examples."""
         added, strength, sizes = self.added, self.strength, self.sizes
         if not len(added):
             return ()
@@ -225,7 +223,7 @@ class _Descriptions:
         )
 
     def axes(self, coordinates: Float, directions: Float) -> tuple[Axis, ...]:
-        """Put the strong directions of the group level into words."""
+        """Return the strong directions of the group level with names."""
         squares = (coordinates**2).mean(axis=0)
         steps = (np.sqrt(squares)[:, None] * directions)[:AXES_SHOWN]
         found = []
@@ -257,7 +255,7 @@ class _Descriptions:
         else:
             ends = self.soft.at_ends[n]
             margin = BOUND * np.sqrt((self.soft.error_at_ends[n] ** 2).sum(axis=0))
-        # One end dislikes the items that the other likes: each item is named once.
+        # One end dislikes the items that the other likes, so name each item once.
         for liked_only in (True, False):
             low = items.name_by_difference(ends[0], ends[1], margin, liked_only=liked_only)
             high = items.name_by_difference(ends[1], ends[0], margin, liked_only=liked_only)
@@ -279,10 +277,10 @@ class _Descriptions:
 def name_of(
     population: Population, added: Float, shared: Float, others: Float | float = 0.0
 ) -> str:
-    """Name what some weights add to shared ones after features, or else after items.
+    """Name a deviation from shared weights after features, or else after items.
 
-    The names are those of items that these users place differently from other users, who add
-    something else to the shared weights.
+    The items are those ranked most differently with ``shared + added`` than with ``shared +
+    others``.
     """
     strength, items = strengths(added[None], population.spread)[0], population.items
     if items is None or are_telling(strength, population.levels.feature_names):
@@ -292,12 +290,12 @@ def name_of(
 
 
 def _loners(levels: WeightLevels, spread: Float) -> Bool:
-    """Return which users have a personal level that is not zero, or larger than by chance.
+    """Return users whose personal level is nonzero (if exact), or larger than by chance.
 
     If the personal level is exactly zero for most users, the others are outliers. Otherwise the
-    cube root of its variance is nearly normal for ordinary users (Wilson and Hilferty). Its
-    parameters are the median and the median absolute deviation. Outliers have a false discovery
-    rate of 5 % (Benjamini and Hochberg).
+    cube root of its variance is nearly normal for ordinary users (Wilson and Hilferty). Its mean
+    and deviation come from the median and the median absolute deviation. The false discovery rate
+    is 5 % (Benjamini and Hochberg).
     """
     if levels.own is not None:
         return levels.own

@@ -1,9 +1,9 @@
 """A Gaussian mixture of users: the number of schools, memberships, stability, and their cache.
 
-Schools are a mixture of normal distributions with one common covariance. Their number has the
-best integrated completed likelihood (Biernacki, Celeux and Govaert, 2000): the Bayesian
-information criterion plus twice the entropy of the memberships, so schools must also be
-separated. Opinions that are spread out without a gap are one component, also with a long tail.
+Schools are a mixture of normal distributions with one common covariance. Their number has the best
+integrated completed likelihood (Biernacki, Celeux and Govaert, 2000): the Bayesian information
+criterion plus twice the entropy of the memberships. So schools must be separated: a cloud of users
+without a gap is one component, even with a long tail.
 """
 
 import hashlib
@@ -30,17 +30,17 @@ from likeminds.schools.school_soft_labels import (
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
 
-# The least variance inside a school, as a share of the mean variance: without it, a direction
-# that hardly matters could be cut into schools.
+# The least variance inside a school, as a share of the mean variance. Without it, weak directions
+# could be cut into schools.
 _FLOOR = 0.1
-# With an automatic number of schools, the least members of each, and their least share.
+# The fewest members of a school, and their smallest share, if n_schools is automatic.
 _FEWEST, _SMALLEST = 5, 0.05
 _MOST_SCHOOLS = 8
-# More users than these are represented by a sample of so many.
+# More users than this are represented by a sample of this size.
 _MOST_USERS = 5_000
 _STARTS, _STEPS = 3, 200
-# Between two schools: the window around a place in which users count, as a share of the distance
-# of the means, and by how many standard deviations they must be fewer half step.
+# The gap between two schools: the window in which users are counted, as a share of the distance of
+# the means, and by how many standard deviations users must be fewer midway.
 _WINDOW, _GAP = 1 / 6, 1.0
 _RESAMPLES = 20
 # The seed of results that are cached.
@@ -48,14 +48,14 @@ SEED = 0
 AXES_SHOWN = 3
 # The share of users at one end of a direction.
 _END = 0.25
-# The arrays of `SoftLabels`, and their names in files.
+# Arrays of `SoftLabels` and their names in files.
 _SHARES = {
     **{name: name for name in ("n_votes", "share", "error", "by_school", "error_by_school")},
     "at_ends": "ends",
     "error_at_ends": "doubt",
 }
 
-# A division, its soft labels, and the disagreement about each item.
+# A partition, its soft labels, and the disagreement about each item.
 Found = tuple["MixturePartition", SoftLabels | None, Float]
 
 
@@ -64,7 +64,7 @@ class MixturePartition:
     """Users divided into schools, the largest first."""
 
     membership: Float  # probabilities, (n_users, n_schools)
-    criterion: dict[int, float]  # by number of schools tried; the least is best, inf is ruled out
+    criterion: dict[int, float]  # by number of schools; lowest is best, inf is ruled out
     # By school: the mean over resampled users of the Jaccard index with the most similar school.
     stability: Float
     agreement: float  # the mean over resampled users of the adjusted Rand index
@@ -108,9 +108,9 @@ def _fit_mixture(points: Float, k: int, floor: float, rng: Generator) -> "Gaussi
         random_state=int(rng.integers(1 << 31)),
     )
     with warnings.catch_warnings():
-        # Fewer distinct points than schools, or slow last steps: the criterion judges both.
+        # Too few distinct points or slow convergence: the criterion decides.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # The matrices are small: threads would spend most of the time waiting.
+        # The matrices are too small for threads.
         with threadpool_limits(1):
             return mixture.fit(points)
 
@@ -130,9 +130,9 @@ def _criterion(mixture: "GaussianMixture", points: Float, *, ruled: bool) -> flo
 def _are_separated(mixture: "GaussianMixture", points: Float, labels: Index) -> bool:
     """Check that there are fewer users between any two schools than in either.
 
-    The tail of one cloud fits a school of its own and recurs in resampled users, but there is no
-    gap. Users of two schools are projected on their linear discriminant; those near the middle must
-    be fewer than those near either mean, by more than chance.
+    A component may fit the tail of one cloud, and recur in resampled users, although there is no
+    gap. So users of two schools are projected on their linear discriminant. Users near the middle
+    must be fewer than near either mean, by more than chance.
     """
     for a in range(mixture.n_components):
         for b in range(a):
@@ -150,7 +150,7 @@ def _are_separated(mixture: "GaussianMixture", points: Float, labels: Index) -> 
 
 
 def _stability(points: Float, found: "GaussianMixture", rng: Generator) -> tuple[Float, float]:
-    """Return Jaccard index by school, and adjusted Rand index, means over bootstrap samples."""
+    """Return mean Jaccard indices by school, and mean adjusted Rand index, by bootstrap."""
     from sklearn.metrics import adjusted_rand_score  # noqa: PLC0415 - see _fit_mixture
 
     k = found.n_components
@@ -176,7 +176,7 @@ def _jaccard(first: Bool, second: Bool) -> Float:
 
 
 def _mark_of(population: Population) -> str:
-    """Return a checksum of all inputs of a division and its soft labels."""
+    """Return a checksum of all inputs of a partition and its soft labels."""
     levels, items, annotations = population.levels, population.items, population.known_labels
     assert items is not None
     digest = hashlib.sha256()
@@ -192,7 +192,7 @@ def _mark_of(population: Population) -> str:
 
 
 def keep_schools(ranker: Ranker) -> None:
-    """Cache with a ranker how its users divide, and their soft labels.
+    """Cache a ranker's partition into schools and its soft labels, in the ranker.
 
     `find_schools` with the ranker's own items and labels then takes a fraction of the time. The
     cache is saved with the ranker's data. A cache for other weights or labels is not used. For a
@@ -212,7 +212,7 @@ def keep_schools(ranker: Ranker) -> None:
         "membership": division.membership,
         "stability": division.stability,
         "agreement": float(division.agreement),
-        # Files cannot hold infinity, which marks numbers of schools that are ruled out.
+        # Files cannot store infinity, which marks numbers of schools that are ruled out.
         "tried": np.array(tried),
         "ruled_out": ~finite,
         "criterion": np.where(finite, values, 0.0),
@@ -224,7 +224,7 @@ def keep_schools(ranker: Ranker) -> None:
 
 
 def read_cache(population: Population) -> Found | None:
-    """Return the division stored with a ranker, if it is of these users, items and labels."""
+    """Return a ranker's cached partition, if made from these users, items and labels."""
     cached, items = as_ranker(population.ranker).cached_schools_, population.items
     if cached is None or items is None or cached["mark"] != _mark_of(population):
         return None
@@ -240,7 +240,7 @@ def read_cache(population: Population) -> Found | None:
 
 
 def divide_population(population: Population, n_schools: int | None, rng: Generator) -> Found:
-    """Divide users, and compute the soft labels of the parts and the disagreement about items."""
+    """Partition users; compute soft labels of the schools, and disagreement about items."""
     points, items = population.coordinates[0], population.items
     division = divide(points, n_schools, rng)
     if items is None:

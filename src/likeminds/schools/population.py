@@ -1,4 +1,4 @@
-"""The users of a ranker, as levels of weights, and their items: places, disagreement, names."""
+"""A ranker's users, as levels of weights, and its items: ranks, disagreement, names."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
@@ -27,17 +27,17 @@ from likeminds.schools.school_names import (
     shorten,
 )
 
-# More items or users than these are represented by a sample of so many.
+# More items or users than this are represented by a sample of this size.
 _MOST_ITEMS = 20_000
 _MOST_USERS = 1_000
 # Items whose scores are computed at a time.
 _ITEMS_AT_ONCE = 4_096
-# Names of two items that stand for a feature, as on the axis of a picture, are short.
+# The most letters of an item's name where two items stand for a feature, as on a plot axis.
 _LETTERS_IN_A_PAIR = 28
-# If the ranker does not define how many directions of the group level are strong: those with this
-# share of its squares, and at most so many.
+# If the ranker does not define the strong directions of the group level, take those with this share
+# of its sum of squares, and at most so many.
 _STRONG_SHARE, _MOST_DIRECTIONS = 0.95, 10
-# Scores with a standard deviation below this share of the mean one are not scaled up to it.
+# Limits scaling of a user's scores, as a share of the root mean variance.
 _UNDECIDED = 0.25
 
 
@@ -69,10 +69,10 @@ class Items:
 
     @classmethod
     def of_annotations(cls, annotations: Annotations, rng: Generator) -> "Items":
-        """Take the distinct items, at most 20,000 of them, drawn at random."""
+        """Return the distinct items, or a random sample of 20,000."""
         item_of = rows = np.arange(len(annotations.features))
         if annotations.features_per != "item":
-            # Subsets of annotations share one table of features, so some rows have no label.
+            # Subsets of annotations share one table of features, so some rows are unlabelled.
             rows = np.unique(annotations.feature_rows)
             first = np.unique(annotations.features[rows], axis=0, return_index=True)[1]
             rows = rows[np.sort(first)]
@@ -110,7 +110,7 @@ class Items:
 
     @cached_property
     def feature_words(self) -> tuple[str, ...]:
-        """Words for each feature: see `likeminds.schools.school_names.name_feature`."""
+        """Words for each feature; see `likeminds.schools.school_names.name_feature`."""
         called = partial(self.called, letters=_LETTERS_IN_A_PAIR)
         columns = zip(self.feature_names, self.features.T, strict=True)
         return tuple(name_feature(name, values, called) for name, values in columns)
@@ -118,11 +118,11 @@ class Items:
     def name_by_difference(
         self, own: Float, others: Float, margin: Float, *, liked_only: bool = False
     ) -> str:
-        """Name users after items: see `likeminds.schools.school_names.name_by_items`."""
+        """Name users after items; see `likeminds.schools.school_names.name_by_items`."""
         return name_by_items(own, others, margin, self.called, self.verb, liked_only=liked_only)
 
     def positions_of(self, annotations: Annotations) -> Index:
-        """Return the position of each label's item, -1 for others (by features per row)."""
+        """Return the position of each label's item (matched by features if per row), or -1."""
         if annotations.features_per == "item":
             return lookup(annotations.item_ids, self.ids, "items")[annotations.item_codes]
         own = self.features[:, : annotations.n_features]
@@ -144,17 +144,17 @@ class Items:
 
     @cached_property
     def binary(self) -> Bool:
-        """Which features are yes or no: of two values, 0 and 1."""
+        """Whether each feature has only values 0 and 1."""
         return np.asarray(np.isin(self.features, (0, 1)).all(axis=0))
 
     def places(self, weights: Float, piece: slice = slice(None)) -> Float:
-        """Return the shares of items that items beat, as if scores were normal, (n, n_items)."""
+        """Return the share of items that each item beats, taking scores as normal, (n, n_items)."""
         scores = weights @ (self.features[piece] - self.centre).T
         deviation = np.sqrt(score_variances(weights, self.spread))
         return np.asarray(ndtr(scores / np.where(deviation > 0, deviation, np.inf)[:, None]))
 
     def disagreement(self, coef: Float, rng: Generator) -> Float:
-        """Return the standard deviation over users, or a sample, of the share each item beats."""
+        """Return the standard deviation over users (or a sample) of the share each item beats."""
         if len(coef) > _MOST_USERS:
             coef = coef[rng.choice(len(coef), _MOST_USERS, replace=False)]
         pieces = (slice(i, i + _ITEMS_AT_ONCE) for i in range(0, len(self), _ITEMS_AT_ONCE))
@@ -171,7 +171,7 @@ class Items:
 
 
 def _fingerprints(features: FloatArray) -> list[bytes]:
-    """Return a hashable key for each row, the same for the same numbers."""
+    """Return a hashable key for each row, equal for equal numbers."""
     return [row.tobytes() for row in features.astype(np.float64) + 0.0]  # minus zero is zero
 
 
@@ -184,9 +184,9 @@ class WeightLevels:
     consensus: Float  # (n_features,)
     group: Float  # (n_users, n_features), as personal
     personal: Float
-    scale: Float  # the unit of each feature, as the ranker measured it; else ones
-    n_directions: int | None  # of the group level that are strong, if the ranker defines them
-    own: Bool | None  # users with a personal part, if it is exactly zero for the others
+    scale: Float  # each feature's scale measured by the ranker; else ones
+    n_directions: int | None  # strong directions of the group level, if the ranker defines them
+    own: Bool | None  # users with a personal part, if it is zero for the others
     mean_variance: float | None = None  # the mean variance of scores before they were scaled
 
     @classmethod
@@ -197,10 +197,9 @@ class WeightLevels:
         if not Capability.LEVELS.of(fitted):
             parts_words = f"; it has {', '.join(parts)}" if parts else ""
             raise TypeError(
-                "Schools of thought are read from the group level, and this "
-                f"{type(fitted).__name__} has none{parts_words}. Use ThreeLevelRanker, "
-                "HierarchicalRanker, or a DecomposedRanker with a component called "
-                f"{' or '.join(GROUP_LIKE)}."
+                f"Schools of thought need a ranker with a group level, but {type(fitted).__name__} "
+                f"has none{parts_words}. Use ThreeLevelRanker, HierarchicalRanker, or a "
+                f"DecomposedRanker with a component called {' or '.join(GROUP_LIKE)}."
             )
         exact = parts.get("personal", fitted.raw_personal_)
         differs = (fitted.coef_ != fitted.consensus_).any(axis=1)
@@ -238,10 +237,9 @@ class WeightLevels:
     def normalised(self, spread: Float, reference: "WeightLevels | None" = None) -> "WeightLevels":
         """Return the levels with every user's scores scaled to about the same spread.
 
-        Twice the weights give the same ranking. Each user's consensus + group is divided by the
-        standard deviation of its scores, plus a little, so users without labels are not scaled up.
-        The consensus is then the mean of the results. New users take mean variance and consensus
-        from the ``reference``.
+        Doubling weights does not change a ranking, so each user's consensus + group is divided by
+        the standard deviation of its scores. A small constant keeps users without labels small. The
+        new consensus is the mean of the results; for new users, that of the ``reference``.
         """
         shared = self.consensus + self.group
         variance = score_variances(shared, spread)
@@ -252,7 +250,7 @@ class WeightLevels:
         unit = np.sqrt(variance + least)[:, None]
         shared = shared / unit
         consensus = shared.mean(axis=0) if reference is None else reference.consensus
-        # Scaling by unequal lengths adds a direction to the group level: that of the consensus.
+        # Unequal scaling adds the direction of the consensus to the group level.
         k = self.n_directions + 1 if self.n_directions else self.n_directions
         return replace(
             self,
@@ -266,8 +264,8 @@ class WeightLevels:
     def coordinates(self, spread: Float) -> tuple[Float, Float]:
         """Return positions of users in the strong directions of the group level, (n_users, k).
 
-        Coordinates have the unit of the scores, the strongest direction first. The second array,
-        (k, n_features), has the weights that one unit of each coordinate adds.
+        Coordinates have the unit of scores; the strongest direction comes first. The second array,
+        (k, n_features), has the weights of one unit of each coordinate.
         """
         lengths, axes = np.linalg.eigh(spread)
         positive = lengths > 1e-12 * max(lengths[-1], np.finfo(np.float64).tiny)
@@ -278,7 +276,7 @@ class WeightLevels:
         k = self._n_strong(values)
         if not k:
             return np.zeros((len(moved), 0)), np.zeros((0, len(spread)))
-        # The sign of a direction is arbitrary: its largest entry is to be positive.
+        # The sign of a direction is arbitrary; make its largest entry positive.
         turned = vectors[:, :k]
         turned = turned * np.sign(turned[np.abs(turned).argmax(axis=0), np.arange(k)])
         return np.asarray(moved @ turned), np.asarray((axes / lengths @ turned).T)
@@ -293,13 +291,13 @@ class WeightLevels:
 
 
 def with_learned_columns(group: Float, personal: Float, weights: Float) -> tuple[Float, Float]:
-    """Return both levels with columns of the weights of factors, and of the item effect."""
+    """Append columns for the weights of factors and the item effect to both levels."""
     none = np.zeros((len(weights), 1))
     return np.hstack([group, weights, none]), np.hstack([personal, np.zeros_like(weights), none])
 
 
 def as_ranker(ranker: object) -> Any:
-    """Return a fitted ranker (of a search, the best one); raise TypeError for other objects."""
+    """Return a fitted ranker (the best one of a search); raise TypeError for other objects."""
     if not isinstance(ranker, Ranker):
         raise TypeError(f"Expected a ranker of this library, but got {type(ranker).__name__}.")
     check_is_fitted(ranker)
@@ -307,7 +305,7 @@ def as_ranker(ranker: object) -> Any:
 
 
 def score_variances(weights: Float, spread: Float) -> Float:
-    """Return the variance over the items of the scores that some weights give."""
+    """Return the variance over the items of the scores by each row of weights."""
     return np.asarray(np.maximum(np.einsum("nd,nd->n", weights @ spread, weights), 0.0))
 
 
@@ -317,7 +315,7 @@ class Population:
 
     ranker: Ranker
     items: Items | None = None
-    labels: Annotations | None = None  # by default those that the ranker has kept
+    labels: Annotations | None = None  # by default those kept in the ranker
 
     @cached_property
     def levels(self) -> WeightLevels:
@@ -332,23 +330,23 @@ class Population:
 
     @cached_property
     def known_labels(self) -> Annotations | None:
-        """The labels that were given, or else those that the ranker has kept."""
+        """The given labels, or else those kept in the ranker."""
         stored: Annotations | None = as_ranker(self.ranker).training_annotations_
         return stored if self.labels is None else self.labels
 
     @cached_property
     def spread(self) -> Float:
-        """The covariance of the items' features: without items, as if independent."""
+        """The covariance of the items' features; without items, a diagonal matrix."""
         return np.diag(self.levels.scale**2) if self.items is None else self.items.spread
 
     @cached_property
     def normalised(self) -> WeightLevels:
-        """The levels, with all users scaled to be equally decided."""
+        """The levels, with all users' scores scaled to about the same spread."""
         return self.levels.normalised(self.spread)
 
     @cached_property
     def coordinates(self) -> tuple[Float, Float]:
-        """Positions of users, and the directions: see `WeightLevels.coordinates`."""
+        """Positions of users, and the directions; see `WeightLevels.coordinates`."""
         return self.normalised.coordinates(self.spread)
 
     @property
@@ -359,19 +357,19 @@ class Population:
 
     @cached_property
     def feature_words(self) -> tuple[str, ...]:
-        """The features in words: without items, their names."""
+        """The features in words; without items, their names."""
         if self.items is None:
             return tuple(name.replace("_", " ") for name in self.levels.feature_names)
         return self.items.feature_words
 
     @property
     def binary(self) -> Bool:
-        """Which features are yes or no; without items, none."""
+        """Whether each feature has only values 0 and 1; False without items."""
         n_features = len(self.levels.feature_names)
         return np.zeros(n_features, dtype=np.bool_) if self.items is None else self.items.binary
 
     def named_by_features(self, added: Float, shared: Float, strength: Float) -> str:
-        """Name what some weights add to others after the strongest features."""
+        """Name a deviation from shared weights after its strongest features."""
         names = self.levels.feature_names
         return name_deviation(added, shared, strength, names, self.binary, self.verb)
 
@@ -382,7 +380,7 @@ def items_of(
     rng: int | Generator = 0,
     texts: Mapping[Hashable, str] | None = None,
 ) -> Items | None:
-    """Return the items of annotations, by default the ranker's, with texts or names it keeps."""
+    """Return the items of annotations (default: the ranker's), with the ranker's item names."""
     fitted = as_ranker(ranker)
     if isinstance(annotations, Items):
         items = annotations

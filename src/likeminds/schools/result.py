@@ -31,23 +31,23 @@ class School:
     number : int
         From 1, the largest school first.
     name : str
-        Its strongest features in words; if these have no names with a meaning, the items that it
-        likes, or rejects, unlike all others.
+        Its strongest features in words. If feature names have no meaning, the items that it likes
+        or rejects unlike other users.
     size, share : int and float
-        The number of its users, and their share of all.
+        The number and the share of its users.
     stability : float
-        The mean Jaccard index with schools of resampled users. Below 0.6, the school is hardly
-        separate from others.
+        The mean Jaccard index with the schools of bootstrap samples. Below 0.6, the school is
+        hardly separate from others.
     features : dict
-        The features that set it apart, strongest first, with the effect of each on the school's
-        scores, which spread by about one; the sign is that of the feature's weight.
+        Its distinctive features, strongest first, with the effect of each on the school's scores.
+        Scores have a standard deviation of about one. The sign is that of the weight.
     weights : array of shape (n_features,)
-        The mean weights of the members, scaled to be equally decided.
+        The mean weights of the members, after scaling their scores to about the same spread.
     typical : tuple of JudgedItem
-        The items it likes best; the value is the share of items that each beats.
+        Its highest-ranked items; the value is the share of items that each beats.
     divisive : tuple of JudgedItem
-        The items about which it disagrees most with all others; the value is how much higher
-        (or lower) it places them, as a share of all items.
+        The items about which it disagrees most with other users; the value is the share of items
+        beaten, less that for other users.
     """
 
     number: int
@@ -63,8 +63,8 @@ class School:
     def to_dict(self) -> Facts:
         """Return all but the weights as plain values, for JSON.
 
-        An item ``beats`` the share of the items below it; ``places`` is how much higher this school
-        places it than all others do.
+        ``beats`` is the share of items below an item. ``places`` is that share, less that for other
+        users.
         """
         plain = {name: value for name, value in vars(self).items() if name != "weights"}
         return plain | {
@@ -84,8 +84,8 @@ class Axis:
     low, high : str
         The preferences of users at its two ends.
     strength, weights : arrays of shape (n_features,)
-        The effect of one standard deviation towards ``high``: strengths as in `School`, and
-        weights.
+        The effect of one standard deviation towards ``high`` on strengths (see `School.features`)
+        and weights.
     """
 
     share: float
@@ -112,12 +112,12 @@ class Schools(ResultTable):
     schools : tuple of School
         The schools, the largest first.
     feature_names, feature_words : tuples of str
-        The features, and words for them: names, or the items that have most and least of each.
+        The features, and words for them: names, or the items with the highest and lowest values.
     strength : array of shape (n_schools, n_features)
         The strength of each feature in each school; see `School.features`.
     feature_school : array of shape (n_features,)
-        The school that each feature sets apart most, -1 if it sets none apart: with
-        ``labels``, the co-clusters of users and features.
+        The school that each feature distinguishes most, or -1. With ``labels``, this gives
+        co-clusters of users and features.
     coordinates : array of shape (n_users, k)
         Positions in the strong directions of the group level.
     axes : tuple of Axis
@@ -130,18 +130,17 @@ class Schools(ResultTable):
         The items that divide users most; the value is the standard deviation over users of the
         share of items that each beats.
     spread : array of shape (n_features, n_features)
-        The covariance of the items' features, with which distances were measured.
+        The covariance of the items' features, used for distances between users.
     criterion, agreement : dict and float
-        The criterion by number of schools tried; the least decides. The mean adjusted Rand index of
-        the division with those of resampled users.
+        The criterion by number of schools (the lowest is chosen), and the mean adjusted Rand index
+        with the partitions of bootstrap samples.
     suggested : bool
-        Whether the data chose the number of schools.
+        Whether the number of schools was chosen from the data.
     agreed : tuple of JudgedItem
-        The items that every school likes most, or both ends of every direction if there are no
-        schools; the value is the least share of users that would say yes there
-        (`SoftLabels.at_least`).
+        The items with the highest `SoftLabels.at_least`, which is the value: a bound of the share
+        of yes in every school, or at both ends of every axis.
     soft_labels : SoftLabels or None
-        The share of all users, and of each school, that would say yes to each item. None without
+        The predicted share of yes to each item, of all users and of each school. None without
         items, or if scores are not log-odds and no labels calibrate them.
     verb : Verb
         The words of explanations for a positive label, such as "like"; set by
@@ -183,12 +182,12 @@ class Schools(ResultTable):
         if 1 <= number <= len(self):
             return self.schools[number - 1]
         if self.schools:
-            raise KeyError(f"There is no school {number}; they are numbered 1 to {len(self)}.")
-        raise KeyError(f"There is no school {number}: no schools stand apart in this crowd.")
+            raise KeyError(f"There is no school {number}; choose a number from 1 to {len(self)}.")
+        raise KeyError(f"There is no school {number}, because no schools were found.")
 
     @property
     def everywhere(self) -> str:
-        """Words for the groups that all like the `agreed` items; empty if all users are alike."""
+        """Words for the groups that agree on the `agreed` items; empty if all users agree."""
         if self.schools:
             return "in every school"
         return "at both ends of what divides people" if self.axes else ""
@@ -224,7 +223,7 @@ class Schools(ResultTable):
         return pa.Table.from_pylist(rows, pa.schema(columns))
 
     def users(self) -> Any:
-        """Return a table with a row per user: school, its probability, shares of levels, loner.
+        """Return a table of users: school and its probability, level shares, loner.
 
         The school is 0 if there are no schools.
         """
@@ -239,9 +238,9 @@ class Schools(ResultTable):
     def to_dict(self) -> Facts:
         """Return the schools, axes, loners, agreed and divisive items as plain values, for JSON.
 
-        For an item, ``spread`` is the standard deviation over users of the share it beats.
-        ``at_least`` is the share that would say yes ``everywhere`` at the least. ``share`` and
-        ``by_school`` are the shares of all users and of each school, each with its error.
+        For an item, ``spread`` is the standard deviation over users of the share of items it beats.
+        ``at_least`` is the lowest predicted share of yes of a school (or end of an axis). ``share``
+        and ``by_school`` are those of all users and of each school, with standard errors.
         """
         return {
             "users": len(self.user_ids),
@@ -299,7 +298,7 @@ class Schools(ResultTable):
 
 
 def variance_shares(levels: WeightLevels, spread: Float) -> Float:
-    """Return the shares of the levels in the sum of their scores' variances, (n_users, 3)."""
+    """Return each level's share of the sum of score variances, (n_users, 3)."""
     parts = np.column_stack(
         [
             np.repeat(score_variances(levels.consensus[None], spread), len(levels.users)),
@@ -312,7 +311,7 @@ def variance_shares(levels: WeightLevels, spread: Float) -> Float:
 
 
 def position_of(user: Hashable, users: IdArray) -> int:
-    """Return the position of a user; raise KeyError with the nearest id for an unknown one."""
+    """Return the position of a user; raise KeyError, with the nearest id, if unknown."""
     place = int(lookup([user], users, "users")[0])
     if place < 0:
         raise KeyError(

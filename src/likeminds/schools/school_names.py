@@ -9,7 +9,7 @@ import numpy as np
 from likeminds._util.array_types import Bool, Float, FloatArray, Index
 from likeminds._util.text_format import LIKE, TEXT_NAME, Verb, join_words
 
-# A consensus weight below this share of the deviation counts as none.
+# A consensus weight below this share of the deviation counts as zero.
 _INDIFFERENT = 0.25
 _WANTS, _INSISTS, _LESS, _MINDS_LESS = (
     "wants {}",
@@ -26,7 +26,7 @@ _MADE = re.compile(
     r"(pc|component|factor|learned|deep|text|sentence|embedding)[ _-]?\d+|gist_.*", re.IGNORECASE
 )
 _ITEMS_IN_A_NAME, LETTERS_IN_A_NAME = 2, 48
-# Items with a difference below this share of the first one's are not named.
+# Items are named if their difference is at least this share of the largest.
 _AS_TELLING = 0.5
 
 
@@ -37,13 +37,13 @@ def wish(feature: str, binary: bool, positive: bool, verb: Verb = LIKE) -> str:
         how = "with" if positive else "without"
         return f'texts {how} "{feature.removeprefix(TEXT_NAME)}"'
     if binary:
-        # "finds no heel comfortable" would be about every heel.
+        # "finds no heel comfortable" would mean: not a single heel.
         return words if positive else f"no {words}" if verb.wishes else f"what has no {words}"
     return f"high {words}" if positive else f"low {words}"
 
 
 def without_columns(features: Sequence[str], binary: Bool) -> list[str]:
-    """Return names without the column of a category, unless that is a number or another's name."""
+    """Return names without prefix ("colour: red" -> "red") if that is unique and not a number."""
     kinds = [
         name.split(": ", 1)[-1] if yes_or_no and not name.startswith(TEXT_NAME) else name
         for name, yes_or_no in zip(features, binary.tolist(), strict=True)
@@ -67,7 +67,7 @@ def wishes(
     ]
 
 
-def name_deviation(  # noqa: PLR0917 - what there is to say, and how
+def name_deviation(  # noqa: PLR0917
     deviation: Float,
     consensus: Float,
     strength: Float,
@@ -77,9 +77,9 @@ def name_deviation(  # noqa: PLR0917 - what there is to say, and how
 ) -> str:
     """Name a deviation from the consensus after its strongest features.
 
-    The words depend on the consensus weight: "wants" if it is about zero or has the opposite sign,
-    "insists on" if it has the same sign. "Cares less about" if the sum is smaller. `strengths`
-    sorts the features. A verb that is not a wish replaces these words.
+    The words depend on the consensus weight: "insists on" if it has the same sign, "cares less
+    about" if it has the opposite sign and is larger, else "wants". Features are sorted by
+    `strengths`. A verb that is not a wish replaces these words.
     """
     features = without_columns(features, binary)
     strongest = leading(strength)[:_FEATURES_IN_A_NAME]
@@ -96,7 +96,7 @@ def name_deviation(  # noqa: PLR0917 - what there is to say, and how
 
 
 def are_named(features: Iterable[str]) -> bool:
-    """Return whether all of some features have names with a meaning."""
+    """Return whether all features have meaningful names."""
     return not any(
         name == POPULARITY or _COLUMN.fullmatch(name) or _MADE.fullmatch(name) for name in features
     )
@@ -108,7 +108,7 @@ def is_made(feature: str) -> bool:
 
 
 def name_feature(name: str, values: FloatArray, called: Callable[[int], str]) -> str:
-    """Return a feature's name; if it was computed, the items with its largest and least values."""
+    """Return a feature's name; if computed, the items with its highest and lowest values."""
     most, least = int(values.argmax()), int(values.argmin())
     if not is_made(name) or values[most] == values[least]:
         return name.replace("_", " ")
@@ -116,7 +116,7 @@ def name_feature(name: str, values: FloatArray, called: Callable[[int], str]) ->
 
 
 def are_telling(strength: Float, features: Sequence[str]) -> bool:
-    """Return whether `name_deviation` would use any names, and only ones with a meaning."""
+    """Return whether `name_deviation` would use meaningful names only (at least one)."""
     strongest = leading(strength)[:_FEATURES_IN_A_NAME].tolist()
     return bool(strongest) and are_named(features[j] for j in strongest)
 
@@ -141,7 +141,7 @@ def name_by_items(
 ) -> str:
     """Name users after the items that set them apart from others; empty if none is ``liked_only``.
 
-    ``own`` and ``others`` are the places of each item by these and the other users, from 0 to 1.
+    ``own`` and ``others`` are each item's rank for these and for other users, from 0 to 1.
     Differences up to ``margin`` may be chance.
     """
     difference = own - others
@@ -167,36 +167,36 @@ def name_by_items(
 
 
 def strengths(deviations: Float, spread: Float) -> Float:
-    """Return the effect of each feature on the scores that some weights add.
+    """Return the effect of each feature on the scores of some weights.
 
-    w are the weights, S is the covariance of the features. Feature j has the part w_j (S w)_j of
-    the variance w'S w of these scores; what another feature takes back (a price against the rates
-    that replace it) does not count. With all other features unchanged it moves scores by w_j^2 over
-    entry j, j of the inverse of S. The strength is the root of the larger of the two, with the sign
-    of the weight: for independent features, the weight times the feature's spread.
+    Let w be the weights, and S the covariance of the features. Feature j contributes w_j (S w)_j to
+    the variance w'S w of the scores, which correlated features can cancel. With all other features
+    unchanged, it contributes w_j^2 over entry j, j of the inverse of S. The strength is the root of
+    the larger of the two, with the sign of the weight. For independent features, it is the weight
+    times the feature's standard deviation.
     """
     variance = spread.diagonal()
     varied = variance > 1e-12 * variance.max(initial=0.0)
     inner = spread[np.ix_(varied, varied)]
     alone = np.zeros(len(variance))
-    # A ridge, lest features that are linear combinations of others divide by zero.
+    # A ridge avoids division by zero for linearly dependent features.
     alone[varied] = 1.0 / np.linalg.inv(inner + 1e-9 * np.diag(variance[varied])).diagonal()
     part = np.maximum(deviations * (deviations @ spread), deviations**2 * alone)
     return np.asarray(np.sign(deviations) * np.sqrt(np.maximum(part, 0.0)))
 
 
 def leading(strength: Float) -> Index:
-    """Return which features carry a vector of strengths, strongest first.
+    """Return the features that dominate a vector of strengths, strongest first.
 
-    Their number is that of equally strong features with the same spread: (sum of squares)^2 over
-    the sum of fourth powers, rounded up.
+    Their number is the effective number of features, (sum of squares)^2 over the sum of fourth
+    powers, rounded up.
     """
     largest = float(np.abs(strength).max(initial=0.0))
     if not largest:
         return np.arange(0)
     squares = (strength / largest) ** 2
     total = float(squares.sum())
-    # Slightly less, as rounding might count one too many of equal ones.
+    # Subtract a little, so rounding errors do not add a feature.
     n = int(np.ceil(total**2 / float((squares**2).sum()) - 1e-9))
     return np.argsort(-squares, kind="stable")[:n]
 

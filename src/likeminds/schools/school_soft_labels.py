@@ -1,4 +1,4 @@
-"""Soft labels: the share of all users, and of each school, that would say yes to an item."""
+"""Soft labels: the predicted share of yes to an item, of all users and of each school."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,30 +20,30 @@ from likeminds.rankers.capabilities import Capability
 from likeminds.rankers.ranker import Ranker
 from likeminds.schools.population import Items, as_ranker
 
-# The normal quantile of bounds that hold with a probability of 95 %.
+# The normal quantile of one-sided 95 % bounds.
 BOUND = 1.645
-# For more users than these, answers are predicted for a sample of so many, with at least so many
+# With more users than this, answers are predicted for a sample of this size, with at least _FEWEST
 # of every group.
 _MOST_USERS, _FEWEST = 1_000, 20
-# Numbers that are computed at a time.
+# Numbers computed at a time.
 _AT_ONCE = 1 << 21
 _CLOSE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class SoftLabels(ResultTable):
-    """The shares of users who would say yes to items.
+    """The predicted shares of users who say yes to items.
 
-    Users who labelled an item count by their labels, the others by predictions.
+    Users who labelled an item count by their labels, other users by predictions.
 
     Attributes
     ----------
     items, rows : arrays of shape (n_items,)
         The items, and their rows in the table of features, ascending.
     n_votes : array of shape (n_items,)
-        The number of users who labelled each.
+        The number of users who labelled each item.
     share, error : arrays of shape (n_items,)
-        The share of all users that would say yes, and its standard error.
+        The share of all users who say yes, and its standard error.
     by_school, error_by_school : arrays of shape (n_schools, n_items)
         The same for each school; no rows if there are no schools.
     at_ends, error_at_ends : arrays of shape (n_axes, 2, n_items)
@@ -63,11 +63,10 @@ class SoftLabels(ResultTable):
 
     @cached_property
     def at_least(self) -> Float:
-        """The share that would say yes in every school: the least of the schools' lower bounds.
+        """The lowest of the schools' lower 95 % bounds of the share of yes.
 
-        Without schools, the least of the bounds of all users and of both ends of every direction:
-        an item that most users like may still divide them. Each bound
-        holds with a probability of 95 %.
+        Without schools, the lowest bound of all users and of both ends of every direction. An item
+        that most users like may still divide them.
         """
         share, error = self.by_school, self.error_by_school
         if not len(share):
@@ -77,7 +76,7 @@ class SoftLabels(ResultTable):
         return np.asarray(np.clip((share - BOUND * error).min(axis=0), 0.0, 1.0))
 
     def of_schools(self, n_schools: int, frames: Frames) -> "SoftLabels":
-        """Return the shares of so many schools, with tables of a kind."""
+        """Return the shares of the first ``n_schools`` schools, with tables of type ``frames``."""
         own, error = self.by_school[:n_schools], self.error_by_school[:n_schools]
         return replace(self, by_school=own, error_by_school=error, frames=frames)
 
@@ -118,7 +117,7 @@ class YesLogOdds:
     rows: Float  # the items in the coordinates of the weights: (n_items, p)
     weights: Float  # (n_users, p)
     intercept: Float  # (n_users,)
-    variance: Float  # of an item's log-odds for a user without labels; zero without uncertainty
+    variance: Float  # of an item's log-odds for a user without labels; zero if unknown
     information: FloatArray | None  # K, (n_users, m, p): labels reduce the variance of x by |K x|^2
     shared: Float  # the part of an item's variance that is common to all users
     offset: Float  # item effects
@@ -127,10 +126,10 @@ class YesLogOdds:
     def of_ranker(
         cls, ranker: object, items: Items, annotations: Annotations | None
     ) -> "YesLogOdds | None":
-        """Return a ranker's log-odds of items; None if neither loss nor labels give log-odds.
+        """Return a ranker's log-odds; None if scores are not log-odds and cannot be calibrated.
 
-        Scores that are not log-odds are calibrated to the labels by logistic regression: one
-        slope, and an intercept for each user.
+        Scores that are not log-odds are calibrated to the labels by logistic regression, with one
+        slope and an intercept for each user.
         """
         fitted = as_ranker(ranker)
         slope, intercept = 1.0, fitted.intercept_
@@ -147,14 +146,15 @@ class YesLogOdds:
             return cls(features, slope * fitted.coef_, intercept, zeros, None, zeros, offset)
         prior = fitted.prior_
         rows = prior.design.rows(features)
-        # The code below multiplies by the slope, and intercepts are log-odds already.
+        # Divide intercepts, which are log-odds, by the slope, because points are multiplied by it
+        # below.
         points = prior.design.points(fitted.coef_, intercept / max(slope, _CLOSE))
         item_variance = offset = zeros
         if prior.items is not None:
             own, size = prior.items.of(items.ids), prior.design.size
             rows = np.hstack([rows, own.factors])
             points = np.hstack([points, fitted.factor_weights_])
-            # The variance of a factor counts by the variance of its weights.
+            # The uncertainty of factors is weighted by the covariance of their weights.
             weight_covariance = prior.prior.covariance[size:, size:]
             item_variance = own.effect_variance + np.einsum(
                 "nab,ab->n", own.factor_covariance, weight_covariance
@@ -213,7 +213,7 @@ def _weights(annotations: Annotations) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class VoteMatrices:
-    """Votes as sparse matrices (n_users, n_items): ones for votes, and shares of yes."""
+    """Sparse matrices (n_users, n_items): ones for votes, and shares of yes."""
 
     voted: sparse.csr_array
     yes: sparse.csr_array
@@ -222,7 +222,7 @@ class VoteMatrices:
     def of_annotations(
         cls, annotations: Annotations | None, users: IdArray, items: Items
     ) -> "VoteMatrices":
-        """Take the labels of known users; several about one item are one vote: their mean."""
+        """Use the labels of known users; average several labels of one item."""
         shape = (len(users), len(items))
         if annotations is None:
             return cls(sparse.csr_array(shape), sparse.csr_array(shape))
@@ -235,7 +235,7 @@ class VoteMatrices:
         yes = sparse.csr_array((positive, where), shape=shape)
         total.sum_duplicates()
         yes.sum_duplicates()
-        yes.data = yes.data / total.data  # both have the same places, in the same order
+        yes.data = yes.data / total.data  # both have the same entries in the same order
         total.data = np.ones_like(total.data)
         return cls(total, yes)
 
@@ -243,11 +243,11 @@ class VoteMatrices:
 def shares_of_groups(
     odds: YesLogOdds, votes: VoteMatrices, groups: Bool, rng: Generator
 ) -> tuple[Float, Float]:
-    """Return the share of each group of users that would say yes to each item, and its error.
+    """Return each group's predicted share of yes to each item, and its standard error.
 
-    ``groups`` (n_groups, n_users) are masks. The standard error has three parts: the Bernoulli
-    variance of users who did not vote; the variance of an item's log-odds that all users share;
-    and the sampling variance if answers are predicted for a sample.
+    ``groups`` (n_groups, n_users) are masks. The error has three parts: the Bernoulli variance of
+    users without a vote, the shared variance of an item's log-odds, and the variance of sampling
+    users.
     """
     member = groups.astype(np.float64)
     size = member.sum(axis=1)[:, None]
@@ -266,7 +266,7 @@ def shares_of_groups(
         chance += members @ (p * (1.0 - p))
         slope += members @ derivative
     missing = np.maximum(size - voted, 0.0)
-    # If all sampled users have voted, their mean stands for users without a vote.
+    # If all sampled users have voted, use their mean for users without a vote.
     those = np.maximum(number, 1.0)
     mean = np.where(number > 0, total / those, yes / np.maximum(voted, 1.0))
     within = np.maximum(squares / those - mean**2, 0.0)

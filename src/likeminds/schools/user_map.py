@@ -1,4 +1,4 @@
-"""The map of users, on a plane or along one axis, and new users on it."""
+"""The map of users, on a plane or along one axis, and positions of new users on it."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +13,7 @@ from likeminds.mixed_model.posterior import Posterior
 from likeminds.schools.population import WeightLevels, as_ranker, with_learned_columns
 from likeminds.schools.result import Schools, variance_shares
 
-# A second direction is drawn if it holds this share of the differences between users.
+# A second direction is drawn if it explains this share of the differences between users.
 _ROUNDING = 0.1
 # One direction separates two schools if it orders this share of the pairs of users.
 _SEPARATED = 0.9
@@ -25,9 +25,9 @@ _LEAST_VARIANCE = 1e-6
 def n_dimensions(schools: Schools) -> int:
     """Return how many directions the map of users needs: 0, 1 or 2.
 
-    Normalised weights bend a single axis into a horseshoe. One direction is therefore enough if
-    it separates two schools; or, without schools, if a parabola of it explains all but a tenth of
-    the differences.
+    Normalised weights bend a single axis into a horseshoe. So one direction is enough if it
+    separates two schools. Without schools, it is enough if a parabola in it explains all but a
+    tenth of the differences.
     """
     n = min(len(schools.axes), int(schools.coordinates.shape[1]))
     if n < 2:
@@ -45,7 +45,7 @@ def n_dimensions(schools: Schools) -> int:
 
 
 def map_places(schools: Schools, shown: Bool) -> Float:
-    """Return places of users on the map, (n_users, 2); along one axis, those shown are stacked."""
+    """Return positions on the map, (n_users, 2); on one axis, stack the users shown."""
     n = n_dimensions(schools)
     if n > 1:
         return schools.coordinates[:, :2]
@@ -68,10 +68,10 @@ def _stacked(values: Float) -> Float:
 
 
 def levels_of_posterior(levels: WeightLevels, ranker: object, posterior: Posterior) -> WeightLevels:
-    """Return the levels of new users from their posteriors by a ranker, given its own levels."""
+    """Return the levels of new users, from their posteriors and the ranker's levels."""
     chosen = as_ranker(ranker)
     group, personal = chosen.prior_.levels(posterior.points, chosen.n_groups_)
-    if len(levels.consensus) > group.shape[1]:  # columns that were learned about items
+    if len(levels.consensus) > group.shape[1]:  # columns of learned item factors and effects
         weights = posterior.points[:, posterior.design.size :]
         group, personal = with_learned_columns(group, personal, weights)
     return replace(levels, users=posterior.users, group=group, personal=personal, own=None)
@@ -87,10 +87,10 @@ class MapPositions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NewUserProjection:
-    """The map of a model's users, on which new users are placed.
+    """Places new users on the map of a model's users.
 
-    Schools are taken as normal distributions with one covariance around the means of their
-    members, as in `likeminds.schools.mixture`.
+    Schools are modelled as normal distributions around the means of their members, with one
+    covariance, as in `likeminds.schools.mixture`.
     """
 
     levels: WeightLevels

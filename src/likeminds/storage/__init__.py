@@ -1,1 +1,1 @@
-"""Models on disk: one file, never a pickle."""
+"""Save and load models as safetensors files, without pickle."""

@@ -1,4 +1,4 @@
-"""Folders of models whose users are in separate files: create, replace and clean up."""
+"""Create, replace and clean up folders of models with separate files of users."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -35,10 +35,10 @@ M = TypeVar("M", bound=ReadableModel)
 
 @dataclass
 class UserFolder:
-    """A folder that is being written to: files of users first, the model's own file last.
+    """A folder being written: first the files of users, last the model's own file.
 
-    ``mark`` is part of the names of the new files. ``kept`` are files of users of the previous
-    model: they stay until the next save, for processes that have that model open.
+    ``mark`` is part of the names of new files. ``kept`` are files of the previous model. They stay
+    until the next save, for processes that have that model open.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class UserFolder:
         return self.path / f"people-{self.mark}-{number:05d}.safetensors"
 
     def clear(self, *, failed: bool) -> None:
-        """Remove files of users that belong to no model, or those of a failed save."""
+        """Remove files of users that no model uses, or those of a failed save."""
         for file in self.path.glob(_PEOPLE):
             is_new = file.name.split("-")[1] == self.mark
             if is_new if failed else not is_new and file.name not in self.kept:
@@ -91,8 +91,8 @@ def _refuse_other_folder(path: Path) -> None:
     other = [one.name for one in path.iterdir() if one.name != _LOCK and not one.match(_PEOPLE)]
     if other:
         raise FileExistsError(
-            f"{path} is a folder with other files ({listing(sorted(other))}): name another one for "
-            "the model."
+            f"The folder {path} has other files ({listing(sorted(other))}). Save the model to "
+            "another folder."
         )
 
 
@@ -120,12 +120,14 @@ def with_users_in(model: Ranker, folder: Path, written: Sequence[WrittenFile]) -
 
 
 def joint_forms(written: Sequence[WrittenFile]) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return type and shape of each array of users, which are the same in all files."""
+    """Return dtype and shape of each array of users; raise if they differ between files."""
     first = dict(written[0].forms)
     if any(one.forms[USERS] != first[USERS] for one in written):
         first[USERS] = ("|O", ())
     if any(one.forms | {USERS: first[USERS]} != first for one in written):
-        raise ValueError("Files of users hold different arrays: they are not of one model.")
+        raise ValueError(
+            "Files of users have different arrays, so they belong to different models."
+        )
     return first
 
 

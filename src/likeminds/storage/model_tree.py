@@ -3,7 +3,7 @@
 A node of the tree is a plain value, a list of nodes, or an object whose only key is its kind:
 
 - ``array``: an array of the file, by name (with ``as``, the type of its dates)
-- ``ids``: an array of texts, tuples and other ids, which the file holds as JSON
+- ``ids``: an array of texts, tuples and other ids, stored as JSON
 - ``people``: an array with a row for each user, in the files of users (`storage.user_files`)
 - ``tuple``: a tuple of nodes
 - ``dict``: a mapping from texts to nodes
@@ -52,8 +52,8 @@ from likeminds.rankers.registry import RANKERS
 from likeminds.storage.safetensors import ArrayFile, all_finite, tag, untag
 from likeminds.storage.user_files import USERS, StoredIds, StoredRows, UserFiles
 
-# The classes of models by their names in files, which stay when a class is renamed. Other classes
-# are never instantiated.
+# Classes by their names in files, which stay when a class is renamed. Other classes are never
+# instantiated.
 STORED_CLASSES: dict[str, type[Any]] = {
     "Annotations": Annotations,
     "Covariates": Covariates,
@@ -83,10 +83,10 @@ STORED_CLASSES: dict[str, type[Any]] = {
 }
 del STORED_CLASSES["DecomposedRanker"]  # its components are not plain values
 _STORED_NAMES = {kind: name for name, kind in STORED_CLASSES.items()}
-# Attributes with training labels, and those from which labels can be inferred.
+# Attributes that contain training labels, or from which labels can be inferred.
 _LABELS = ("statistics_", "annotations_")
 _PRIVATE = (*_LABELS, "cached_schools_")
-# Attributes with a meaning of NaN and infinity: untried settings of a search, and bounds.
+# Attributes in which NaN and infinity are valid: untried settings of a search, and bounds.
 _MAY_BE_INFINITE = ("cv_results_", "best_params_")
 
 
@@ -95,10 +95,10 @@ class CannotStoreError(TypeError):
 
 
 class Contents:
-    """Serialise models to nodes and arrays; an array that several nodes share is there once.
+    """Serialise models to nodes and arrays; store shared arrays once.
 
-    ``with_data`` keeps training labels, and ``holds_data`` is whether there were any. ``people``
-    are files with the users' parameters, if these are written already.
+    ``with_data`` keeps training labels; ``holds_data`` tells whether there were any. ``users`` are
+    the files with users' parameters, if already written.
     """
 
     def __init__(self, *, with_data: bool, users: UserFiles | None = None) -> None:
@@ -111,17 +111,17 @@ class Contents:
         """Return the node of a ranker, fitted or not."""
         kind = type(model).__name__
         if STORED_CLASSES.get(kind) is not type(model):
-            raise CannotStoreError(f"Only rankers of this library can be saved, not {kind}.")
+            raise CannotStoreError(f"{kind} cannot be saved; save a ranker of this library.")
         parameters = {}
         for key, value in model.get_params(deep=False).items():
-            if key == "verbose":  # of the session, not of the model
+            if key == "verbose":  # a setting of the session
                 continue
             try:
                 parameters[key] = self.of(value, f"{name}{key}")
             except CannotStoreError as error:
                 raise CannotStoreError(
-                    f"The parameter {key}={value!r} cannot be written to a file; "
-                    f"use set_params({key}=...) with a plain value before saving."
+                    f"The parameter {key}={value!r} cannot be saved. Use set_params({key}=...) "
+                    "with a plain value before saving."
                 ) from error
         fitted = {}
         for key in model._fitted_names():
@@ -132,7 +132,7 @@ class Contents:
             try:
                 stored = model._stored_names.get(key, key)
                 fitted[stored] = self.of(getattr(model, key), f"{name}{stored}")
-            except CannotStoreError:  # diagnostics of the solver are not part of the model
+            except CannotStoreError:  # skip diagnostics of the solver
                 self.arrays = dict(islice(self.arrays.items(), n_arrays))
                 self._nodes = dict(islice(self._nodes.items(), n_nodes))
         return {"model": {"class": kind, "parameters": parameters, "fitted": fitted}}
@@ -162,7 +162,7 @@ class Contents:
         raise CannotStoreError(f"{name} is a {type(value).__name__}.")
 
     def _once(self, value: object, node: Callable[[], Any]) -> Any:
-        # The object is kept alive with its node: the id of a deleted one may be reused.
+        # Keep the object alive with its node, because Python reuses ids of deleted objects.
         if id(value) not in self._nodes:
             self._nodes[id(value)] = (value, node())
         return self._nodes[id(value)][1]
@@ -192,7 +192,7 @@ class Contents:
 
 
 def _fields_by_stored_name(kind: type[Any]) -> dict[str, str]:
-    """Return the fields of a class by their names in files, which outlive those in Python."""
+    """Return the fields of a class by their names in files."""
     names = {field.metadata.get("stored", field.name): field.name for field in fields(kind)}
     names.pop(False, None)
     return names
@@ -203,13 +203,11 @@ def model_from(node: dict[str, Any], file: ArrayFile) -> Ranker | AttributeModel
     described = node["model"]
     kind = STORED_CLASSES.get(described["class"])
     if kind is None or not issubclass(kind, Ranker | AttributeModel):
-        raise file.incomplete(f"it holds an unknown kind of ranker, {described['class']}")
+        raise file.incomplete(f"{described['class']} is an unknown class of ranker")
     parameters = {key: value_from(part, file) for key, part in described["parameters"].items()}
     if "item_effects" not in kind._get_param_names():  # parameters of earlier versions
         if parameters.pop("item_effects", False):
-            raise file.incomplete(
-                f"{described['class']} has no item effects any more: fit it again"
-            )
+            raise file.incomplete(f"{described['class']} no longer has item effects; fit it again")
         parameters.pop("alpha_item", None)
     model = kind(**parameters)
     stored: dict[str, Callable[[], Any]] = {}
@@ -217,7 +215,7 @@ def model_from(node: dict[str, Any], file: ArrayFile) -> Ranker | AttributeModel
     for stored_key, part in described["fitted"].items():
         key = names.get(stored_key, stored_key)
         if not key.endswith("_") or key.startswith("_"):
-            raise file.incomplete(f"{key} is nothing that a ranker learns")
+            raise file.incomplete(f"{key} is not a fitted attribute")
         if isinstance(part, dict | list):
             stored[key] = partial(_read_fitted, key, part, file)
         else:
@@ -236,7 +234,7 @@ def refuse_not_finite(fitted: Mapping[str, Any], file: ArrayFile, *, nested: boo
 
 def _read_fitted(key: str, node: object, file: ArrayFile) -> Any:
     with file.errors_of_content():
-        if not file.is_whole:  # else everything was checked when the file was read
+        if not file.is_whole:  # a whole file was checked when it was read
             refuse_not_finite({key: node}, file, nested=False)
         return value_from(node, file)
 
@@ -285,7 +283,7 @@ def _array_from(node: dict[str, Any], file: ArrayFile) -> NDArray[Any]:
 
 def _users_from(node: dict[str, Any], file: ArrayFile) -> StoredRows:
     if file.users is None:
-        raise ValueError("it does not name the files of its users")
+        raise ValueError("its list of files with users is missing")
     form = node["people"]
     kind = StoredIds if form["name"] == USERS else StoredRows
     return kind(file.users, form["name"], form["dtype"], form["shape"])
@@ -318,7 +316,9 @@ def _ids_to_bytes(ids: NDArray[Any], name: str) -> NDArray[np.uint8]:
     try:
         text = json.dumps([tag(value) for value in ids.tolist()])
     except TypeError as error:
-        raise TypeError(f"{name} holds ids that cannot be written to a file: {error}.") from error
+        raise TypeError(
+            f"{name} has ids that cannot be saved: {error}. Use numbers, texts or tuples."
+        ) from error
     return np.frombuffer(text.encode(), dtype=np.uint8)
 
 

@@ -1,10 +1,10 @@
-"""Models on disk: safetensors arrays and a card in JSON, in one file, never a pickle.
+"""Save and load models as safetensors arrays and a JSON card in one file, without pickle.
 
 The header of a file of format 3 has a readable card, a tree of the model's arrays (see
 `storage.model_tree`), and checksums (`storage.safetensors`). The file is written atomically and
-mapped into memory: opening the model of a million users reads only the header. Format 4 is a
-folder: the same file, and others with the users' parameters, which are read on demand
-(`storage.user_files`). Formats 1 and 2 were never released and raise `ModelFileError`.
+mapped into memory, so opening a model of a million users reads only the header. Format 4 is a
+folder with the same file and files of users' parameters, read on demand (`storage.user_files`).
+Formats 1 and 2 were never released and raise `ModelFileError`.
 """
 
 import json
@@ -43,7 +43,7 @@ FORMAT = 3
 # Models whose users are in separate files.
 _FOLDER_FORMAT = 4
 
-# Units of features that a card lists; the file has them all.
+# The most feature units listed on a card; the file has all.
 _LISTED = 10_000
 
 _CARD, _TREE, _PEOPLE = "likeminds", "contents", "people"
@@ -61,10 +61,10 @@ def save(
     if_unchanged: bool = False,
     users_per_file: int | None = None,
 ) -> Path:
-    """Write a fitted ranker, or one for each of several attributes, to one file or a folder.
+    """Save a fitted ranker or `AttributeModel` to one file or a folder.
 
-    An existing file is replaced only once the new one is complete: an interrupt or a full disk
-    leaves it as it was. Arrays are written without a copy.
+    An existing file is replaced only once the new one is complete, so an interrupt or a full disk
+    does not damage it. Arrays are written without a copy.
 
     Parameters
     ----------
@@ -73,20 +73,19 @@ def save(
     path : path
         The file or folder to write; names usually end in ``.likeminds``.
     with_data : bool, default=False
-        Keep the training data, statistics or labels and features, so a loaded model can take
-        more labels (``update``). Without it, the file has no labels.
+        Save the training data too (statistics, or labels and features), so a loaded model can be
+        updated with more labels (``update``). By default, the file has no labels.
     data : Annotations, optional
-        The training data, for the fingerprint on the card. Rankers that keep them, and models
-        of several attributes, do not need it.
+        The training data, for the fingerprint on the card. Not needed for rankers that keep their
+        data, and for models of several attributes.
     scores : mapping, optional
-        Scores of the model, for the card: numbers, texts, lists and mappings of them.
+        Scores of the model for the card: numbers, texts, and lists and mappings of them.
     if_unchanged : bool, default=False
-        Replace only the file that the model was read from, or was last saved to. If another program
-        has replaced that file, raise `FileChangedError` and keep it, so no update is lost.
+        Raise `FileChangedError` if another program replaced the file after the model was loaded
+        from it or last saved to it. The file is then kept, so no update is lost.
     users_per_file : int, optional
-        Write a folder, with so many users in each of its files: `load` then reads the prior
-        alone, and the file of a user on demand. A model that replaces such a folder has as many
-        by default.
+        Write a folder with this many users per file. `load` then reads the prior alone, and users'
+        files on demand. To replace such a folder, the default is its number.
 
     Returns
     -------
@@ -112,7 +111,7 @@ def save(
         write_model(model, writable(path), if_unchanged=if_unchanged, **options)
         return target
     if not isinstance(model, Ranker):
-        raise TypeError("Users of several attributes are in one file: leave out users_per_file.")
+        raise TypeError("An AttributeModel is saved to one file. Leave out users_per_file.")
     _refuse_unfitted(model._fitted_names(), model)
     n_each = users_per_file
     if n_each is None:
@@ -137,7 +136,7 @@ def write_model(
     if_unchanged: bool = False,
     users: UserFiles | None = None,
 ) -> None:
-    """Write the file with a model's card and all but its users' files: see `save`."""
+    """Write a model's file (card, tree and arrays), without files of users; see `save`."""
     contents = Contents(with_data=with_data, users=users)
     tree = contents.of_model(model)
     _refuse_unfitted(tree["model"]["fitted"], model)
@@ -147,8 +146,8 @@ def write_model(
     name = first_not_finite(tree["model"]["fitted"], contents.arrays.__getitem__, nested=True)
     if name is not None:
         raise ValueError(
-            f"The {name} of this {type(model).__name__} holds numbers that are NaN or infinite: "
-            "nothing was saved, because rankings need finite numbers."
+            f"{name} of this {type(model).__name__} has NaN or infinite numbers, so nothing was "
+            "saved. Check the training data for extreme values, and fit again."
         )
     card = _make_card(model, tree)
     card["scores"] = _readable(dict(scores or {}))
@@ -161,30 +160,28 @@ def write_model(
     texts[_CARD] = json.dumps(card)
     replacing: FileVersion | None = vars(model).get("_read_from") if if_unchanged else None
     if if_unchanged and replacing is None:
-        raise ValueError(
-            "if_unchanged= is for a model that was read from a file: this one was not."
-        )
+        raise ValueError("if_unchanged=True needs a model that was loaded from a file. Omit it.")
     model._read_from = write_arrays(target, contents.arrays, texts, replacing)
 
 
 def folder_of_users(target: Path) -> AbstractContextManager[UserFolder]:
-    """Open a folder to write a model with files of users: see `open_folder`."""
+    """Open a folder to write a model with files of users; see `open_folder`."""
     files = read_users(target) if has_main(target) else []
     return open_folder(target, {one.name for one in files})
 
 
 def _refuse_unfitted(fitted: object, model: object) -> None:
     if not fitted:
-        raise NotFittedError(f"This {type(model).__name__} is not fitted: call fit before save.")
+        raise NotFittedError(f"This {type(model).__name__} is not fitted. Call fit before save.")
 
 
 def read_users(path: Path) -> list[UserFile]:
-    """Return the files of users of a model; none if they are in its own file."""
+    """Return a model's files of users; an empty list if users are in the model's own file."""
     return _listed(_open(path, header_only=True)[0])
 
 
 def main_file(path: Path) -> Path:
-    """Return the file of a model: in a folder, the one with the card."""
+    """Return the file of a model; in a folder, the file with the card."""
     return path / MAIN if path.is_dir() else path
 
 
@@ -194,24 +191,24 @@ def has_main(path: Path) -> bool:
 
 
 def writable(path: str | os.PathLike[str]) -> Path:
-    """Return the path if a model can be written there; else raise an error before any work."""
+    """Return the path; raise an error if a model cannot be written there."""
     place_for(main_file(Path(path)) if has_main(Path(path)) else path, "the model")
     return Path(path)
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
-    """Read a model that `save` wrote.
+    """Load a model that `save` wrote.
 
-    For a folder, the prior and an index of ids are read, parameters of users on demand. A file
-    of up to 64 MiB is read and checked as a whole. A larger one is mapped into memory, and each
-    array is read and checked when it is first used; the arrays cannot be written to, and the file
-    must not be changed in place meanwhile (`save` never does, it replaces it).
+    From a folder, `load` reads the prior and an index of ids; users' parameters are read on demand.
+    A file of up to 64 MiB is read and checked as a whole. A larger file is mapped into memory, and
+    each array is checked on first use. Its arrays are read-only, and the file must not be changed
+    in place meanwhile (`save` replaces it instead).
 
     Parameters
     ----------
     path : path
     verify : bool, default=False
-        Check a large file as a whole, too, and all files of users.
+        Also check a large file as a whole, and all files of users.
 
     Returns
     -------
@@ -243,13 +240,13 @@ def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        The class (``ranker``), the ``format`` of the file, the ``version`` of likeminds and the
-        ``parameters``. The numbers of ``users`` and ``labels``, and ``label_reading`` (see
-        `Annotations.reading`). The names of ``features``, the source of features of ``pictures``,
-        and ``preprocessing`` (standardisation, and the units of up to 10,000 features).
-        ``fingerprint`` of the training data (see `likeminds.fingerprint`); ``scores``, as given
-        to `save`; ``takes_updates``. For several ``attributes``, the same for each; for a folder,
-        the number of ``user_files``. Unknown values are None.
+        ``ranker`` (its class), the ``format`` of the file, the ``version`` of likeminds,
+        ``parameters``, numbers of ``users``, ``labels`` and ``choices``, and ``label_reading`` (see
+        `Annotations.reading`). Names of ``features``, ``verb``, ``pictures`` (how their features
+        were computed), and ``preprocessing`` (standardisation, and units of up to 10,000 features).
+        ``fingerprint`` of the training data (see `likeminds.fingerprint`), ``scores`` as given to
+        `save`, and ``takes_updates``. ``attributes`` has the same for each attribute. A folder has
+        ``user_files``, their number. Unknown values are None.
     """
     return _open(path, header_only=True)[1]
 
@@ -259,7 +256,7 @@ def _listed(file: ArrayFile) -> list[UserFile]:
         listed = [UserFile(**one) for one in parse(file.metadata.get(_PEOPLE, "[]"))]
         outside = [one.name for one in listed if Path(one.name).name != one.name]
         if outside:
-            raise ValueError(f"{outside[0]} is not a file in its folder")
+            raise ValueError(f"its file of users {outside[0]!r} is in another folder")
         return listed
 
 
@@ -272,7 +269,7 @@ def _user_files_beside(file: ArrayFile) -> UserFiles | None:
         hashes, order = file.array(_HASHES), file.array(_ORDER)
         users = UserFiles(file.path.parent, listed, hashes, order)
         if hashes.shape != order.shape or hashes.shape != (users.n_users,):
-            raise ValueError("its index is not of its users")
+            raise ValueError("its index does not match its users")
         return users
 
 
@@ -291,7 +288,7 @@ def _open(
 
 
 def _renamed(card: dict[str, Any]) -> dict[str, Any]:
-    """Return a card with current names: the first files of formats 3 and 4 have others."""
+    """Return a card with current names, also of the first files of formats 3 and 4."""
     attributes = {name: _renamed(one) for name, one in (card.get("attributes") or {}).items()}
     renamed = {_FORMER_NAMES.get(name, name): value for name, value in card.items()}
     return renamed | ({"attributes": attributes} if attributes else {})
@@ -299,7 +296,7 @@ def _renamed(card: dict[str, Any]) -> dict[str, Any]:
 
 def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
     if not isinstance(card["format"], int) or card["format"] < 1:
-        raise ValueError(f"there is no format {card['format']}")
+        raise ValueError(f"its format, {card['format']}, is unknown")
     if card["format"] < FORMAT:
         raise ModelFileError(
             f"{source} has format {card['format']}, which was never released; this version reads "
@@ -311,7 +308,9 @@ def _refuse_foreign(card: dict[str, Any], source: Path) -> None:
             f"this version reads up to {_FOLDER_FORMAT}. Upgrade likeminds."
         )
     if card["ranker"] not in STORED_CLASSES:
-        raise ModelFileError(f"{source} holds an unknown kind of ranker: {card['ranker']}.")
+        raise ModelFileError(
+            f"{source} has an unknown class of ranker: {card['ranker']}. Upgrade likeminds."
+        )
 
 
 def _fingerprint_of(ranker: Ranker, data: Annotations | None) -> dict[str, str]:
@@ -324,7 +323,7 @@ def _fingerprint_of(ranker: Ranker, data: Annotations | None) -> dict[str, str]:
 
 
 def _make_card(model: Ranker | AttributeModel, tree: dict[str, Any]) -> dict[str, Any]:
-    """Return the card of a model: see `read_card`."""
+    """Return the card of a model; see `read_card`."""
     card = {
         "format": FORMAT,
         "version": __version__,
@@ -366,7 +365,7 @@ def _summary(ranker: Ranker, fingerprint: str | None, listed: int) -> dict[str, 
 
 
 def _readable(value: object) -> Any:
-    """Return a value in strict JSON: NaN and infinity as texts; refuse objects of other types."""
+    """Return a value as strict JSON, with NaN and infinity as texts; raise for other types."""
     if isinstance(value, Mapping):
         if set(value) == {"model"}:
             described = value["model"]
@@ -380,5 +379,5 @@ def _readable(value: object) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
     if value is not None and not isinstance(value, bool | int | float | str):
-        raise TypeError(f"A card holds numbers, texts, lists and mappings of them, not {value!r}.")
+        raise TypeError(f"scores may be numbers, texts, lists and mappings, but not {value!r}.")
     return value

@@ -1,7 +1,7 @@
-"""Models as MLflow's "pyfunc", its common interface for serving and registering models.
+"""Models as MLflow "pyfunc", the common interface for serving and registering models.
 
-MLflow keeps the file that `likeminds.save` wrote, and names this module as its loader, without a
-pickle. MLflow is optional (``pip install 'likeminds[mlflow]'``).
+MLflow stores the file that `likeminds.save` wrote, with this module as its loader, without pickle.
+MLflow is optional (``pip install 'likeminds[mlflow]'``).
 """
 
 import tempfile
@@ -22,14 +22,14 @@ _FILE = "model.likeminds"
 
 
 def save_pyfunc(ranker: Ranker, path: str | PathLike[str], **options: object) -> Path:
-    """Write a ranker as a model of MLflow.
+    """Save a ranker as an MLflow model.
 
     Parameters
     ----------
     ranker : Ranker
-        A fitted one.
+        A fitted ranker.
     path : path
-        The folder, which must not exist yet.
+        The folder to create.
     **options
         Passed to ``mlflow.pyfunc.save_model``: ``signature``, ``input_example``, ``metadata``,
         ``pip_requirements`` (by default this version of likeminds).
@@ -44,7 +44,7 @@ def save_pyfunc(ranker: Ranker, path: str | PathLike[str], **options: object) ->
     of users and items are found by their usual names. It returns a score for each row. Users and
     items not seen in training follow the ranker's ``unknown``.
     """
-    pyfunc = require("mlflow.pyfunc", "A model of MLflow", "mlflow")
+    pyfunc = require("mlflow.pyfunc", "An MLflow model", "mlflow")
     # Without this, MLflow loads the model to infer its requirements.
     if not {"conda_env", "pip_requirements"} & set(options):
         options["pip_requirements"] = [f"likeminds=={__version__}"]
@@ -62,7 +62,7 @@ class PyfuncRanker:
     Parameters
     ----------
     ranker : Ranker
-        A fitted one.
+        A fitted ranker.
     """
 
     def __init__(self, ranker: Ranker) -> None:

@@ -1,12 +1,12 @@
 """Arrays in one safetensors file: written as a stream, memory-mapped, with checksums.
 
-Any reader of safetensors can open the file. Its library copies each array that it reads, gives no
-access to the header's bytes, and does not replace a file atomically. Here a large file is mapped
-into memory, and written in pieces from the arrays themselves.
+Any safetensors reader can open the file. The safetensors library copies each array, hides the bytes
+of the header, and does not replace files atomically. This module maps large files into memory, and
+writes arrays in pieces without copying them.
 
-Each array has a checksum, and so has the header (with the digits of its own checksum taken as
-zeros). They detect damage and careless changes. They are not a signature: a program that changes
-the file can write a new checksum.
+Each array and the header have checksums (of the header, with zeros for its own checksum). They
+detect damage and accidental changes. They are not signatures: a program that changes the file can
+write a new checksum.
 """
 
 import hashlib
@@ -39,14 +39,14 @@ _TYPES = {code: kind for kind, code in _CODES.items()}
 # Files up to this size are read and checked as a whole. Arrays of larger files are mapped into
 # memory, and checked when they are first used.
 READ_AT_ONCE = 1 << 26
-# Bytes of a header. It holds the names of features and attributes and a few hundred bytes for each
-# array: a hundred thousand features take 2 MiB, two thousand attributes 15 MiB. Parsed as JSON, one
-# from an attacker takes up to forty times its length in memory.
+# The most bytes of a header, which has names of features and attributes, and a few hundred bytes
+# per array. A hundred thousand features take 2 MiB; two thousand attributes, 15 MiB. An attacker's
+# header takes up to forty times its length in memory when parsed.
 LONGEST_HEADER = 1 << 25
-# Depth of a JSON tree; ours have ten levels or so.
+# The greatest depth of a JSON tree; models have about ten levels.
 _DEEPEST = 100
 _PIECE = 1 << 24
-_LENGTH = 8  # bytes of the number with the length of the header
+_LENGTH = 8  # bytes of the header's length
 _METADATA = "__metadata__"
 _NO_CHECKSUM = "0" * 64
 # Errors of code that reads a damaged file.
@@ -71,7 +71,9 @@ def write_arrays(
         begin, end = end, end + arrays[name].nbytes
         dtype, shape = arrays[name].dtype, list(arrays[name].shape)
         if dtype not in _CODES:
-            raise TypeError(f"{name} is of type {dtype}, which cannot be written to a file.")
+            raise TypeError(
+                f"{name} has type {dtype}, which cannot be saved. Convert it to numbers."
+            )
         layout[name] = {"dtype": _CODES[dtype], "shape": shape, "data_offsets": [begin, end]}
     sums = json.dumps({name: _checksum(_pieces(arrays[name])) for name in order})
     texts = {"checksum": _NO_CHECKSUM, "checksums": sums, **metadata}
@@ -79,9 +81,8 @@ def write_arrays(
     header += b" " * (-len(header) % _LENGTH)
     if len(header) > LONGEST_HEADER:
         raise ValueError(
-            f"The names of the features and attributes take {len(header):,} bytes, which are more "
-            f"than the {LONGEST_HEADER:,} that a file has for them: shorten them, or save several "
-            "models."
+            f"The names of the features and attributes take {len(header):,} bytes, more than the "
+            f"limit of {LONGEST_HEADER:,}. Shorten the names, or save several models."
         )
     header = header.replace(_NO_CHECKSUM.encode(), _checksum([header]).encode(), 1)
 
@@ -97,9 +98,9 @@ def write_arrays(
 class ArrayFile:
     """A file of arrays, open for reading.
 
-    ``header_only`` leaves out the arrays; ``mapped`` maps a small file, too. ``metadata`` are the
-    texts in its header; ``is_whole`` means that it was read at once, not mapped; ``version``
-    identifies the file; ``users`` are the files of users in its folder.
+    ``header_only`` leaves out the arrays; ``mapped`` also maps a small file. ``metadata`` has the
+    texts in the header, and ``version`` identifies the file. ``is_whole`` is True if the file was
+    read at once, not mapped. ``users`` are the files of users in its folder.
     """
 
     def __init__(self, path: Path, *, header_only: bool = False, mapped: bool = False) -> None:
@@ -135,7 +136,7 @@ class ArrayFile:
             raise ValueError("it ends within its header")
         if n_bytes > LONGEST_HEADER:
             raise ValueError(
-                f"its header has {n_bytes:,} bytes; those of models have at most 2**25"
+                f"its header has {n_bytes:,} bytes, more than the limit of {LONGEST_HEADER:,}"
             )
         return first + file.read(n_bytes - 1)
 
@@ -154,7 +155,7 @@ class ArrayFile:
             self._content.madvise(mmap.MADV_DONTNEED)
 
     def check_unchanged(self) -> None:
-        """Refuse a mapped file changed in place, not replaced: reading a truncated one is fatal."""
+        """Raise if a mapped file was changed in place: reading a truncated one is fatal."""
         if not isinstance(self._content, mmap.mmap):
             return
         if self._content.size() < self.version.size:
@@ -185,12 +186,12 @@ class ArrayFile:
     def not_finite(self, name: str) -> ModelFileError:
         """Return the error for an attribute with NaN or infinity."""
         return ModelFileError(
-            f"{self.path} cannot be used: its {name} holds numbers that are NaN or infinite. Fit "
-            "the model again."
+            f"{self.path} cannot be used, because {name} has NaN or infinite numbers. Fit the "
+            "model again."
         )
 
     def check_header(self) -> None:
-        """Refuse a header that does not match its checksum."""
+        """Raise if the header does not match its checksum."""
         written = self.metadata.get("checksum")
         if not isinstance(written, str) or len(written) != len(_NO_CHECKSUM):
             raise self.incomplete("its header has no checksum")
@@ -221,7 +222,8 @@ class ArrayFile:
 
     def _refuse_changed(self, what: str) -> ModelFileError:
         return ModelFileError(
-            f"{self.path} was changed since it was saved: the checksum of its {what} differs."
+            f"{self.path} was changed since it was saved: the checksum of its {what} differs. "
+            "Save it again."
         )
 
 
@@ -244,7 +246,7 @@ def _refuse_deep(value: object, levels: int) -> None:
 
 def tag(value: object) -> object:
     """Return an id as a JSON value."""
-    # JSON has no tuples: its lists are tuples, because lists are not ids.
+    # JSON has no tuples, so a list stands for a tuple; lists cannot be ids.
     return [tag(part) for part in value] if isinstance(value, tuple) else value
 
 
@@ -260,18 +262,18 @@ def _checked_layout(
     layout, reached = {}, 0
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         if entry["dtype"] not in _TYPES:
-            raise ValueError(f"array {name!r} is of an unknown type")
+            raise ValueError(f"array {name!r} has an unknown type")
         dtype, shape = _TYPES[entry["dtype"]], tuple(entry["shape"])
         begin, end = entry["data_offsets"]
         if not all(
             isinstance(number, int) and 0 <= number < 1 << 63 for number in (*shape, begin, end)
         ):
-            raise ValueError(f"array {name!r} has no shape")
+            raise ValueError(f"array {name!r} has an invalid shape or offset")
         if begin != reached or end - begin != math.prod(shape) * dtype.itemsize:
-            raise ValueError(f"array {name!r} is not where it should be")
+            raise ValueError(f"array {name!r} has the wrong offset or size")
         layout[name], reached = (dtype, shape, begin), end
     if reached != size:
-        raise ValueError(f"it has {size} bytes of arrays instead of {reached}")
+        raise ValueError(f"its arrays take {reached} bytes, but the file has {size}")
     return layout
 
 
@@ -297,7 +299,7 @@ def _checksum(pieces: Iterable[bytes | memoryview]) -> str:
 
 
 def all_finite(array: NDArray[Any]) -> bool:
-    """Return whether all numbers of an array are finite, without a mask of its size."""
+    """Return whether all numbers of an array are finite, with little memory."""
     if array.dtype.kind != "f" or not array.size:
         return True
     rows = np.atleast_1d(array)

@@ -1,8 +1,8 @@
-"""Users of a model in files of their own, which are read on demand.
+"""Separate files with a model's users, read on demand.
 
-A model of very many users is a folder: one file with its card, the prior and an index of ids, and
-files with the users. The first file lists the others with their checksums, so files of two models
-cannot be mixed. It is written last: an interrupted save leaves the earlier model, or none.
+A model of very many users is a folder with a main file (card, prior and index of ids) and files of
+users. The main file lists the others with their checksums, so files of two models cannot be mixed.
+It is written last, so an interrupted save keeps the previous model.
 """
 
 import hashlib
@@ -33,10 +33,10 @@ from likeminds.storage.safetensors import (
 )
 
 USERS = "users_"
-# Files of users that are open at a time: each takes a file descriptor.
+# The most files open at a time; each takes a file descriptor.
 _OPEN = 200
 _ABOUT = "likeminds-people"
-# The suffix of the array with the end of each id in the array of bytes.
+# The suffix of the array with the ends of ids in the array of bytes.
 ENDS = "/ends"
 _HASH_BYTES = 8
 
@@ -61,7 +61,7 @@ class WrittenFile:
 
 
 def write_users(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]]) -> WrittenFile:
-    """Write some users and the rows of arrays about them to a file, whole or not at all."""
+    """Write some users and their rows of arrays to a file, atomically."""
     kind = kind_of(users)
     plain = {
         name: np.asarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
@@ -70,8 +70,8 @@ def write_users(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]]
     wrong = next((name for name, values in plain.items() if not all_finite(values)), None)
     if wrong is not None:
         raise ValueError(
-            f"The {wrong} of these users holds numbers that are NaN or infinite: nothing was "
-            "saved, because rankings need finite numbers."
+            f"{wrong} has NaN or infinite numbers, so nothing was saved. Check the training data "
+            "for extreme values, and fit again."
         )
     about = json.dumps({"people": len(users), "kind": kind})
     write_arrays(target, plain | to_arrays(users, USERS, kind), {_ABOUT: about})
@@ -83,10 +83,10 @@ def write_users(target: Path, users: IdArray, arrays: Mapping[str, NDArray[Any]]
 
 
 class UserFiles:
-    """The files of users of one model, each opened when one of its users is read.
+    """The files of users of one model, opened on demand.
 
-    The index is ``hashes``, sorted hashes of ids, and ``order``, the positions of their users.
-    ``ends`` are the positions after the last user of each file.
+    ``hashes`` has sorted hashes of ids, and ``order`` the positions of their users. ``ends`` are
+    the positions after the last user of each file.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class UserFiles:
         return slice(int(self.ends[number]) - self.files[number].n_users, int(self.ends[number]))
 
     def array(self, number: int, name: str) -> NDArray[Any]:
-        """Return a mapped array, checked on first use; copy its rows: the file may be truncated."""
+        """Return a mapped array, checked on first use; copy its rows, as the file may change."""
         with self._lock:
             file = self.opened(number)
             file.check_unchanged()
@@ -124,12 +124,12 @@ class UserFiles:
                 found = file.array(name)
                 if first and not all_finite(found):
                     raise file.not_finite(name)
-            if first:  # the check has read all rows, of which a few are needed
+            if first:  # the check has read all rows, but few are needed
                 file.let_go()
             return found
 
     def opened(self, number: int) -> ArrayFile:
-        """Open a file; refuse a damaged file, or a file of another model."""
+        """Open a file; raise if it is damaged or belongs to another model."""
         with self._lock:
             if number not in self._opened:
                 self._opened[number] = self._open(number)
@@ -143,16 +143,15 @@ class UserFiles:
         path = self.folder / listed.name
         if not path.is_file():
             raise ModelFileError(
-                f"The users of {self.folder} are not complete: there is no file {listed.name}, "
-                f"which has {listed.n_users:,} of them. If the model was replaced since it was "
-                "opened, load it again; else save it again."
+                f"{self.folder} lacks the file {listed.name} with {listed.n_users:,} users. If the "
+                "model was replaced since it was loaded, load it again; else save it again."
             )
         file = ArrayFile(path, mapped=True)
         file.check_header()
         if file.metadata["checksum"] != listed.checksum:
             raise ModelFileError(
-                f"{path} has users of another model than {self.folder}: the files of two models "
-                "were mixed. Save it again."
+                f"{path} has users of another model than {self.folder}: files of two models were "
+                "mixed. Save the model again."
             )
         return file
 
@@ -164,7 +163,7 @@ class UserFiles:
 
 
 class StoredRows(LazyRows):
-    """Learned arrays with a row per user, in the files of users."""
+    """A learned array with a row per user, in the files of users."""
 
     def __init__(self, files: UserFiles, name: str, dtype: str, shape: Sequence[int]) -> None:
         self.files, self.name = files, name
@@ -175,7 +174,7 @@ class StoredRows(LazyRows):
         return f"{self.name} ({size}) in {len(self.files)} files of {self.files.folder}"
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Return the rows from one place to another."""
+        """Return the rows from ``start`` to ``stop``."""
         first, last = np.searchsorted(self.files.ends, [start, stop - 1], side="right").tolist()
         parts = []
         for number in range(first, last + 1) if stop > start else ():
@@ -187,7 +186,7 @@ class StoredRows(LazyRows):
         return np.concatenate([np.empty((0, *self.shape[1:]), self.dtype), *parts])
 
     def pick(self, places: Index) -> NDArray[Any]:
-        """Return the rows at some places."""
+        """Return the rows at some positions."""
         found = np.empty((len(places), *self.shape[1:]), self.dtype)
         numbers = np.searchsorted(self.files.ends, places, side="right")
         for number in np.unique(numbers).tolist():
@@ -211,7 +210,7 @@ class StoredIds(StoredRows, LazyIds):
         return PlacesById(self)
 
     def sample(self, n: int) -> Index:
-        """Return the positions of so many users: those whose ids have the smallest hashes."""
+        """Return the positions of the n users whose ids have the smallest hashes."""
         return np.sort(self.files.order[:n].astype(np.intp))
 
     def types(self) -> set[type]:
@@ -238,7 +237,7 @@ class StoredIds(StoredRows, LazyIds):
 
 
 class PlacesById(Mapping[Hashable, int]):
-    """The positions of users by their ids: a search among sorted hashes, and one read id."""
+    """The positions of users by id: searches the sorted hashes, then compares the id."""
 
     def __init__(self, ids: StoredIds) -> None:
         self._ids = ids
@@ -273,19 +272,21 @@ def kind_of(ids: IdArray) -> str:
 
 
 def to_arrays(ids: IdArray, name: str, kind: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays that hold some ids."""
+    """Return ids as arrays."""
     if kind == "number":
         return {name: ids.astype(ids.dtype.newbyteorder("<"), copy=False)}
     try:
         texts = [_text(one, kind).encode() for one in ids.tolist()]
     except (TypeError, UnicodeEncodeError) as error:
-        raise TypeError(f"{name} holds ids that cannot be written to a file: {error}.") from error
+        raise TypeError(
+            f"{name} has ids that cannot be saved: {error}. Use numbers, texts or tuples."
+        ) from error
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     return {name: np.frombuffer(b"".join(texts), dtype=np.uint8), name + ENDS: ends}
 
 
 def from_arrays(content: NDArray[Any], ends: NDArray[np.int64] | None, kind: str) -> IdArray:
-    """Return the ids of arrays, or of slices of them: ``ends`` has one entry more than ids."""
+    """Return the ids in arrays or slices; ``ends`` has one entry more than ids."""
     if ends is None:
         return content
     whole = content[int(ends[0]) : int(ends[-1])].tobytes() if len(ends) else b""
@@ -303,7 +304,7 @@ def hashes_of(ids: Iterable[Hashable]) -> NDArray[np.uint64]:
 
 
 def index_of(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], Index]:
-    """Return sorted hashes, and the places of the ids that have them."""
+    """Return sorted hashes and the positions of their ids."""
     order = np.argsort(hashes, kind="stable")
     return hashes[order], order
 
@@ -313,7 +314,7 @@ def _text(one: Hashable, kind: str) -> str:
 
 
 def _mark(one: Hashable) -> str:
-    """Return a text for an id: two ids have the same if, and only if, they are equal."""
+    """Return a text for an id; equal ids, and only these, have equal texts."""
     if isinstance(one, str):
         return "s" + one
     if isinstance(one, tuple):

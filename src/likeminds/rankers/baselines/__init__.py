@@ -1,4 +1,4 @@
-"""Baselines: rankers to compare others with, with the same methods."""
+"""Baselines: simpler rankers, with the same methods, to compare with."""
 
 from likeminds.rankers.baselines.factorisation import Factorisation
 from likeminds.rankers.baselines.multitask import CMTL, COMT, JFL, RAMU, RMTFL, RMTL, LassoMTL

@@ -25,11 +25,11 @@ from likeminds.rankers.baselines.popularity import (
 from likeminds.rankers.ranker import Ranker, both_callbacks
 from likeminds.solvers.solver import Callback
 
-# Numbers of factors, with the penalties on these and on biases that a search tries.
+# Numbers of factors, and penalties on factors and on biases, that a search tries.
 _GRID = ((0, (4.0,), (1.0, 0.3)), (2, (8.0, 4.0, 2.0), (0.5,)), (8, (8.0, 4.0, 2.0), (0.5,)))
 
 
-# Parameters are the fields of a dataclass: see `IterativeRanker`.
+# Parameters are the fields of a dataclass; see `IterativeRanker`.
 @dataclass(eq=False, repr=False)
 class Factorisation(Ranker):
     """Logistic matrix factorisation of users x items, with biases and features of items.
@@ -38,9 +38,9 @@ class Factorisation(Ranker):
 
         a + a_i + b_j + p_i'q_j,        b_j = x_j'w + beta_j,    q_j = E'x_j + eps_j
 
-    Newton steps, alternating between users and items, minimise the sum of the logistic losses and
-    of the penalties. These are ``alpha`` / 2 times the squares of p, eps and E, and ``alpha_bias``
-    / 2 times those of a_i, beta and w. Items are identified by their ids.
+    Newton steps, alternating between users and items, minimise the logistic losses plus penalties.
+    The penalties are ``alpha`` / 2 times the squares of p, eps and E, and ``alpha_bias`` / 2 times
+    the squares of a_i, beta and w. Items are identified by their ids.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ class Factorisation(Ranker):
     alpha_bias : float, default=0.3
         Ridge on the biases of users and items.
     item_features : bool, default=True
-        Predict the factors of items from features (w and E above), as LightFM does, also for new
-        items. Otherwise ``unknown`` applies to new items.
+        Predict items' factors and biases from features (w and E above), as LightFM does, also for
+        new items. Otherwise, ``unknown`` applies to new items.
     tol : float, default=3e-4
-        Stop when a round of steps improves the objective by less than this share of it.
+        Stop when a round of steps improves the objective by less than this share.
     max_iter : int, default=100
         The largest number of rounds.
     unknown : {"error", "consensus"}, default="error"
@@ -68,7 +68,7 @@ class Factorisation(Ranker):
     item_ids_ : array of shape (n_items,)
         The labelled items.
     user_factors_, item_factors_ : arrays of shape (n_users or n_items, n_factors + 1)
-        p_i and a_i; q_j and b_j: the bias comes last.
+        p_i and a_i, or q_j and b_j; the bias comes last.
     feature_factors_ : array of shape (n_features, n_factors + 1)
         E and w, in units of ``scale_`` around ``origin_``.
     intercept_ : float
@@ -76,7 +76,7 @@ class Factorisation(Ranker):
     origin_, scale_ : arrays of shape (n_features,)
         Mean and standard deviation of the features over the items.
     objective_trace_ : array
-        The objective by round, from the spectral start on.
+        The objective by round, starting with the spectral start.
     users_, classes_
         As in `ThreeLevelRanker`.
 
@@ -111,7 +111,7 @@ class Factorisation(Ranker):
     }
 
     def scorable_ids(self) -> IdArray | None:
-        """Return the ids of labelled items; None if features give factors to any item."""
+        """Return the ids of labelled items; None if features predict factors of new items."""
         return None if self.item_features and len(self.feature_names_) else self.item_ids_
 
     def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
@@ -148,7 +148,7 @@ class Factorisation(Ranker):
         self.n_iter_ = len(state.trace) - 1
 
     def _default_grid(self, statistics: Statistics) -> list[dict[str, Any]]:  # noqa: ARG002
-        """Return candidates, few dimensions and strong penalties first."""
+        """Return candidates, with few factors and strong penalties first."""
         return [
             {"n_factors": rank, "alpha": alpha, "alpha_bias": bias, "item_features": features}
             for rank, alphas, biases in _GRID
@@ -161,7 +161,7 @@ _BATCH = 8192
 
 
 def _by_row(rows: Index, columns: Index, shape: tuple[int, int]) -> csr_array:
-    """Return the numbers of labels in compressed rows, by user or by item; all repeated ones."""
+    """Return positions of labels as a sparse matrix, with repeated labels kept."""
     order = np.lexsort((columns, rows))
     indptr = np.append(0, np.cumsum(np.bincount(rows, minlength=shape[0])))
     return csr_array((order, columns[order], indptr), shape=shape)
@@ -215,7 +215,7 @@ class FactorState:
         )
 
     def minimise(self, tol: float, max_iter: int, callback: Callback | None) -> "FactorState":
-        """Alternate between users, items and features until the objective hardly decreases."""
+        """Alternate between users, items and features until the objective converges."""
         state, values = self, [self._objective()]
         for step in range(1, max_iter + 1):
             state = state._step_users()._step_items()._step_features()
@@ -227,13 +227,13 @@ class FactorState:
         return replace(state, trace=tuple(values))
 
     def with_spectral_start(self) -> "FactorState":
-        """Set the items' factors to the leading singular vectors of the biases' residuals."""
+        """Set items' factors to the leading singular vectors of the residuals of biases alone."""
         order, size = self.by_user.data, len(self.penalty) - 1
         slopes = self.weight[order] * (self.label[order] - expit(self._scores()))
         residuals = _matrix(self.by_user, slopes)
         _, strength, right = randomized_svd(residuals, size, n_iter=8, random_state=0)
         items = self.items.copy()
-        # The length is about that of the optimum; the directions matter more at the start.
+        # The length is about that at the optimum; at the start, directions matter more.
         items[:, :size] = right.T * np.sqrt(len(items)) * 0.5
         items[:, :size] *= (strength / max(strength[0], 1e-300))[None]
         return replace(self, items=items)
@@ -264,14 +264,14 @@ class FactorState:
         return replace(self, items=self._newton_step(self.by_item, self.items, self.users, mean))
 
     def _step_features(self) -> "FactorState":
-        """Regress the items' factors on features: ridge regression, in closed form."""
+        """Regress items' factors on features by ridge regression."""
         if not self.table.shape[1]:
             return self
         gram = self.table.T @ self.table + np.eye(self.table.shape[1])
         return replace(self, weights=solve(gram, self.table.T @ self.items))
 
     def _newton_step(self, labels: csr_array, points: Float, others: Float, mean: Float) -> Float:
-        """Return one side's points after a Newton step each, given those of the other side."""
+        """Return one side's points after a Newton step each, given the other side's points."""
         moved = np.empty_like(points)
         for start in range(0, len(points), _BATCH):
             batch = slice(start, start + _BATCH)

@@ -1,7 +1,7 @@
-"""The multi-task baselines of the paper: each is a list of components with its penalties.
+"""The multi-task baselines of the paper, each a list of components with penalties.
 
-The default of a penalty is a multiple of a unit. For norms, the unit is the smallest penalty at
-which the part is zero; for squares, it is the loss's mean curvature. ``components_`` has the values
+Default penalties are multiples of a unit. For norms, the unit is the smallest penalty at which the
+part is zero. For squares, it is the mean curvature of the loss. ``components_`` has the values
 used.
 """
 
@@ -61,12 +61,12 @@ def mean_curvature(loss: QuadraticLoss) -> float:
 def silencing(
     kind: type[LowRank] | type[Personal] | type[SharedFeatures] | type[Sparse],
 ) -> Callable[[QuadraticLoss], float]:
-    """Return a function of the loss: the smallest penalty at which a part of this kind is zero."""
+    """Return a function from the loss to the smallest penalty at which such a part is zero."""
     return lambda loss: kind(1.0).silencing_alpha(loss.linear)
 
 
 def _typical_weight(loss: QuadraticLoss) -> float:
-    """Return the order of magnitude of the weights' singular values: slope over curvature."""
+    """Return the order of magnitude of singular values of weights: slope over curvature."""
     return silencing(LowRank)(loss) / mean_curvature(loss)
 
 
@@ -76,7 +76,7 @@ def _penalty(
     tried: tuple[float, ...] = _FEW_SHARES,
     closed: str = "left",
 ) -> float | None:
-    """Declare a penalty: its unit for a loss, default and candidates in that unit, and range."""
+    """Declare a penalty by its unit, default and candidates in that unit, and range."""
     how = {
         "range": Interval(Real, 0, None, closed=closed),
         "default": lambda loss: usual * unit(loss),
@@ -90,7 +90,7 @@ def _count(
     tried: tuple[int, ...],
     most: Callable[[QuadraticLoss], int],
 ) -> int | None:
-    """Declare a number of clusters or groups: its default, and candidates up to a limit."""
+    """Declare a number of clusters or groups by its default, and candidates up to a limit."""
     how = {
         "range": Interval(Integral, tried[0], None, closed="left"),
         "default": usual,
@@ -101,9 +101,9 @@ def _count(
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PaperBaseline(ComponentsRanker):
-    """Base: a subclass declares its parameters, components, and the axes of its grid.
+    """Base class; subclasses declare parameters, components, and axes of the grid.
 
-    The last axis of the grid changes fastest; the parameters of an axis change together.
+    The last axis of the grid changes fastest. Parameters of one axis change together.
     """
 
     _parts: ClassVar[tuple[tuple[type[Component], tuple[str, ...]], ...]]
@@ -139,7 +139,7 @@ class PaperBaseline(ComponentsRanker):
 
 @dataclass(eq=False, repr=False)
 class RMTL(PaperBaseline):
-    """Robust multi-task learning: a low-rank part, and outlying users.
+    """Robust multi-task learning: a low-rank part, and a sparse part for outlying users.
 
     With W = L + S, it minimises loss(W) + alpha_low_rank |L|_* + alpha_personal sum_i |S_i|, where
     |L|_* is the trace norm (Chen, Zhou and Ye, KDD 2011).
@@ -159,7 +159,7 @@ class RMTL(PaperBaseline):
 
 @dataclass(eq=False, repr=False)
 class RMTFL(PaperBaseline):
-    """Robust multi-task feature learning: features shared by all users, and outlying users.
+    """Robust multi-task feature learning: shared features, and a part for outlying users.
 
     With W = P + Q, it minimises loss(W) + alpha_shared sum_j |P_j| + alpha_personal sum_i |Q_i|.
     P_j is the column of feature j, Q_i the row of user i (Gong, Ye and Zhang, KDD 2012).
@@ -179,7 +179,7 @@ class RMTFL(PaperBaseline):
 
 @dataclass(eq=False, repr=False)
 class LassoMTL(PaperBaseline):
-    """The lasso for all users: the loss plus alpha times the sum of the sizes of all weights.
+    """The lasso for all users: the loss plus alpha times the sum of absolute weights.
 
     Parameters
     ----------
@@ -223,8 +223,8 @@ class RAMU(PaperBaseline):
     alpha : float, optional
         The penalty; by default 0.03 times the smallest with weights of zero.
     threshold : float, optional
-        The cap, in the units of standardised weights if ``standardize`` is true. By default 0.3 of
-        the largest singular value of the users' slopes over the mean curvature.
+        The cap, in units of standardised weights if ``standardize`` is true. The default is 0.3
+        times the largest singular value of users' gradients at zero, over the mean curvature.
     """
 
     alpha: float | None = _penalty(silencing(LowRank))
@@ -246,10 +246,10 @@ class CMTL(PaperBaseline):
     Parameters
     ----------
     rho1, rho2 : float, optional
-        Penalties on distances from the centres, and on all weights; by default 1 and 0.1 times
-        the loss's mean curvature.
+        Penalties on distances from the centres, and on all weights. The defaults are 1 and 0.1
+        times the mean curvature of the loss.
     n_clusters : int, optional
-        The number of centres; by default 5, or the number of users.
+        The number of centres; by default 5, or the number of users if that is smaller.
     """
 
     rho1: float | None = _penalty(mean_curvature, 1.0, (10.0, 1.0), closed="neither")
@@ -269,14 +269,14 @@ class COMT(PaperBaseline):
     With W = P + Q, it minimises loss(W) + alpha_mean sum_i |P_i - mean of P|^2 + alpha_group sum_{j
     > n_groups} sigma_j(Q)^2 (L. Xu, A. Huang, J. Chen and E. Chen, AAAI 2015).
 
-    Outside the mean and the strong directions, the two penalties act as one, with the factor
-    alpha_mean alpha_group / (alpha_mean + alpha_group). With that factor as ``alpha_group``, no
-    ridge on the consensus and no personal level, `ThreeLevelRanker` is the same model.
+    Outside the mean and the strong directions, the two penalties act as one with the factor
+    alpha_mean alpha_group / (alpha_mean + alpha_group). So `ThreeLevelRanker` is the same model,
+    with that factor as ``alpha_group``, no ridge on the consensus and no personal level.
 
     Parameters
     ----------
     alpha_mean, alpha_group : float, optional
-        The two penalties; by default the loss's mean curvature.
+        The two penalties; by default the mean curvature of the loss.
     n_groups : int, optional
         The number of directions of Q without a penalty; by default 2, or fewer on small data.
     """

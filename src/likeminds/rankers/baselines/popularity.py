@@ -1,16 +1,16 @@
-"""Popularity: the labels of an item by other users, alone or with features.
+"""Popularity baselines: rank items by other users' labels, alone or with features.
 
 Beyond features, the popularity of item j among users other than i is
 
     c_ij = log((k + m q) / (n - k + m (1 - q))) - log(q / (1 - q)),
 
 where other users gave n labels, k of them positive. q is their usual share of positive labels, and
-m shrinks items with few labels to zero. The column of the design is its residual,
+m shrinks items with few labels to zero. The design has a column with the residual,
 
     o_ij = c_ij - n / (n + m) z_j'g_i,
 
-with g_i the ridge regression, over items, of the popularities without user i on the features z:
-a user's labels do not affect their own rows. The column is zero for unlabelled items.
+where g_i are the coefficients of a ridge regression, over items, of popularities without user i on
+features z. So users' labels do not affect their own rows. The column is zero for unlabelled items.
 """
 
 import warnings
@@ -38,11 +38,11 @@ from likeminds.rankers.training_checks import refuse_too_wide, warn_of_one_class
 # Parameters are the fields of a dataclass: see `IterativeRanker`.
 @dataclass(eq=False, repr=False, kw_only=True)
 class Popularity(Ranker):
-    """An item's score is the share of positive labels that it got from other users.
+    """Score items by the share of positive labels from other users.
 
-    A user's own labels never count in their own scores, so training rows are scored like new
-    ones. Items are identified by their ids or, in plain arrays, by their features. Items without
-    labels of other users get the share of positive labels over all items.
+    Users' own labels do not count in their scores, so training rows are scored like new rows. Items
+    are identified by their ids or, in plain arrays, by their features. Items without labels by
+    other users get the share of positive labels over all items.
 
     Parameters
     ----------
@@ -55,15 +55,15 @@ class Popularity(Ranker):
     Attributes
     ----------
     item_ids_ : array of shape (n_items,)
-        The labelled items, if rows had ids of items.
+        The labelled items, if rows had item ids.
     items_ : array of shape (n_items, n_features)
         The features of distinct items, if rows had no ids.
     item_counts_ : array of shape (n_items, 2)
         The number (or the weight) of labels of each item, and of its positive labels.
     own_pairs_ : array of shape (n_pairs,)
-        The labelled pairs: position of the user times number of items, plus that of the item.
+        The labelled pairs, coded as user position times number of items, plus item position.
     own_counts_ : array of shape (n_pairs, 2)
-        Labels, and positive labels, of each pair.
+        The numbers of labels, and of positive labels, of each pair.
     overall_share_ : float
         The share of positive labels over all items.
     users_, classes_
@@ -101,14 +101,14 @@ class Popularity(Ranker):
     def _item_ids(
         self, X: Any, items: Iterable[Hashable] | None, rows: FloatArray
     ) -> IdArray | None:
-        """Return the id of each row's item; refuse unknown items, by their ids or features."""
+        """Return the id of each row's item; raise ValueError for unknown items."""
         if self.scorable_ids() is not None:
             return super()._item_ids(X, items, rows)
         new = np.flatnonzero(self._places_of_rows(rows) < 0)
         if self.unknown == "error" and len(new):
             raise ValueError(
-                f"Unknown item(s): no training item has the features of row(s) {listing(new)}. "
-                'Leave them out, or set unknown="consensus", which scores them as average.'
+                f"No training item has the features of row(s) {listing(new)}. Leave them out, or "
+                'set unknown="consensus" to score their items as average.'
             )
         return None
 
@@ -118,18 +118,18 @@ class Popularity(Ranker):
         return np.array([position.get(row, -1) for row in _as_keys(rows)], dtype=np.intp)
 
     def _scores(self, rows: FloatArray, users: Index, items: IdArray | None) -> Float:
-        """Return the share of positive labels that each row's item got from other users."""
+        """Return the share of positive labels of each row's item from other users."""
         by_id = self.scorable_ids() is not None
         item = places_of_items(self, items) if by_id else self._places_of_rows(rows)
         counts = np.where((item >= 0)[:, None], self.item_counts_[item], 0.0)
         counts -= self._own(users, item)
         total, positive = counts.T
-        # After the subtraction of weights, a small remainder is rounding.
+        # A small remainder after subtracting weights is a rounding error.
         others = total > 1e-9 * self.item_counts_[item, 0]
         return np.where(others, positive / np.where(others, total, 1.0), self.overall_share_)
 
     def _own(self, users: Index, item: Index) -> Float:
-        """Return the labels, and the positive ones, that users gave to items themselves."""
+        """Return the numbers of users' own labels, and own positive labels, of items."""
         pair = np.where((users >= 0) & (item >= 0), users * len(self.item_counts_) + item, -1)
         place = np.searchsorted(self.own_pairs_, pair)
         place[place == len(self.own_pairs_)] = 0
@@ -138,7 +138,7 @@ class Popularity(Ranker):
 
     def _fit_annotations(self, annotations: Annotations) -> None:
         counts = label_counts(annotations)
-        for name in ("items_", "item_ids_"):  # a fit starts afresh
+        for name in ("items_", "item_ids_"):  # remove results of an earlier fit
             self.__dict__.pop(name, None)
         items, of_row = _items(annotations)
         known_by, n_items = "ids" if annotations.has_items else "features", len(items)
@@ -147,9 +147,8 @@ class Popularity(Ranker):
         self.own_pairs_, own = np.unique(pairs, return_inverse=True)
         if annotations.n_users > 1 and len(self.own_pairs_) == n_items:
             raise ValueError(
-                f"None of the {n_items} items is shared by two users (items are identified "
-                f"by their {known_by}), so there are no labels of others to predict from. "
-                "Popularity needs items that several users labelled."
+                f"None of the {n_items} items was labelled by two users (items are identified by "
+                f"their {known_by}). Popularity needs items that several users labelled."
             )
         self.item_counts_ = sums_by(of_row, counts, n_items)
         self.own_counts_ = sums_by(own, counts, len(self.own_pairs_))
@@ -179,7 +178,7 @@ def places_of_items(ranker: Ranker, items: IdArray | None) -> Index:
 
 
 def features_of_items(annotations: Annotations, item: Index, n_items: int) -> Float:
-    """Return the features of each labelled item: the mean of its rows."""
+    """Return the features of each labelled item, or their mean over its rows."""
     if annotations.features_per == "item":
         used = np.unique(annotations.item_codes)
         return np.asarray(annotations.features[used], dtype=np.float64)
@@ -189,7 +188,7 @@ def features_of_items(annotations: Annotations, item: Index, n_items: int) -> Fl
 
 
 def label_counts(annotations: Annotations) -> Float:
-    """Return each row's weight, and its weight times its label."""
+    """Return each row's weight, and its weight times label."""
     weight = np.ones(len(annotations)) if annotations.weights is None else annotations.weights
     return np.column_stack([weight, weight * annotations.labels])
 
@@ -216,25 +215,25 @@ def _items(annotations: Annotations) -> tuple[IdArray, Index]:
 
 
 def _as_keys(rows: FloatArray) -> list[bytes]:
-    # Adding zero turns -0.0 into 0.0: equal numbers must have equal bytes.
+    # Adding zero turns -0.0 into 0.0, because equal numbers must have equal bytes.
     return [row.tobytes() for row in np.asarray(rows, dtype=np.float64) + 0.0]
 
 
-# Pseudo-labels that shrink the log-odds of each item to zero: m above.
+# The number of pseudo-labels that shrink the log-odds of items to zero: m above.
 _SHRINKAGE = 2.0
-# The smallest share of labels that is expected to be positive, or to be negative.
+# The smallest expected share of positive, or of negative, labels.
 _RARE = 1e-9
-# Ridge of the regression on features of unit variance. It is small: the effect of features that
-# the column absorbs is missing for new items.
+# The ridge of the regression on features of unit variance. It is small, because new items lack the
+# effects of features that the column absorbs.
 _RIDGE = 1e-3
 
 
 @dataclass(eq=False, repr=False)
 class PopularityWithFeatures(Ranker):
-    """One ranking for all users, by features and by others' labels of the same item.
+    """One ranking for all users, by features and by other users' labels of the item.
 
-    Labelled items are ranked by features, and by the part of other users' labels that features do
-    not predict. New items are ranked by features alone.
+    Labelled items are ranked by features and by the residual of other users' labels given features.
+    New items are ranked by features alone.
 
     Parameters
     ----------
@@ -250,7 +249,7 @@ class PopularityWithFeatures(Ranker):
     item_weight_ : float
         The weight of other users' labels.
     known_items_ : Items
-        The effect on the score of each item, by id.
+        The effect of other users' labels on the score of each item, by id.
     coef_, consensus_, users_, scale_, classes_
         As in `ThreeLevelRanker`; each row of ``coef_`` is the consensus.
 
@@ -275,8 +274,8 @@ class PopularityWithFeatures(Ranker):
     _needs_no_features = True
     takes_updates = True
     _nothing_to_add_to = (
-        "This ranker was read from a file without its training data, and more labels change the "
-        "scores of all items. Save it with save(..., with_data=True), or fit all labels at once."
+        "This ranker was loaded without its training data, and more labels change the scores of "
+        "all items. Save it with save(..., with_data=True), or fit all labels at once."
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
@@ -303,8 +302,8 @@ class PopularityWithFeatures(Ranker):
         scale = statistics.feature_scale() if self.standardize else np.ones(width)
         loss = kind.of(statistics, scale)
         matrix, slope = loss.total_matrix(), loss.linear.sum(axis=0)
-        # The weight of the column is estimated alone: with features that identify items, other
-        # users' labels would predict a user's own label with the wrong sign.
+        # Estimate the weight of the column alone. With features that identify items, other users'
+        # labels would predict a user's own label with the wrong sign.
         curvature = float(matrix[-1, -1]) + 2.0 * self.alpha_item * n_users
         weight = float(slope[-1]) / curvature if curvature > 0 else 0.0
         ridge = 2.0 * self.alpha * n_users * np.eye(width - 1)
@@ -329,7 +328,7 @@ def popularities(annotations: Annotations, item: Index, n_items: int) -> tuple[F
     user, labelled = np.divmod(pairs, n_items)
     others = totals[labelled] - sums_by(of_row, counts, len(pairs))
     without, theirs = _log_odds(others, totals[labelled, 0])
-    # Without a user, the popularities of this user's items differ, and so does the fit.
+    # Leaving out a user changes the popularities of this user's items, and so the fit.
     change = fit.T[labelled] * (without - whole[labelled])[:, None]
     weights = fit @ whole + sums_by(user, change, annotations.n_users)
     residual = without - theirs * np.einsum("nd,nd->n", rows[labelled], weights[user])
@@ -337,7 +336,7 @@ def popularities(annotations: Annotations, item: Index, n_items: int) -> tuple[F
 
 
 def _label_counts(annotations: Annotations) -> Float:
-    """Return each row's weight, times its label, and times its user's share of positive labels."""
+    """Return each row's weight alone, times its label, and times its user's share of positives."""
     counts = label_counts(annotations)
     by_user = sums_by(annotations.user_codes, counts, annotations.n_users)
     share = (1.0 + by_user[:, 1]) / (2.0 + by_user[:, 0])
@@ -347,7 +346,7 @@ def _label_counts(annotations: Annotations) -> Float:
 def _log_odds(counts: Float, weight: Float) -> tuple[Float, Float]:
     """Return c and n / (n + m), given n, k, expected k, and the weight of the item's labels."""
     total, positive, expected = np.maximum(counts, 0.0).T
-    # After the subtraction of weights, a small remainder is rounding.
+    # A small remainder after subtracting weights is a rounding error.
     some = total > 1e-9 * weight
     usual = np.where(some, expected, 0.5) / np.where(some, total, 1.0)
     usual = np.clip(usual, _RARE, 1.0 - _RARE)
@@ -358,7 +357,7 @@ def _log_odds(counts: Float, weight: Float) -> tuple[Float, Float]:
 
 
 def _regression(features: Float, trust: Float) -> tuple[Float, Float]:
-    """Return rows z, (n_items, d + 1), and the matrix that maps popularities to coefficients."""
+    """Return rows z, (n_items, d + 1), and the matrix from popularities to coefficients."""
     total = trust.sum()
     origin = trust @ features / total
     spread = np.sqrt(trust @ (features - origin) ** 2 / total)

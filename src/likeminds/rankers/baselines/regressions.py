@@ -39,7 +39,7 @@ from likeminds.solvers.solver import Parts
 # Parameters are the fields of a dataclass: see `IterativeRanker`.
 @dataclass(eq=False, repr=False)
 class _RidgeRanker(StatisticsRanker):
-    """Base of the baselines with one penalty."""
+    """Base class of baselines with one penalty."""
 
     alpha: float = 0.01
     _: KW_ONLY
@@ -56,7 +56,7 @@ class _RidgeRanker(StatisticsRanker):
 
 
 def grid(**values: Sequence[float]) -> list[dict[str, Any]]:
-    """Return all combinations, the last name's values changing fastest."""
+    """Return all combinations; values of the last name change fastest."""
     return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 
@@ -113,10 +113,10 @@ class OnePerUser(_RidgeRanker):
 
 @dataclass(eq=False, repr=False)
 class RidgeToConsensus(_RidgeRanker):
-    """Ridge deviations from a consensus: the three-level model without groups or personal level.
+    """Ridge regression towards a consensus: the three-level model with ridge deviations only.
 
-    Minimises sum_i [l_i(theta + v_i) + alpha |v_i|^2] + n_users alpha_consensus |theta|^2 over
-    theta and the v_i: one linear system after the v_i are eliminated.
+    It minimises sum_i [l_i(theta + v_i) + alpha |v_i|^2] + n_users alpha_consensus |theta|^2 over
+    theta and v_i. Eliminating the v_i leaves one linear system.
 
     Parameters
     ----------
@@ -152,8 +152,8 @@ class RidgeToConsensus(_RidgeRanker):
     )
 
     def _fit_loss(self, loss: QuadraticLoss, _: AbstractStatistics) -> Parts:
-        # With v_i eliminated, the loss of user i is 1/2 theta'M theta - theta'M A^-1 b with
-        # M = 2 alpha A (A + 2 alpha)^-1: in the eigenbasis, the divisions below.
+        # With v_i eliminated, the loss of user i is 1/2 theta'M theta - theta'M A^-1 b with M = 2
+        # alpha A (A + 2 alpha)^-1. In the eigenbasis, these are the divisions below.
         n_users, n_features = loss.shape
         matrix = 2.0 * self.alpha_consensus * n_users * np.eye(n_features)
         right = np.zeros(n_features)
@@ -179,7 +179,7 @@ _LIFT = 1e-13
 # Parameters are the fields of a dataclass: see `IterativeRanker`.
 @dataclass(eq=False, repr=False)
 class _LogisticRanker(Ranker):
-    """Base of both logistic rankers, with standardised features."""
+    """Base class of logistic rankers, with standardised features."""
 
     C: float = 1.0
     _: KW_ONLY
@@ -215,7 +215,7 @@ class _LogisticRanker(Ranker):
     def _fit_parts(
         self, annotations: Annotations, statistics: Statistics
     ) -> tuple[Index | slice, Float, int]:
-        """Return users, their weights (one row for all, or one each), and how many fits stopped."""
+        """Return users, weights (one row for all, or one per user), and how many fits stopped."""
         raise NotImplementedError
 
 
@@ -227,22 +227,23 @@ class LogisticPerUser(_LogisticRanker):
     ----------
     C : float, default=1.0
         Inverse of the ridge on each user's weights, as in
-        `sklearn.linear_model.LogisticRegression`: it multiplies the sum over the user's rows.
+        `sklearn.linear_model.LogisticRegression`. It multiplies the sum of losses of the user's
+        rows.
     standardize, unknown, user_column, verbose
         As in `ThreeLevelRanker`.
     tol
-        The largest slope at which a regression has converged, per unit of C and of its rows'
-        weight, as in scikit-learn.
+        A regression has converged if its largest gradient, per unit of C and of its rows' weight,
+        is below this, as in scikit-learn.
     max_iter
         The most Newton steps.
     n_jobs : int, optional
-        The number of blocks of users fitted at the same time (joblib).
+        The number of blocks of users fitted in parallel (joblib).
 
     Attributes
     ----------
     coef_, consensus_, users_, scale_, classes_
-        As in `ThreeLevelRanker`; the consensus is the mean over users. Users whose labels
-        are of one class get the consensus.
+        As in `ThreeLevelRanker`; the consensus is the mean over users. Users with labels of one
+        class get the consensus.
 
     Examples
     --------
@@ -285,22 +286,22 @@ class LogisticPerUser(_LogisticRanker):
 
 @dataclass(frozen=True)
 class _LogisticProblem:
-    """Logistic regressions of some users, whose rows are in coordinates of their span."""
+    """Logistic regressions of some users, with rows in coordinates of their span."""
 
-    basis: Float | None  # of each user's span, in rows; without it, of the features
+    basis: Float | None  # of each user's span, in rows; None for features themselves
     design: Float  # coordinates, and ones; shape (b, n, m + 1)
     positive: Float  # 1 or 0, shape (b, n)
-    weight: Float  # C times that of each row, shape (b, n); padding has none
+    weight: Float  # C times the weight of each row, shape (b, n); zero for padding
 
     @classmethod
     def of(cls, block: RowBlock, scale: Float, C: float) -> "_LogisticProblem":
         weight = block.weight.sum(axis=1)
-        # The intercept absorbs any shift; near the origin, sums lose no digits.
+        # The intercept absorbs any shift, and sums lose no digits near the origin.
         mean = times_back(block.rows, weight) / weight.sum(axis=1)[:, None]
         rows = (block.rows - mean[:, None]) * (weight > 0)[:, :, None] / scale
         basis, (_, n_rows, n_features) = None, rows.shape
         if n_rows < n_features:
-            # The minimum is a combination of the rows: fewer unknowns than features.
+            # The minimum is a combination of the rows, so there are fewer unknowns than features.
             basis = spectrum_of_factors(block.users, rows, weight).basis
             rows = rows @ basis.transpose(0, 2, 1)
         design = np.concatenate([rows, np.ones((*rows.shape[:2], 1))], axis=2)
@@ -361,9 +362,7 @@ class PooledLogistic(_LogisticRanker):
         self, annotations: Annotations, statistics: Statistics
     ) -> tuple[slice, Float, int]:
         if not statistics.class_weight.sum(axis=0).all():
-            raise ValueError(
-                "All labels are of one class: a ranker needs positive and negative ones."
-            )
+            raise ValueError("All labels are of one class. Pass positive and negative labels.")
         assert self.scale_ is not None
         model = linear_model.LogisticRegression(C=self.C, tol=self.tol, max_iter=self.max_iter)
         with warnings.catch_warnings():
