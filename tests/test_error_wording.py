@@ -303,7 +303,7 @@ GRADES = [
     ),
     (
         lambda: HierarchicalRanker(loss="cumulative").fit(graded([0, 1, 1])),
-        'loss="cumulative" learns from grades, but these labels',
+        'loss="cumulative" needs grades, but these labels',
     ),
 ]
 
@@ -480,7 +480,7 @@ FITS = [
             ("standardize", "yes"),
         ]
     ),
-    ({"X": said()}, "leave out y"),
+    ({"X": said()}, "Leave out y"),
     ({"X": said(attributes=list("ababa")), "y": None}, "A ranker learns one attribute, but"),
 ]
 
@@ -512,7 +512,7 @@ SPECIFICATIONS = [
     ({"fixed": ["price", "size", "speed"]}, "Leave out at least one"),
     ({"fixed": ["price"], "draws": 0}, "draws cannot be 0"),
     ({"fixed": ["price"], "loss": "auc"}, "needs choices or yes-no labels"),
-    ({"n_groups": 9}, "n_groups is 9, but the items differ in 3 direction"),
+    ({"n_groups": 9}, "n_groups is 9, but the items differ in only 3 direction"),
     ({"loss": "hinge"}, "'loss' parameter"),
     ({"consensus": np.ones(4)}, "there are 3 features"),
     ({"consensus": np.full(3, np.nan)}, "NaN"),
@@ -604,7 +604,7 @@ RANKERS = [
     ),
     (lambda: learned().rank("p11"), "KeyError: .*no user 'p11'.*8 users"),
     (lambda: learned().rank("p1", k=0), "k must be at least 1"),
-    (lambda: learned().rank("p1", [[1.0, 2.0]]), "TypeError: items must map each item"),
+    (lambda: learned().rank("p1", [[1.0, 2.0]]), "TypeError: items must be a mapping from items"),
     (lambda: learned().rank(unseen=True), "needs a user"),
     (lambda: learned().explain("p1", "I 1"), "KeyError: .*no item 'I 1'.*Did you mean i1"),
     (lambda: learned().explain("P1", "i1"), "KeyError: .*no user 'P1'.*Did you mean p1"),
@@ -636,11 +636,11 @@ RANKERS = [
     (lambda: stars().predict(star(["p1"])), "TypeError: .*predict_grades"),
     (lambda: priced().predict(choices()), "TypeError: .*choices"),
     (lambda: priced().wtp("cost"), "price names 'cost', but the features are"),
-    (lambda: priced().shares([[1.0, 2.0]]), "items have 2 features, but there are 3"),
+    (lambda: priced().shares([[1.0, 2.0]]), "items have 2 features, but the model has 3"),
     (lambda: priced().shares(np.eye(3), available=[False] * 3), "without items"),
     (lambda: priced().shares(np.eye(3), available=[True]), "available has shape"),
     (lambda: priced().shares(np.eye(3), by=["a", "b"]), "by has 2 entries"),
-    (lambda: AttributeModel().fit(np.eye(3)), "TypeError: Give a mapping from attribute to Anno"),
+    (lambda: AttributeModel().fit(np.eye(3)), "TypeError: Pass a mapping from attribute to Anno"),
     (lambda: AttributeModel().fit({"open": [1]}), "TypeError: open must be Annotations, but is a"),
     (lambda: AttributeModel().fit(said()), "have no attributes"),
     (lambda: aspects().decision_function(TABLE, ["a99"] * 4), "a99"),
@@ -701,11 +701,11 @@ def reloaded(model):
 MODELS = [
     (
         lambda: reloaded(three_levels()).update(crowd()),
-        "training data.*read from a file.*with_data=True",
+        "training data.*loaded from a file.*with_data=True",
     ),
     (
         lambda: reloaded(learned()).update(crowd()),
-        "read from a file.*training data.*with_data=True",
+        "no training data.*loaded from a file.*with_data=True",
     ),
     (lambda: reloaded(aspects()).update({"a": crowd()}), "with_data"),
     (lambda: reloaded(PopularityWithFeatures().fit(crowd())).update(crowd()), "with_data"),
@@ -781,7 +781,7 @@ MODELS = [
     (lambda: compare(said(), ["RMTL"], n_folds=1), "n_folds must be at least 2"),
     (
         lambda: compare(crowd(), ["ConsensusOnyl"]),
-        "no ranker called 'ConsensusOnyl'; there are hierarchical",
+        "no ranker called 'ConsensusOnyl'; choose from hierarchical",
     ),
     (
         lambda: compare(crowd(), ["ConsensusOnly", ConsensusOnly()]),

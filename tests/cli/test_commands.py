@@ -186,7 +186,7 @@ class TestFit:
     def test_what_cannot_be_is_refused_before_any_work(self, copy):
         done = run(copy, *FIT, "--ranker", "best")
         assert done.code == 2
-        assert "There is no ranker called 'best'; there are hierarchical, three-level" in done.err
+        assert "There is no ranker called 'best'; choose from hierarchical, three-level" in done.err
         done = run(copy, *FIT, "--images", "images")
         assert done.err == "Error: Give --features or --images, not both.\n"
         done = run(copy, "fit", *SAID, "--features", "none.csv", "--out", "x")
@@ -446,7 +446,7 @@ class TestExplain:
         done = run(shoes, *self.ASK, "--user", "person-001")
         assert done.err == "Error: Which attribute? Give --attribute: open, pointy.\n"
         done = run(crowd, *self.ASK, "--schools", "2", "--school", "7")
-        assert done.err == "Error: There is no school 7; they are numbered 1 to 2.\n"
+        assert done.err == "Error: There is no school 7; choose a number from 1 to 2.\n"
 
     def test_rankers_without_groups_say_so(self, copy):
         told(copy, *FIT, "--ranker", "lasso")

@@ -80,7 +80,7 @@ def test_folds_are_an_option_where_they_are_named(folder):
     words = [*FIT, "--features", "the items.csv", "--ranker", "RMTL", "--out", "few.likeminds"]
     done = run(folder, *words, "--folds", "99")
     assert done.code == 2
-    assert "Ask for fewer with --folds" in done.err
+    assert "Lower --folds" in done.err
     for verb in (words, ["compare", *FIT[1:], "--features", "the items.csv"]):
         done = run(folder, *verb, "--folds", "1")
         assert done.code == 2

@@ -82,7 +82,7 @@ def test_words_are_grades_where_their_order_is_given(client, graded):
             lambda: spread(graded, client, [said[:100], said[100:]]),
         ),
         (
-            "learns from grades",
+            "needs grades",
             lambda: HierarchicalRanker(loss="cumulative").fit(
                 spread(graded, client, n_shards=2, threshold=3.0)
             ),

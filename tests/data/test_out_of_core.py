@@ -159,7 +159,7 @@ def test_rankers_are_scored_and_extended_from_disk(tmp_path):
     ranker = ThreeLevelRanker().fit(known)
     assert ranker.score(folder) == pytest.approx(ranker.score(known))
     assert ranker.update(folder).n_labels_ == 1200
-    with pytest.raises(ValueError, match="leave out y"):
+    with pytest.raises(ValueError, match="Leave out y"):
         ranker.fit(folder, known.labels)
 
 

@@ -259,13 +259,13 @@ def _notes(estimates: Estimates, names: list[str], *, kind: str, is_maximum: boo
     elif estimates.by == "scores":
         notes.append(
             "Standard errors: inverse of the outer product of users' scores (BHHH), because the "
-            "Hessian of the simulated log-likelihood is not definite here. Robust errors: "
+            "Hessian of the simulated log-likelihood is not definite here. Robust: "
             "sandwich estimate, clustered by user, conditional on the correlations of weights."
         )
     else:
         notes.append(
             "Standard errors: inverse Hessian of the simulated log-likelihood, without penalties. "
-            "Robust errors: sandwich estimate, clustered by user."
+            "Robust: sandwich estimate, clustered by user."
         )
     if estimates.given not in {"", "everything"}:
         notes.append(f"Standard errors are conditional on the {estimates.given} of weights.")

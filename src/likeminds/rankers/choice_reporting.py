@@ -279,7 +279,7 @@ def _simulated(self: "PriorRanker", annotations: Annotations | None) -> Simulate
     if annotations is None:
         raise ValueError(
             "This ranker has no training data, because it was loaded from a file or fitted on a "
-            "cluster. Pass annotations=, or save it with with_data=True."
+            "cluster. Pass annotations=, or save it with_data=True."
         )
     fitted_prior = self.prior_
     if fitted_prior.items is not None:

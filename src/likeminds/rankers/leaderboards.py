@@ -119,8 +119,8 @@ def leaderboard(
     if ranker.training_items() is None:
         raise ValueError(
             "This model has no items to rank, because it has no item effects, or was saved "
-            "without its labels. Fit a HierarchicalRanker to comparisons of named items, and save "
-            "with_data=True (--keep-data)."
+            "without its labels. Fit a HierarchicalRanker to comparisons of named items, with "
+            "--keep-data."
         )
     view = ItemTableView.of(ranker, None)
     labels = model.training_annotations_

@@ -275,8 +275,8 @@ def warn_of_one_class(user_ids: IdArray, has_pairs: Bool) -> None:
     """Warn of users with labels of one class; raise if no user has both classes."""
     if not has_pairs.any():
         raise ValueError(
-            "No user has labels of both classes, so there are no pairs to rank. Pass at least one "
-            "user with a positive and a negative label."
+            "The labels of each user are of one class, so there are no pairs to rank. Pass at "
+            "least one user with a positive and a negative label."
         )
     if not has_pairs.all():
         users = user_ids[~has_pairs]
