@@ -286,7 +286,7 @@ class Forecast:
         """Return the share of work done after a fit; running fits count by the time elapsed."""
         self._left[name] -= 1
         self._taken.setdefault(name, []).append(seconds)
-        # Running fits count at most as the longest remaining ones, one per worker.
+        # Running fits count at most as the longest remaining fits, one per worker.
         done, each = sum(map(sum, self._taken.values())), self._each_left()
         if not each:
             return 1.0

@@ -45,7 +45,7 @@ _SHARED_FOLDS = 2.0
 _TWO_SIDED = 1.96
 # A perfect ranking must be this many standard deviations from chance for labels to be enough.
 _CLEAR = 3.0
-# The fewest users that a distribution of attentive ones is fitted to.
+# The fewest users for fitting the distribution of attentive users.
 _FEWEST_USERS = 10
 # From this many users and labels on, all folds use one learned prior.
 _MANY_USERS, _MANY_LABELS = 200, 20_000
@@ -133,7 +133,7 @@ def diagnose(
 
 
 def refittable(ranker: Ranker) -> Ranker:
-    """Return an unfitted ranker with the parameters that were used, chosen ones included."""
+    """Return an unfitted ranker with the parameters used, including chosen parameters."""
     used = ranker._best_model
     fresh: Ranker = clone(used).set_params(user_column=None)
     parameters = fresh.get_params()

@@ -1,4 +1,4 @@
-"""Models of answers: constant and repeated ones, and AUCs of attentive and random users."""
+"""Models of constant and repeated answers, and of AUCs of attentive and random users."""
 
 from typing import NamedTuple
 
@@ -75,7 +75,7 @@ def p_few_runs(answers: Index | Bool, users: Index, n_users: int) -> Float:
 
 
 def speed_weights(seconds: Float) -> Float:
-    """Return weights with mean 1 for p-values of constant answers; fast users get larger ones.
+    """Return weights with mean 1 for p-values of constant answers, larger for fast users.
 
     Weights fall with the quantile of a response time in a log-normal distribution, fitted by the
     median and the median absolute deviation. Users without a time get weight 1.

@@ -52,7 +52,7 @@ class Diagnostics(ResultTable):
     low, high : arrays of shape (n_users,)
         A 95 % interval of ``own_auc``.
     n_labels, positive_share : arrays of shape (n_users,)
-        The number of labels, and the share of positive ones.
+        The number of labels, and the share of positive labels.
     readiness : array of shape (n_users,)
         The log-odds of a yes, given the item's consensus score, less the mean of users. Strict
         users are below zero. Users with few labels are shrunk to zero. NaN for choices.

@@ -1,9 +1,9 @@
 """Losses of labels: each defines Z_i and t_i from a user's rows, and A_i and b_i from moments.
 
-The squared AUC loss needs no list of pairs. Its graph joins every two rows r and s of a user whose
-grades (or classes) differ. Their weight is w_r w_s / N, where N is the weight of all such pairs.
-The weight of all rows is n, that of the rows of grade a is n_a. Their means are m and m_a, and S_a
-is the covariance of the latter. The Laplacian L has
+The squared AUC loss is computed without a list of pairs. Its graph joins every two rows r and s of
+a user whose grades (or classes) differ. Their weight is w_r w_s / N, where N is the weight of all
+such pairs. The weight of all rows is n, that of the rows of grade a is n_a. Their means are m and
+m_a, and S_a is the covariance of the latter. The Laplacian L has
 
     X'LX = sum over a < b of n_a n_b / N (S_a + S_b + d_ab d_ab'),       d_ab = m_b - m_a
          = sum over a of n_a (n - n_a) / N S_a  +  n / N sum over a of n_a (m_a - m)(m_a - m)'

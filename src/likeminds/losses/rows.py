@@ -211,7 +211,7 @@ class Rows:
 
         A user's rows are padded to at most ``padding`` times their number. ``row_bytes`` is the
         size of a row, by default a row of the table. Users with fewer rows than ``apart`` have
-        blocks of their own.
+        separate blocks.
         """
         by_count = np.argsort(self.counts, kind="stable")
         counts = self.counts[by_count]

@@ -56,7 +56,7 @@ class PendingReaders(NamedTuple):
 
 
 class ReadableModel:
-    """Base of rankers and of models with several attributes.
+    """Base class of rankers and of models with several attributes.
 
     Attributes of a loaded model are read from the file on first use, once, also with several
     threads. Fitted attributes of an unfitted model raise NotFittedError.

@@ -213,8 +213,8 @@ def _describe_items_only(
 ) -> bool:
     """Return whether features describe items only, without users' weights.
 
-    With "auto", held-out labels decide, if labels are fewer than a quarter of those that a full
-    Omega needs.
+    With "auto", held-out labels decide, if there are less than a quarter of the labels for a full
+    Omega.
     """
     n_weights = design.n_weights
     is_possible = (

@@ -23,7 +23,7 @@ from likeminds.rankers.validation import find_users
 if TYPE_CHECKING:
     from likeminds.rankers.ranker import Ranker
 
-# The most ids to search for similar ones.
+# The most ids to search for similar ids.
 _COMPARED = 100_000
 
 

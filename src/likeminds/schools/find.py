@@ -292,10 +292,10 @@ def name_of(
 def _loners(levels: WeightLevels, spread: Float) -> Bool:
     """Return users whose personal level is nonzero (if exact), or larger than by chance.
 
-    If the personal level is exactly zero for most users, the others are outliers. Otherwise the
-    cube root of its variance is nearly normal for ordinary users (Wilson and Hilferty). Its mean
-    and deviation come from the median and the median absolute deviation. The false discovery rate
-    is 5 % (Benjamini and Hochberg).
+    If the personal level is exactly zero for most users, users with a nonzero level are outliers.
+    Otherwise the cube root of its variance is nearly normal for ordinary users (Wilson and
+    Hilferty). Its mean and deviation come from the median and the median absolute deviation. The
+    false discovery rate is 5 % (Benjamini and Hochberg).
     """
     if levels.own is not None:
         return levels.own

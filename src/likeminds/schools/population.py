@@ -30,7 +30,7 @@ from likeminds.schools.school_names import (
 # More items or users than this are represented by a sample of this size.
 _MOST_ITEMS = 20_000
 _MOST_USERS = 1_000
-# Items whose scores are computed at a time.
+# The number of items scored at a time.
 _ITEMS_AT_ONCE = 4_096
 # The most letters of an item's name where two items stand for a feature, as on a plot axis.
 _LETTERS_IN_A_PAIR = 28
@@ -186,7 +186,7 @@ class WeightLevels:
     personal: Float
     scale: Float  # each feature's scale measured by the ranker; else ones
     n_directions: int | None  # strong directions of the group level, if the ranker defines them
-    own: Bool | None  # users with a personal part, if it is zero for the others
+    own: Bool | None  # users with a personal part, if exactly zero for other users
     mean_variance: float | None = None  # the mean variance of scores before they were scaled
 
     @classmethod

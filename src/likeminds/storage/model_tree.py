@@ -226,7 +226,7 @@ def model_from(node: dict[str, Any], file: ArrayFile) -> Ranker | AttributeModel
 
 
 def refuse_not_finite(fitted: Mapping[str, Any], file: ArrayFile, *, nested: bool) -> None:
-    """Refuse fitted attributes with NaN or infinity."""
+    """Raise ModelFileError for fitted attributes with NaN or infinity."""
     name = first_not_finite(fitted, file.array, nested=nested)
     if name is not None:
         raise file.not_finite(name)

@@ -1,8 +1,8 @@
 """Separate files with a model's users, read on demand.
 
 A model of very many users is a folder with a main file (card, prior and index of ids) and files of
-users. The main file lists the others with their checksums, so files of two models cannot be mixed.
-It is written last, so an interrupted save keeps the previous model.
+users. The main file lists the files of users with checksums, so files of two models cannot be
+mixed. It is written last, so an interrupted save keeps the previous model.
 """
 
 import hashlib

@@ -113,7 +113,7 @@ class Popularity(Ranker):
         return None
 
     def _places_of_rows(self, rows: FloatArray) -> Index:
-        """Return the positions of items by their features; -1 for unknown ones."""
+        """Return the positions of items by their features; -1 for unknown items."""
         position = {row: item for item, row in enumerate(_as_keys(self.items_))}
         return np.array([position.get(row, -1) for row in _as_keys(rows)], dtype=np.intp)
 
