@@ -348,7 +348,7 @@ class TestRank:
         assert [row["attribute"] for row in rows] == ["open and not pointy"] * 2
         assert 0.5 < rows[0]["score"] <= 1
         done = run(shoes, *ask, "--like", "soft")
-        assert done.err == "Error: There is no attribute 'soft'; there are open, pointy.\n"
+        assert done.err == "Error: There is no attribute 'soft'; choose from open, pointy.\n"
 
 
 class TestNewcomer:

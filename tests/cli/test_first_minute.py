@@ -162,7 +162,7 @@ def test_without_users_everybody_is_one_person_and_that_is_said():
     with pytest.warns(UserWarning, match="count as labels of one user"):
         pipeline.fit(X, y)
     assert len(pipeline[-1].users_) == 1
-    with pytest.warns(UserWarning, match="pass users="):
+    with pytest.warns(UserWarning, match="Pass users="):
         HierarchicalRanker(n_groups=0).fit(X, y)
 
 

@@ -301,7 +301,7 @@ def test_rankings_that_fail_leave_what_was_there(kept, here, said, tmp_path):
     for told, call in (
         ("k must be at least 1", lambda: write_rankings(here, made, items, k=0)),
         ("no items to rank", lambda: write_rankings(here, made, {})),
-        ("Which items", lambda: write_rankings(kept[0], made)),
+        ("saved without its training items", lambda: write_rankings(kept[0], made)),
     ):
         with pytest.raises(ValueError, match=told):
             call()
