@@ -50,6 +50,17 @@ def test_the_model_is_that_of_python(folder):
     np.testing.assert_allclose(model.factor_weights_, expected.factor_weights_, atol=1e-8)
 
 
+def test_comparisons_may_stay_on_disk(folder):
+    words = ["fit", "--comparisons", "pairs.csv", "--memory", "1GB", "--out", "disk.likeminds"]
+    done = run(folder, *words)
+    assert done.code == 0, done.err
+    there, here = load(folder / "disk.likeminds"), load(folder / "m.likeminds")
+    np.testing.assert_allclose(there.item_effect_, here.item_effect_, atol=1e-6)
+    done = run(folder, *words, "--annotations", "pairs.csv")
+    assert done.code
+    assert "--comparisons" in done.err
+
+
 def test_ties_have_a_learned_probability_or_are_half_wins(tmp_path):
     write_pairs(tmp_path / "pairs.csv", [f"u{k}" for k in range(12)], seed=3)
     rows = (tmp_path / "pairs.csv").read_text().splitlines()

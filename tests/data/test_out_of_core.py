@@ -152,6 +152,101 @@ def test_choices_on_disk_are_those_in_memory(tmp_path, ranker):
     np.testing.assert_allclose(ranker.fit(there).coef_, known, atol=1e-5)
 
 
+def a_table_of_pairs(seed=0):
+    """Pairs of users, some of them tied, and the features of items."""
+    rng = np.random.default_rng(seed)
+    winner = rng.integers(8, size=120)
+    columns = {
+        "user": [f"user-{k}" for k in rng.integers(9, size=120)],
+        "winner": [f"{k:02d}" for k in winner],
+        "loser": [f"{k:02d}" for k in (winner + rng.integers(1, 8, size=120)) % 8],
+        "tie": rng.random(120) < 0.2,
+        "strength": rng.integers(1, 4, size=120),
+    }
+    features = {f"{k:02d}": [float(k), rng.normal()] for k in range(8)}
+    return pa.table(columns), features
+
+
+def rows_of_sets(said):
+    """All choice sets, sorted: the rows of each, with weights and marks."""
+    none = np.zeros(len(said), np.bool_)
+    marks = (none if mark is None else mark for mark in (said.picks_worst, said.tied))
+    weights = np.ones(len(said)) if said.weights is None else said.weights
+    rows = zip(said.users, said.items, said.labels, weights, *marks, said.X.tolist(), strict=True)
+    sets = {}
+    for number, row in zip(said.choice_set_codes.tolist(), rows, strict=True):
+        sets.setdefault(number, []).append(str(row))
+    return sorted(sorted(one) for one in sets.values())
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("write", ["parquet", "csv"])
+@pytest.mark.parametrize("given", [{}, {"tie_model": "half"}])
+def test_comparisons_on_disk_are_those_in_memory(tmp_path, write, given):
+    table, features = a_table_of_pairs()
+    x, y = zip(*features.values(), strict=True)
+    items = pa.table({"item": list(features), "x": x, "y": y})
+    parquet.write_table(items, tmp_path / "items.parquet")
+    here = Annotations.from_preferences(table, features=features, **given)
+    path = in_parts(tmp_path / "pairs", table)
+    if write == "csv":
+        for part in path.iterdir():
+            csv.write_csv(parquet.read_table(part), part.with_suffix(".csv"))
+            part.unlink()
+    folder = AnnotationFolder(path, features=tmp_path / "items.parquet", **given)
+    there = folder.annotations()
+    assert len(folder) == len(there) == 2 * (120 + table["tie"].to_numpy().sum())
+    assert rows_of_sets(there) == rows_of_sets(here)
+    assert (there.tied is None) == bool(given)
+    ranker = HierarchicalRanker(n_groups=0, item_effects=False, tol=1e-2)
+    known = ranker.fit(here).coef_.copy()
+    np.testing.assert_allclose(ranker.fit(folder).coef_, known, atol=1e-6)
+
+
+def test_comparisons_on_disk_name_their_columns_and_their_faults(tmp_path):
+    table, _ = a_table_of_pairs()
+    named = table.rename_columns(["rater", "a", "b", "even", "times"])
+    columns = {"user": "rater", "winner": "a", "loser": "b", "tie": "even", "strength": "times"}
+    there = AnnotationFolder(in_parts(tmp_path / "named", named), **columns).annotations()
+    assert rows_of_sets(there) == rows_of_sets(Annotations.from_preferences(table))
+    same = table.set_column(2, "loser", table["winner"])
+    with pytest.raises(ValueError, match=r"part-0.*same item"):
+        AnnotationFolder(in_parts(tmp_path / "same", same)).annotations()
+
+
+@pytest.mark.parametrize("kind", ["ties", "best and worst"])
+def test_marks_of_choices_on_disk_are_those_in_memory(tmp_path, kind):
+    if kind == "ties":
+        said, mark = Annotations.from_preferences(a_table_of_pairs()[0]), "tied"
+    else:
+        shown = [["a", "b", "c"], ["b", "c", "d"]] * 3
+        users = [f"user-{k}" for k in range(6)]
+        said = Annotations.from_best_worst(
+            users, shown, [s[0] for s in shown], [s[2] for s in shown]
+        )
+        mark = "picks_worst"
+    table = pa.table(
+        {
+            "user": said.users.tolist(),
+            "item": said.items.tolist(),
+            "label": said.labels,
+            "choice_set": said.choice_set_codes,
+            mark: getattr(said, mark).astype(int),
+            **({} if said.weights is None else {"weight": said.weights}),
+        }
+    )
+    expected = rows_of_sets(said)
+    assert rows_of_sets(Annotations.from_frame(table)) == expected
+    folder = AnnotationFolder(in_parts(tmp_path / "choices", table))
+    assert rows_of_sets(folder.annotations()) == expected
+    assert folder.feature_names == ()
+    wrong = table.set_column(4, mark, pa.array([2] * len(table)))
+    with pytest.raises(ValueError, match=mark):
+        Annotations.from_frame(wrong)
+    # Without choice sets, the column is a feature.
+    assert Annotations.from_frame(table.drop(["choice_set"])).feature_names == (mark,)
+
+
 @pytest.mark.usefixtures("small_pieces")
 def test_rankers_are_scored_and_extended_from_disk(tmp_path):
     path, options = in_parts(tmp_path / "labels", a_table()), OPTIONS["labels"]

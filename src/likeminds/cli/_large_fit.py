@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import likeminds
 from likeminds._util.text_format import read_verb
-from likeminds.cli._options import LabelOptions, LargeFitOptions
+from likeminds.cli._options import ComparisonOptions, LabelOptions, LargeFitOptions
 from likeminds.cli._output import Output, learn_watched
 from likeminds.cli.main import SignalledError
 
@@ -23,6 +23,7 @@ class LargeFit:
     output: Output
     options: LargeFitOptions
     data: LabelOptions
+    pairs: ComparisonOptions
     ranker: "Ranker"
     target: Path
     verb: str | None
@@ -31,15 +32,21 @@ class LargeFit:
         """Fit, save the model without its labels, and return its path."""
         option = "--memory" if self.options.dask is None else "--dask"
         refused = [name for name, value in unsupported.items() if value is not None]
-        if refused or self.data.annotations is None:
+        on_disk, source = self.options.dask is None, self.data.annotations
+        if on_disk and source is None:
+            source = self.pairs.comparisons
+        elif self.pairs.comparisons is not None:
+            refused.append("--comparisons")
+        if refused or source is None:
             fix = f"leave out {', '.join(refused)}" if refused else "name them with --annotations"
             raise ValueError(f"{option} is for labels in Parquet or CSV files: {fix}.")
-        fit = self._on_disk if self.options.dask is None else self._on_cluster
-        return fit(self.data.annotations)
+        return (self._on_disk if on_disk else self._on_cluster)(source)
 
     def _on_disk(self, source: str) -> Path:
         """Fit from disk; an interrupted fit leaves the grouped labels for the same command."""
         target, columns = self.target, self.data.columns
+        sides = ("winner", "loser", "tie", "strength", "tie_model")
+        pairs = {name: getattr(self.pairs, name) for name in sides}
         scratch = self.options.scratch or target.with_name(f"{target.name}.scratch")
         with self.output.progress("reading") as show:
             folder = likeminds.AnnotationFolder(
@@ -47,6 +54,7 @@ class LargeFit:
                 memory_limit=str(self.options.memory),
                 scratch=scratch,
                 progress=show,
+                **pairs,
                 **columns,  # type: ignore[arg-type]
             )
             tables = {"features": self.data.features, "user_features": self.data.user_features}

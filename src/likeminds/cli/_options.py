@@ -257,8 +257,8 @@ class LargeFitOptions:
     """Labels that are larger than memory, on disk or on the workers of a cluster."""
 
     memory: str | None = _large(
-        "Read labels in pieces: --annotations is a folder of Parquet or CSV files, and reading "
-        "takes at most this much memory: 4GB, 512MiB. The model keeps no labels."
+        "Read labels in pieces: --annotations (or --comparisons) is a folder of Parquet or CSV "
+        "files, and reading takes at most this much memory: 4GB, 512MiB. The model keeps no labels."
     )
     scratch: Path | None = _large(
         "With --memory: a folder that keeps labels grouped by user for the next fit. By "

@@ -106,11 +106,11 @@ def fit(
 
         started = time.perf_counter()
         new = _new_ranker(ranker, loss, folds, seed)
-        unsupported: dict[str, object] = {"--holdout": holdout, "--comparisons": pairs.comparisons}
+        unsupported: dict[str, object] = {"--holdout": holdout}
         unsupported |= {"--texts": texts, "--images": data.images, "--without": without}
         unsupported |= {"--alternatives": data.alternatives, "--drop": data.drop}
         unsupported |= {"--nominal": data.nominal or None}
-        path = LargeFit(output, large, data, new, target, verb).run(unsupported)
+        path = LargeFit(output, large, data, pairs, new, target, verb).run(unsupported)
         _show_result(output, path, {}, time.perf_counter() - started)
         _show_next(output, path, data)
         return

@@ -18,7 +18,7 @@ from likeminds._util.array_types import Bool, Float, Index
 from likeminds._util.checks import listing
 from likeminds.cluster.item_broadcast import ItemBroadcast
 from likeminds.data.annotations import Annotations
-from likeminds.data.column_roles import find_column
+from likeminds.data.column_roles import MARKS, find_column
 from likeminds.data.identifiers import IntegerCodes, coerce_ids, join_ids, lookup
 from likeminds.data.label_parsing import LabelReading
 from likeminds.data.out_of_core.first_pass import read_counted_labels, refuse_passes
@@ -28,14 +28,12 @@ from likeminds.data.sources import read_csv
 # The name of a partition, its distinct labels, and their counts.
 Counted = tuple[str, list[Hashable], list[int]]
 # The columns of a row after the items are found.
-_ROLES = ("user", "item", "label", "weight", "choice_set", "picks_worst", "tied")
+_ROLES = ("user", "item", "label", "weight", "choice_set", *MARKS)
 _KINDS_IN_A_BYTE = 127
 # Columns of ids, which repeat in many rows.
 _CODED = ("user", "item")
 # Optional columns of partitions.
 _OPTIONAL = ("weight", "choice_set")
-# Marks of rows, as in `Annotations`; rows of partitions without them have none.
-_MARKS = ("picks_worst", "tied")
 _TEXTS, _WHOLE = "texts", "whole numbers"
 
 
@@ -137,7 +135,7 @@ def read_part(
     """
     table = _as_table(part, name, columns)
     wanted = columns.found_in(table.column_names, features)
-    wanted |= {mark: mark for mark in _MARKS if mark in {*table.column_names} - {*features}}
+    wanted |= {mark: mark for mark in MARKS if mark in {*table.column_names} - {*features}}
     wanted |= {column: column for column in features}
     missing = [column for column in wanted.values() if column not in table.column_names]
     if missing:
@@ -147,7 +145,7 @@ def read_part(
         if values.null_count:
             raise ValueError(f"{name} has {values.null_count} rows without a {wanted[column]}.")
     plain |= {role: plain[role].dictionary_encode() for role in _CODED}
-    plain |= {mark: plain[mark].cast(pa.bool_()) for mark in _MARKS if mark in plain}
+    plain |= {mark: plain[mark].cast(pa.bool_()) for mark in MARKS if mark in plain}
     if catalogue is not None:
         plain["item"] = _as_in_catalogue(plain["item"], name, catalogue)
     return pa.table(plain)
@@ -178,7 +176,7 @@ def join_pieces(
         [one.drop_columns(_CODED) for one in some], promote_options="permissive"
     )
     columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
-    marks = {mark: table[mark].fill_null(False).to_numpy() for mark in _MARKS if mark in columns}
+    marks = {mark: table[mark].fill_null(False).to_numpy() for mark in MARKS if mark in columns}
     found = Annotations(
         users=_coded(some, "user"),
         items=_coded(some, "item"),
@@ -314,7 +312,7 @@ def _as_table(part: object, name: str, columns: PartitionColumns) -> pa.Table:
             "label": part.outcomes,
             "weight": part.weights,
             "choice_set": choice_sets,
-            **{mark: getattr(part, mark) for mark in _MARKS},
+            **{mark: getattr(part, mark) for mark in MARKS},
         }
         given = {role: values for role, values in found.items() if values is not None}
         return pa.table({role: pa.array(list(values)) for role, values in given.items()})

@@ -13,7 +13,7 @@ from likeminds._util.result_tables import Frames
 from likeminds._util.text_format import read_verb
 from likeminds.data.choice_constructors import ChoiceConstructors, class_sets
 from likeminds.data.coded_labels import read_covariates
-from likeminds.data.column_roles import default_verb
+from likeminds.data.column_roles import MARKS, default_verb
 from likeminds.data.grades import read_answers
 from likeminds.data.identifiers import encode
 from likeminds.data.joining import (
@@ -297,7 +297,11 @@ class Annotations(ChoiceConstructors):
     @classmethod
     def _of_frame(cls, arguments: dict[str, Any], frames: Frames) -> Self:
         give_back()
-        return cls(**arguments)._with(frames=frames)
+        marks = {name: arguments.pop(name) for name in MARKS if name in arguments}
+        made = cls(**arguments)
+        if any(len(mark) != len(made) for mark in marks.values()):
+            raise ValueError(f'Rows with {checks.listing(list(marks))} need duplicates="keep".')
+        return made._with(frames=frames, **marks)
 
     @classmethod
     def from_matrix(

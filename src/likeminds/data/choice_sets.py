@@ -254,7 +254,7 @@ def difference_arguments(choices: CodedLabels) -> dict[str, Any]:
 def comparison_arguments(columns: Mapping[str, Any], options: ChoiceOptions) -> dict[str, Any]:
     """Return the arguments of annotations of pairs: users, winners, losers, ties, strength."""
     won, lost = (as_id_array(columns[name], name) for name in ("winners", "losers"))
-    rows, sides = _pair_rows(columns, won, lost)
+    rows, sides = pair_rows(columns, won, lost)
     items = join_ids(won, lost)[sides]
     features = options.get("features")
     if isinstance(features, tuple) and len(features) == 2 and np.ndim(features[0]) == 2:
@@ -300,7 +300,7 @@ def preference_arguments(
     return arguments
 
 
-def _pair_rows(
+def pair_rows(
     columns: Mapping[str, Any], winners: IdArray, losers: IdArray
 ) -> tuple[dict[str, Any], Index]:
     """Return the rows of pairs, and the position of each row's item among winners, then losers.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from likeminds._util.array_types import IdArray
+from likeminds._util.array_types import Bool, IdArray
 from likeminds._util.checks import close_matches, did_you_mean, listing
 from likeminds._util.lazy_imports import nw, pa
 from likeminds._util.text_format import visible
@@ -69,6 +69,8 @@ LABEL_ROLES = (
     *("user", "item", "label", "attribute", "weight", "choice_set"),
     *("alternative", "availability"),
 )
+# Columns that mark rows of choice sets, as attributes of `Annotations`.
+MARKS = ("picks_worst", "tied")
 # The roles whose columns hold ids: in CSV they are texts, whatever they look like.
 ID_ROLES = ("user", "item", "attribute", "choice_set", "winner", "loser")
 
@@ -286,6 +288,21 @@ def split_keys(
         raise not_found(role, table, argument)
     refuse_unknown(table, [key], argument or role)
     return read_values(table, key, as_ids=True), table.drop(key)
+
+
+def read_role(table: Frame, role: str, name: str) -> dict[str, Any]:
+    """Return a column as an argument of `Annotations`; marks as the attribute."""
+    if role in MARKS:
+        return {role: read_marks(table, name)}
+    return {f"{role}s": read_coded(table, name, as_ids=role in ID_ROLES)}
+
+
+def read_marks(table: Frame, name: str) -> Bool:
+    """Return a column of marks, which are true or false, or 1 and 0."""
+    values = read_values(table, name)
+    if not np.isin(values, [0, 1]).all():
+        raise ValueError(f"Column {name!r} marks rows of choice sets: true or false, or 1 and 0.")
+    return values.astype(np.bool_)
 
 
 def read_coded(table: Frame, name: str, *, as_ids: bool = False) -> IdArray | IntegerCodes:

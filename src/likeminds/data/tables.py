@@ -17,8 +17,8 @@ from likeminds._util.lazy_imports import nw, pa
 from likeminds._util.result_tables import KINDS, Frames
 from likeminds.data.alternatives import add_constants, available_rows, constants_among
 from likeminds.data.column_roles import (
-    ID_ROLES,
     LABEL_ROLES,
+    MARKS,
     Frame,
     as_frame,
     default_verb,
@@ -26,7 +26,7 @@ from likeminds.data.column_roles import (
     id_texts,
     may_be_feature,
     not_found,
-    read_coded,
+    read_role,
     read_values,
     refuse_unknown,
     split_keys,
@@ -125,7 +125,7 @@ def _read_columns(frames: list[object], options: Mapping[str, Any]) -> dict[str,
     for role, column in found.items():
         if column is None or role in {"alternative", "availability"}:
             continue
-        arguments[f"{role}s"] = read_coded(table, column, as_ids=role in ID_ROLES)
+        arguments |= read_role(table, role, column)
         uses[column] -= 1
         # Columns of Arrow are released one by one; other kinds of frames would be copied.
         if table.implementation.is_pyarrow() and not uses[column]:
@@ -202,6 +202,9 @@ def find_roles(
     found = find_columns(table, names, listed or ())
     if found["label"] in (listed or ()):
         raise ValueError(f"The label column {found['label']!r} must not be among the features.")
+    if found.get("choice_set") is not None:
+        free = {*table.columns} - {*found.values()} - {*(listed or ())}
+        found |= {mark: mark for mark in MARKS if mark in free}
     if features is None:
         return found, _remaining_numeric(table, found)
     if listed is None and found["item"] is None:

@@ -16,11 +16,13 @@ from likeminds._util import checks
 from likeminds._util.array_types import Float, IdArray, Index
 from likeminds._util.per_user_arrays import order_by
 from likeminds.data.annotations import Annotations, LabelSource
-from likeminds.data.column_roles import as_frame, read_values
+from likeminds.data.choice_sets import TieModel
+from likeminds.data.column_roles import MARKS, as_frame, read_marks, read_values
 from likeminds.data.joining import named_choice_sets
 from likeminds.data.label_parsing import LabelReading, block_medians
 from likeminds.data.out_of_core.external_sort import ExternalSort, find_grouped, working_folder
 from likeminds.data.out_of_core.first_pass import FirstPass, survey
+from likeminds.data.out_of_core.pair_parts import PairParts, are_pairs, texts_of_pairs
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
 from likeminds.data.tables import FrameOptions, feature_matrix, texts_among
 
@@ -84,6 +86,11 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         changed. By default, they are temporary.
     progress : callable, optional
         Called as ``progress(what, done, total)`` while rows are read.
+    winner, loser, tie, strength : str, optional
+        Columns of comparisons, which name items by their ids, as in `Annotations.from_preferences`.
+        Files with columns of a winner and a loser, by their usual names, have one row each.
+    tie_model : {"davidson", "half"}
+        As in `Annotations.from_comparisons`.
     options
         Options of `Annotations.from_frame`: names of columns, ``features=`` (columns, or a table
         with one row per item), ``positive=``, ``threshold=``, ``grades=``, ``user_features=``.
@@ -113,10 +120,19 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         memory_limit: str | float = "2GB",
         scratch: str | PathLike[str] | None = None,
         progress: Progress | None = None,
+        winner: str | None = None,
+        loser: str | None = None,
+        tie: str | None = None,
+        strength: str | None = None,
+        tie_model: TieModel = "davidson",
         **options: Unpack[FrameOptions],
     ) -> None:
         self.memory = as_bytes(memory_limit)
-        self.parts = ParquetParts.of(path, texts_among(options))
+        names = {"user": options.get("user"), "winner": winner, "loser": loser}
+        names |= {"tie": tie, "strength": strength}
+        parts = ParquetParts.of(path, texts_of_pairs(names, texts_among(options)))
+        is_paired = are_pairs(list(parts.types), names)
+        self.parts = PairParts.of(parts, names, tie_model) if is_paired else parts
         self.scratch = None if scratch is None else Path(scratch)
         self.options = options
         self._progress = progress or (lambda *_: None)
@@ -228,6 +244,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         if found.roles["weight"] is not None:
             weights = read_values(frame, found.roles["weight"])
             columns["weight"] = checks.as_weights(weights, len(frame), all_zero=True)
+        columns |= {mark: read_marks(frame, mark) for mark in MARKS if mark in found.roles}
         if found.features:
             columns["features"] = feature_matrix(frame, found.features)
         return columns.pop("user"), columns
@@ -267,6 +284,7 @@ class AnnotationFolder(LabelSource[FolderRanker, object]):
         own |= found.shared
         own |= named_choice_sets(users, columns.get("choice_set"), found.choice_set_ids)
         own |= {"user_codes": users, "item_codes": item, "weights": columns.get("weight")}
+        own |= {mark: columns[mark] for mark in MARKS if mark in columns}
         own["feature_rows"] = item if found.shared["features_per"] == "item" else every_row
         grades = None if answers.grades is None else answers.grades[label]
         return Annotations._of(**own | {"labels": labels, "grades": grades})

@@ -16,6 +16,7 @@ from likeminds.data.grades import ParsedLabels, ReadingOptions, divide_evenly, r
 from likeminds.data.identifiers import encode
 from likeminds.data.joining import link_features
 from likeminds.data.label_parsing import passes_among
+from likeminds.data.out_of_core.pair_parts import PairParts
 from likeminds.data.out_of_core.parquet_parts import ParquetParts, TablePart
 from likeminds.data.tables import find_roles, ordered_categories, read_items
 
@@ -68,7 +69,7 @@ class FirstPass:
 
 
 def survey(
-    parts: ParquetParts, options: Mapping[str, Any], n_rows: int, progress: Progress
+    parts: ParquetParts | PairParts, options: Mapping[str, Any], n_rows: int, progress: Progress
 ) -> FirstPass:
     """Read the columns of users, items and labels once, ``n_rows`` at a time.
 
