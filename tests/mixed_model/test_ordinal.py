@@ -121,6 +121,17 @@ def test_cuts_and_slope_are_recovered_from_scores():
     assert (chances @ fixed.scale.levels).mean() == pytest.approx(grades.mean(), abs=0.05)
 
 
+def test_no_grade_is_impossible():
+    users, _, grades, *_ = simulated(np.random.default_rng(0), n_users=20)
+    model = CumulativeLogit.given(GradeCounts.of(grades, users))
+    eta, one = np.array([-60.0, 60.0]), np.ones(2)
+    chances = model.chances(eta, 0.0 * one, one)
+    assert (chances > 0.0).all()
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    mirrored = replace(model, cuts=-model.cuts[::-1]).chances(-eta, 0.0 * one, one)
+    np.testing.assert_allclose(chances, mirrored[:, ::-1], rtol=1e-9)
+
+
 def test_how_people_use_the_scale():
     users, _, grades, _, use = simulated(np.random.default_rng(1))
     scale = GradeScale.given(GradeCounts.of(grades, users))

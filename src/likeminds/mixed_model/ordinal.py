@@ -204,9 +204,12 @@ class CumulativeLogit(RowLikelihood):
     def chances(self, eta: Float, variance: Float, use: Float) -> Float:
         """Return the probability of each bin, (n, K), given scores with a variance."""
         rough = damping(self.slope**2 * variance)[:, None]
-        inner = expit((use[:, None] * self.cuts - self.slope * eta[:, None]) / rough)
-        edge = np.zeros((len(eta), 1))
-        return np.asarray(np.diff(np.hstack([edge, inner, edge + 1.0]), axis=1))
+        inner = (use[:, None] * self.cuts - self.slope * eta[:, None]) / rough
+        edge = np.full((len(eta), 1), np.inf)
+        bounds = np.hstack([-edge, inner, edge])
+        low, up = bounds[:, :-1], bounds[:, 1:]
+        # F(up) - F(low), without loss of precision in the upper tail.
+        return np.asarray(expit(up) * expit(-low) * -np.expm1(low - up))
 
     def slopes(self, eta: Float, codes: Index, use: Float) -> tuple[Float, Float]:
         """Return minus the slope of every label's loss by eta, and its curvature, of shape (n,)."""
