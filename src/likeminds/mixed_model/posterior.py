@@ -175,13 +175,15 @@ class Posterior:
         # In pieces, since each row needs its user's matrix K.
         variance = of_rows(vary, len(targets), 1 << 12)
         variance = np.maximum(variance, 0.0) + self._of_items(targets, users)
-        variance += self._beyond(targets, less)
+        variance += self.variance_beyond(targets, less)
         if less is not None:
             variance += self._of_items(less, users)
             variance[targets.same_as(less)] = 0.0
         return np.sqrt(variance)
 
-    def _beyond(self, targets: PredictionRows, less: PredictionRows | None = None) -> Float | float:
+    def variance_beyond(
+        self, targets: PredictionRows, less: PredictionRows | None = None
+    ) -> Float | float:
         """Return the variance of scores that lies beyond the coordinates."""
         if targets.features is None:
             return 0.0
@@ -223,14 +225,18 @@ class Posterior:
     def chance_tied(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
         """Return the probability that the items of a and b are tied."""
         if not isinstance(self.likelihood, DavidsonLikelihood):
-            raise TypeError("This model has no ties: fit from_comparisons(..., ties=).")
+            raise TypeError(
+                "This model has no ties: fit Annotations.from_comparisons(..., ties=...)."
+            )
         variance = self.deviation(a, users, less=b) ** 2
         return self.likelihood.tie_chance(self._score_difference(a, b, users), variance)
 
     def grades(self, targets: PredictionRows, users: Index) -> GradePredictions:
         """Return predicted grades (-1: of a new user)."""
         if self.response_style is None:
-            raise ValueError("This ranker was not fitted to grades, so it cannot predict them.")
+            raise ValueError(
+                "This ranker was not fitted to grades, so it cannot predict them: fit it to grades."
+            )
         return self.response_style.predict(*self.linear_predictor(targets, users), users)
 
     def with_response_style(
@@ -303,8 +309,9 @@ class Posterior:
         covariance = self.covariance(user_index)
         eta = rows @ self._point(user_index) + targets.effects
         information = self.likelihood.expected_information(eta)
-        # Items share little beyond the coordinates: that part counts as the item's own.
-        own = self._of_items(targets, np.full(len(targets), user_index)) + self._beyond(targets)
+        # Items share little beyond the coordinates, so that part counts as the item's own.
+        own = self._of_items(targets, np.full(len(targets), user_index))
+        own += self.variance_beyond(targets)
         chosen: list[int] = []
         for _ in range(n):
             reached = rows @ covariance
@@ -362,7 +369,7 @@ class Posterior:
         rows = X.X if isinstance(X, Annotations) else as_matrix(X, "X")
         if rows.shape[1] != len(self.design.origin):
             raise ValueError(
-                f"X has {rows.shape[1]} features, but there are {len(self.design.origin)}."
+                f"X has {rows.shape[1]} features, but the model has {len(self.design.origin)}."
             )
         if users is None:
             if len(self.users) > 1:
@@ -379,7 +386,7 @@ class Posterior:
         return rows, positions
 
     def _ids(self, X: object) -> IdArray | None:
-        """Return the items' ids; refuse items with neither features nor labels."""
+        """Return the items' ids; items with neither features nor labels raise ValueError."""
         ids = X.items if isinstance(X, Annotations) and X.has_items else None
         has_features = len(self.design.origin) > 0
         if self.unknown == "error" and self.items is not None and not has_features:

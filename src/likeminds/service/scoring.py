@@ -1,4 +1,4 @@
-"""Scores of items for known and new users: with intervals, and which items to ask about next."""
+"""Scores of items for known and new users, their intervals, and the next items to ask about."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ from likeminds.schools.population import Items, WeightLevels, items_of
 from likeminds.schools.user_map import MapPositions, NewUserProjection, levels_of_posterior
 from likeminds.service.catalogue import ItemCatalogue
 
-# Items among which the most informative ones are searched.
+# The most informative items are searched among so many.
 _ASKED_AMONG = 2_000
-# Draws from a posterior for the intervals of ranks, and items that ranks are computed among.
+# Draws from a posterior for intervals of ranks, and the largest number of items for them.
 _DRAWS = 400
 RANKED_AMONG = 100_000
 # Draws for the probability of each school.
@@ -44,8 +44,8 @@ class UnableError(Exception):
 class UserProfile:
     """A user's weights of features and of learned factors, with their posterior if known.
 
-    ``position`` is that of a user of the ranker. ``labelled_since`` has the items labelled by a
-    user whose stored labels replace those of the model.
+    ``position`` is the user's place in the ranker, if any. ``labelled_since`` has the labelled
+    items of a user whose stored labels replace those of the model.
     """
 
     scorer: "AttributeScorer"
@@ -89,7 +89,7 @@ class AttributeScorer:
 
     @cached_property
     def chosen(self) -> Ranker:
-        """The ranker itself; of a search, the best one."""
+        """The ranker; after a search, the best one found."""
         found: Ranker = self.ranker._best_model
         return found
 
@@ -138,7 +138,7 @@ class AttributeScorer:
         return NewUserProjection(self.explanation.levels, self.explanation.schools)
 
     def warm(self) -> None:
-        """Compute cached facts for all requests; refuse a ranker without levels."""
+        """Compute and cache the facts of all requests; a ranker without levels raises an error."""
         _ = self.own, positions_by_user(self.chosen), self.projection.normals
 
     # Users
@@ -158,7 +158,7 @@ class AttributeScorer:
         return UserProfile(self, chosen.coef_[position], factors, posterior, position)
 
     def known_with(self, position: int, labels: LabelsByItem) -> UserProfile:
-        """Return the profile of a user of the model who gave more labels since."""
+        """Return the profile of a user of the model who has added labels since the fit."""
         before = self.labels_of_known(position)
         values = before.labels if before.grades is None else before.grades
         merged = {str(item): float(label) for item, label in zip(before.items, values, strict=True)}
@@ -178,16 +178,17 @@ class AttributeScorer:
         )
 
     def labels_of_known(self, position: int) -> Annotations:
-        """Return the labels of a known user; refuse a model to which labels cannot be added."""
+        """Return the labels of a known user; raise `UnableError` if others cannot be added."""
         if self.annotations is None:
             raise UnableError(
-                "The model was saved without labels, so labels of its users cannot be added."
+                "The model was saved without labels, so labels of its users cannot be added: "
+                "save it with_data=True."
             )
         own = self.annotations.of_user(self.chosen.users_[position])
         if own.choice_set_codes is not None and np.bincount(own.choice_set_codes).max() > 1:
             raise UnableError(
-                "The model was fitted to choices of this user, to which labels of single "
-                "items cannot be added."
+                "The model was fitted to choices of this user, so labels of single items cannot "
+                "be added. Add a new user for them."
             )
         return own
 
@@ -211,10 +212,10 @@ class AttributeScorer:
     def _rows(self, posterior: Posterior, places: Index) -> PredictionRows:
         """Return items in the coordinates of a posterior."""
         features = np.asarray(self.catalogue.features[places], dtype=np.float64)
-        rows = posterior.design.differences(features - posterior.design.origin)
         if self.own is None:
-            return PredictionRows(rows)
-        own = self.own.take(places)
+            return posterior.prediction_rows(features)
+        rows, own = posterior.design.differences(features - posterior.design.origin), self.own
+        own = own.take(places)
         return PredictionRows(np.hstack([rows, own.factors]), own, is_named=True)
 
     def scores(self, profile: UserProfile, places: Index | None = None) -> Float:
@@ -281,14 +282,17 @@ class AttributeScorer:
         scores = rows.rows @ draws
         if rows.items is not None:
             scores += rows.items.sample_scores(draws[posterior.design.size :], rng)
+        if rows.features is not None:  # items share little beyond the coordinates
+            beyond = np.sqrt(posterior.variance_beyond(rows))[:, None]
+            scores += beyond * rng.standard_normal(scores.shape)
         return np.asarray(scores)
 
     def next_items(self, profile: UserProfile, n: int) -> Index:
         """Return the unlabelled items whose labels are most informative about a user."""
         if profile.posterior is None:
             raise UnableError(
-                f"{type(self.chosen).__name__} has no posteriors of its users, so it cannot choose "
-                "the items to ask them about."
+                f"{type(self.chosen).__name__} has no posteriors of users, so it cannot choose "
+                "items to ask about. Serve a HierarchicalRanker instead."
             )
         names, labelled = self.catalogue.names, profile.labelled
         unlabelled = [i for i in self._candidates.tolist() if names[i] not in labelled]
