@@ -87,7 +87,7 @@ def test_choices_take_newcomers_and_no_more_of_known_people(settings):
 
 def test_a_model_without_items_or_levels_is_refused_at_the_start(settings, said):
     save(ThreeLevelRanker().fit(said), settings.model)
-    with pytest.raises(ValueError, match="Which items"):
+    with pytest.raises(ValueError, match="pass the items"):
         AppState(settings)
     save(Popularity().fit(said), settings.model)
     write_catalogue(settings.items, said.item_ids, said.features, {})

@@ -28,7 +28,7 @@ _ABOUT = (
 
 
 def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
-    """Return the service; ``watching`` looks for new models and labels in the background."""
+    """Return the application; with ``watching``, it swaps models and refits in the background."""
     state = AppState(settings)
     refresher = Refresher(state)
 
@@ -37,7 +37,7 @@ def make_app(settings: Settings, *, watching: bool = True) -> FastAPI:
         if watching:
             state.start()
             refresher.start()
-        with one_blas_thread():  # answers are small products: threads would wait for each other
+        with one_blas_thread():  # products are small: threads would wait for each other
             yield
         refresher.close()
         state.close()
@@ -83,6 +83,6 @@ def _described(app: FastAPI) -> dict[str, Any]:
         )
         for path in app.openapi_schema["paths"].values():
             for operation in path.values():
-                if "security" in operation:  # showing a key is optional
+                if "security" in operation:  # a key is optional
                     operation["security"].append({})
     return app.openapi_schema

@@ -17,7 +17,7 @@ from likeminds.service.settings import Settings
 from likeminds.service.store import LabelStore, Role, open_store
 from likeminds.storage.models import main_file
 
-# Seconds between two looks at the files and at the database: workers agree within a second.
+# Seconds between checks of the files and of the database, so workers agree within a second.
 _LOOK_EVERY = 0.3
 # Seconds to wait for other workers to read a model before serving it without them.
 _WAIT_FOR_OTHERS = 10.0
@@ -26,8 +26,8 @@ _WAIT_FOR_OTHERS = 10.0
 class AppState:
     """The current model and database of a worker.
 
-    Assigning another `current` generation is the swap: requests read it once. `keys` has the role
-    and the id of each key by its hash, `forgotten` the hashes of deleted users.
+    Assigning `current` swaps the model: each request reads it once. `keys` maps the hash of a key
+    to its role and id. `forgotten` has the hashes of deleted users.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -63,15 +63,15 @@ class AppState:
         self.store.close()
 
     def refresh_lookups(self) -> None:
-        """Read keys and deleted users; the last ones stay if the database is away."""
+        """Read keys and deleted users; keep the last ones while the database is down."""
         try:
             self._look_up()
             if self.is_down:
-                log("database is back")
+                log("database is up")
             self.is_down = False
         except StoreDownError as error:
             if not self.is_down:
-                log("database is away", logging.ERROR, reason=str(error))
+                log("database is down", logging.ERROR, reason=str(error))
             self.is_down = True
         self.metrics.set("likeminds_database_up", float(not self.is_down))
 
@@ -80,7 +80,7 @@ class AppState:
         self.keys = {row.key_hash: (Role[row.role.upper()], row.key_id) for row in rows}
 
     def swap_model(self) -> bool:
-        """Swap the model with the other workers if its file was replaced; return whether."""
+        """Swap a replaced model once all workers have read the new one; return whether it was."""
         path, version = self._newest(self.current)
         if version in {self.current.version, self._refused}:
             return False
@@ -88,7 +88,7 @@ class AppState:
             try:
                 self._prepared = self._read(path)
             except Exception as error:
-                # If a new model raises any error, the old one stays in service.
+                # If a new model raises any error, the old one is still served.
                 self._refused = version
                 self.metrics.count("likeminds_swaps_refused_total")
                 log("model refused", logging.ERROR, file=path.name, reason=mask(str(error)))
@@ -114,12 +114,12 @@ class AppState:
         return read
 
     def _newest(self, current: ModelGeneration | None) -> tuple[Path, FileVersion]:
-        """Return the refitted file of the model, or else the model."""
+        """Return the refitted model's file, if there is one, else the model's."""
         path = main_file(Path(self.settings.model))
         try:
             version, refreshed = FileVersion.of(path.stat()), self.settings.refreshed
         except FileNotFoundError:
-            if current is not None:  # between two models, or gone: keep the current one
+            if current is not None:  # being replaced, or deleted: keep the current one
                 return current.path, current.version
             raise FileNotFoundError(f"There is no model at {self.settings.model}.") from None
         with suppress(FileNotFoundError):
@@ -132,11 +132,11 @@ class AppState:
                 self.refresh_lookups()
                 self.swap_model()
             except Exception as error:
-                log("look failed", logging.ERROR, reason=type(error).__name__)
+                log("check failed", logging.ERROR, reason=type(error).__name__)
 
 
 class SwapBarrier:
-    """The generation that each worker is ready to serve, as files in a folder that they share."""
+    """Files in a shared folder, which name the generation that each worker is ready to serve."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ class SwapBarrier:
             write_whole(self._own, generation.encode())
 
     def leave(self) -> None:
-        """Delete this worker's note."""
+        """Delete this worker's file."""
         with suppress(OSError):
             self._own.unlink()
 

@@ -18,7 +18,7 @@ from likeminds._util.checks import listing
 from likeminds.data.identifiers import as_id_array
 from likeminds.rankers.capabilities import ReadableModel
 
-# The largest number of names in which an unknown one is searched.
+# An unknown name is compared with at most so many names.
 _COMPARED = 20_000
 _ENDINGS = ("", ".png", ".jpg", ".jpeg", ".webp", ".gif")
 _KINDS = {
@@ -43,9 +43,9 @@ class UnknownNameError(LookupError):
 
 @dataclass(frozen=True, eq=False)
 class ItemCatalogue:
-    """Items by their ids: texts in requests, and the model's own ids.
+    """Items by id: requests have texts of ids, the model has its own ids.
 
-    ``texts`` are their titles or texts, by the text of the id; ``pictures`` is a folder with
+    ``texts`` maps an id, as text, to the item's title or text. ``pictures`` is a folder of
     pictures that are named after the ids.
     """
 
@@ -73,11 +73,13 @@ class ItemCatalogue:
         where = {name: place for place, name in enumerate(self.names)}
         if len(where) < len(self.ids):
             twice = [name for name, times in Counter(self.names).items() if times > 1]
-            raise ValueError(f"Items have the same id, written as text: {listing(twice)}.")
+            raise ValueError(
+                f"Several items have the same id as text: {listing(twice)}. Rename them."
+            )
         return where
 
     def position(self, name: str) -> int:
-        """Return the position of an item; refuse an unknown one, with the closest names."""
+        """Return the position of an item; an unknown one raises `UnknownNameError`."""
         found = self.positions.get(name)
         if found is None:
             raise UnknownNameError("item", name, self.positions)
@@ -116,7 +118,7 @@ def read_picture(file: Path) -> tuple[bytes, str] | None:
 def write_catalogue(
     folder: Path, ids: IdArray, features: FloatArray, texts: Mapping[Any, str]
 ) -> None:
-    """Write items for the workers of a service, with features to be mapped into memory."""
+    """Write items for the workers of a service, which map the features into memory."""
     write_texts(folder, texts)
     plain = [one.item() if isinstance(one, np.generic) else one for one in ids.tolist()]
     scratch = folder / f"new-{_FEATURES}"

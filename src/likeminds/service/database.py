@@ -1,4 +1,4 @@
-"""Connections to SQLite and PostgreSQL, with the few methods that the store needs."""
+"""Transactions of SQLite and PostgreSQL, with the few methods that the store needs."""
 
 import queue
 import sqlite3
@@ -27,7 +27,7 @@ class StoreDownError(Exception):
 
 
 class Session:
-    """A transaction: all statements are kept, or none."""
+    """A transaction: all of its statements take effect, or none."""
 
     def __init__(self, connection: Connection, mark: str) -> None:
         self._connection, self._mark = connection, mark
@@ -78,12 +78,12 @@ class Database:
             connection.close()
 
     def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        """Return the rows of one statement that reads."""
+        """Run a reading statement, and return its rows."""
         with self.transaction() as session:
             return list(session.run(statement, values).fetchall())
 
     def write(self, statement: str, values: Sequence[Value] = ()) -> int:
-        """Run one statement that writes, and return how many rows it changed."""
+        """Run a writing statement, and return the number of rows that it changed."""
         with self.transaction(writing=True) as session:
             return session.run(statement, values).rowcount
 
@@ -101,7 +101,7 @@ class Database:
 
 
 class SqliteDatabase(Database):
-    """A file, with a write-ahead log: readers and one writer do not wait for each other."""
+    """An SQLite file with a write-ahead log: readers and one writer do not wait for each other."""
 
     errors = (sqlite3.Error,)
 
@@ -114,7 +114,7 @@ class SqliteDatabase(Database):
             self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
         )
         connection.execute("PRAGMA journal_mode = WAL")
-        # Acknowledged writes are on the disk, even if the power fails the next moment.
+        # Acknowledged writes survive a power failure.
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 
@@ -123,7 +123,7 @@ class SqliteDatabase(Database):
 
 
 class PostgresDatabase(Database):
-    """A server, by its address."""
+    """A PostgreSQL server, by its address."""
 
     mark = "%s"
 
@@ -146,6 +146,6 @@ def open_database(address: str) -> Database:
     if scheme.lower() == "sqlite" and rest.startswith("///"):
         return SqliteDatabase(Path(unquote(rest[3:])))
     raise ValueError(
-        f"{mask(address)} is not a database that the service can write to: it is sqlite:///FILE "
-        "or postgresql://USER@HOST/NAME."
+        f"The service cannot write to {mask(address)}: name a database sqlite:///FILE or "
+        "postgresql://USER@HOST/NAME."
     )

@@ -1,4 +1,4 @@
-"""Models to try the service with: fitted once to bundled data, and cached."""
+"""Demo models of the service: fitted once to bundled data, and cached."""
 
 import csv
 import os
@@ -17,7 +17,7 @@ from likeminds.rankers.hierarchical import HierarchicalRanker
 from likeminds.rankers.multi_attribute import AttributeModel
 from likeminds.storage.models import save
 
-# A changed demo needs another number, so the demo of an earlier version is not served.
+# Increase this with every change of a demo, so a cached one of an earlier version is not served.
 _VERSION = 5
 _SHOES, _PEOPLE, _EACH = 160, 60, 40
 _ATTRIBUTES = ("comfortable", "fashionable", "open")
@@ -27,7 +27,7 @@ _Fit = Callable[[Path, Callable[[str], None]], AttributeModel | HierarchicalRank
 
 
 class Demo(NamedTuple):
-    """A served model: its file, the folder of its state, its pictures, and its name."""
+    """A demo: the model's file, the folder of the service's state, pictures, and a title."""
 
     model: Path
     state: Path
@@ -112,7 +112,7 @@ def statements() -> tuple[Annotations, Mapping[str, str]]:
     (120, 0, 32)
     """
     rng = np.random.default_rng(0)
-    # Each statement with three weights: the consensus, and two questions that divide users (cars or
+    # Each statement has three weights: the consensus, and two questions that divide users (cars or
     # not, and whether the town should do more or spend less).
     with (Path(__file__).parent / "statements.csv").open(newline="") as file:
         texts, *columns = zip(*list(csv.reader(file))[1:], strict=True)

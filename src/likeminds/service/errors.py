@@ -1,4 +1,4 @@
-"""Errors as answers: problem+json (RFC 9457), one sentence each."""
+"""Errors as answers of the API: problem+json (RFC 9457)."""
 
 import logging
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from likeminds.service.store import KeyReusedError
 from likeminds.storage.models import ModelFileError
 
 KIND = "application/problem+json"
-# The status and the sentence of an error; None for the error's own.
+# The status and the detail of an error; None for its own message.
 _BY_KIND: dict[type[Exception], tuple[int, str | None]] = {
     UnknownNameError: (404, None),
     NoAttributeError: (422, None),
@@ -28,13 +28,13 @@ _BY_KIND: dict[type[Exception], tuple[int, str | None]] = {
     KeyReusedError: (409, None),
     StoreDownError: (
         503,
-        "The database cannot be reached or written to; nothing was stored. Reading what the model "
-        "knows goes on.",
+        "The database cannot be reached or written to, so nothing was stored. Rankings by the "
+        "model still work.",
     ),
     ModelFileError: (
         503,
-        "A file of the model was changed while it is served, and cannot be read any more. Save "
-        "the model again; questions that do not need this file are answered.",
+        "A file of the model was changed while it is served, and can no longer be read. Save "
+        "the model again. Requests that do not need this file still work.",
     ),
 }
 
@@ -47,12 +47,12 @@ class Problem(BaseModel):
     status: int = Field(examples=[404])
     detail: str = Field(examples=["There is no item 'shoe-1'. Closest: shoe-00001."])
     request_id: str | None = None
-    closest: list[str] | None = Field(None, description="Names that come closest to an unknown one")
-    errors: list[dict[str, Any]] | None = Field(None, description="What is not valid, and where")
+    closest: list[str] | None = Field(None, description="The names closest to an unknown one")
+    errors: list[dict[str, Any]] | None = Field(None, description="Invalid fields, with reasons")
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the problems with which an operation may answer, for its description."""
+    """Return the possible problems of an operation, for its description in OpenAPI."""
     return {
         status: {"model": Problem, "content": {KIND: {}}}
         for status in sorted({*statuses, 400, 401, 403, 413, 415, 422, 429, 503, 504})
@@ -72,7 +72,7 @@ def answer(
 
 
 def add_problems(app: FastAPI) -> None:
-    """Answer the errors of the service as problems."""
+    """Make the application answer with a problem when the service raises an error."""
 
     async def problem(request: Request, error: Exception) -> JSONResponse:
         more: dict[str, Any] = {}

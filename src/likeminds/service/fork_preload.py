@@ -1,4 +1,4 @@
-"""Imports that all workers share: see `Workers`."""
+"""Modules that all workers share: see `Workers`."""
 
 import gc
 
@@ -6,6 +6,6 @@ import likeminds.service.app
 
 __all__ = ["likeminds"]
 
-# Make all present objects permanent: collecting garbage would copy their pages.
+# Exclude all present objects from garbage collection, which would copy their memory pages.
 gc.collect()
 gc.freeze()

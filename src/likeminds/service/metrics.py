@@ -15,21 +15,21 @@ logger = logging.getLogger("likeminds.service")
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _MEANINGS = {
     "likeminds_requests_total": "Requests, by route, method and status.",
-    "likeminds_request_seconds": "Seconds that requests took, by route.",
-    "likeminds_labels_total": "Labels that were stored.",
+    "likeminds_request_seconds": "Seconds of requests, by route.",
+    "likeminds_labels_total": "Requests that stored labels.",
     "likeminds_refreshes_total": "Refits with the stored labels, by result.",
-    "likeminds_swaps_total": "Models that replaced the one before.",
-    "likeminds_swaps_refused_total": "Model files that were refused.",
+    "likeminds_swaps_total": "Models swapped in.",
+    "likeminds_swaps_refused_total": "Model files that could not be read.",
     "likeminds_database_up": "1 if the database answers, else 0.",
     "likeminds_model_users": "Users of the model.",
     "likeminds_model_items": "Items that are ranked.",
-    "likeminds_model_read_seconds": "Seconds that reading the model took.",
+    "likeminds_model_read_seconds": "Seconds to read the model.",
     "likeminds_resident_bytes": "Memory of the worker.",
 }
 
 
 class Metrics:
-    """Counters, gauges and one histogram of this worker, in a registry of their own."""
+    """Counters, gauges and a histogram of this worker, in their own registry."""
 
     def __init__(self) -> None:
         import prometheus_client  # noqa: PLC0415 - `likeminds keys` needs no extra
@@ -60,7 +60,7 @@ class Metrics:
         return self._client.generate_latest(self._registry)
 
     def _labelled(self, kind: Callable[..., object], name: str, **labels: str) -> Any:
-        """Return a metric of this worker, made when first used."""
+        """Return a metric of this worker; the first use registers it."""
         with self._lock:
             if name not in self._metrics:
                 names = [*labels, "worker"]
@@ -78,7 +78,7 @@ def resident() -> int:
 
 
 class JsonLines(logging.Formatter):
-    """One line of JSON for each record: an event and numbers, without users and secrets."""
+    """One line of JSON for each record: an event and its numbers, without users or secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

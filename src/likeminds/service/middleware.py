@@ -34,9 +34,9 @@ _HEADERS = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
-# Health checks are frequent, and have no key.
+# Health checks are frequent and have no key.
 _UNLIMITED = ("/health", "/ready")
-# The number of buckets kept; the least recently used one is dropped first.
+# The number of buckets kept in memory; the least recently used one is dropped first.
 _REMEMBERED = 10_000
 
 
@@ -56,7 +56,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait_for(self, caller: str, now: float | None = None) -> float:
-        """Return how many seconds the caller has to wait; zero counts the request."""
+        """Return the seconds that the caller must wait; if zero, count the request."""
         if not self.rate:
             return 0.0
         now = time.monotonic() if now is None else now
@@ -90,7 +90,7 @@ class Middleware:
             else:
                 await self._in_time(scope, receive, record)
         except Exception as error:
-            # Its text may hold users' data: the log has its class and place only.
+            # Messages may contain users' data: log the class and the line only.
             facts = {"id": record.id, "where": _where(error)}
             logger.error("failed", extra={"facts": facts}, exc_info=True)
             if not record.status:
@@ -100,13 +100,13 @@ class Middleware:
             self._log(scope, record)
 
     def _refused(self, scope: Scope, record: "_RequestRecord") -> JSONResponse | None:
-        """Return the answer to a request that is not admitted."""
+        """Return the error that answers a refused request; None for an admitted one."""
         headers, settings = record.headers, self.settings
         host = headers.get("host", "")
         name = host if host.endswith("]") else host.rsplit(":", 1)[0]
         if self.state.is_open and not is_loopback(name):
-            # A page of another site may have a host name that resolves to this machine.
-            detail = "Without keys, the service accepts local requests only."
+            # Another site's host name may resolve to this machine (DNS rebinding).
+            detail = "Without API keys, the service accepts local requests only."
             return answer(403, detail, record.id)
         origin = headers.get("origin")
         writes = scope["method"] not in {"GET", "HEAD", "OPTIONS"}
@@ -114,10 +114,10 @@ class Middleware:
             return answer(403, "Pages of other sites may not write to this service.", record.id)
         size = headers.get("content-length", "0")
         if not size.isdigit() or int(size) > settings.most_bytes:
-            return answer(413, f"A body may have {settings.most_bytes:,} bytes at most.", record.id)
+            return answer(413, f"A body may have at most {settings.most_bytes:,} bytes.", record.id)
         is_limited = scope["path"] not in _UNLIMITED
         if is_limited and (wait := self.limit.wait_for(self._caller(scope, headers))):
-            detail = "Too many requests: wait a little."
+            detail = "Too many requests: wait, then try again."
             return answer(429, detail, record.id, retry_after=int(wait) + 1)
         return None
 
@@ -130,7 +130,7 @@ class Middleware:
         return str(client[0]) if client else "unknown"
 
     async def _in_time(self, scope: Scope, receive: Receive, record: "_RequestRecord") -> None:
-        """Run the request; answer within the time limit even if the work takes longer."""
+        """Run the request; after the time limit, answer with an error."""
         left = self.settings.most_bytes
 
         async def limited() -> Message:
@@ -138,7 +138,8 @@ class Middleware:
             message = await receive()
             left -= len(message.get("body", b""))
             if left < 0:
-                raise HTTPException(413, "The body is longer than it may be.")
+                most = self.settings.most_bytes
+                raise HTTPException(413, f"A body may have at most {most:,} bytes.")
             return message
 
         work = asyncio.ensure_future(self.app(scope, limited, record.send))
@@ -147,7 +148,7 @@ class Middleware:
             await work
             return
         if not record.status:
-            detail = f"This took longer than {self.settings.seconds:g} seconds."
+            detail = f"The request took longer than {self.settings.seconds:g} seconds."
             await answer(504, detail, record.id)(scope, receive, record.send)
         record.is_over = True
         work.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -178,7 +179,7 @@ class _RequestRecord:
         self._is_api = scope["path"].startswith("/v1/")
 
     async def send(self, message: Message) -> None:
-        """Send a part of the answer, with the headers that all answers have."""
+        """Send a part of the answer, with the headers of all answers."""
         if self.is_over:
             return
         if message["type"] == "http.response.start":

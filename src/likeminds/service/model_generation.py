@@ -21,7 +21,7 @@ _PIECE = 1 << 22
 
 
 class NoAttributeError(ValueError):
-    """A request without an attribute, though there are several."""
+    """A request without an attribute, to a model with several."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +36,10 @@ class ModelGeneration:
 
     @classmethod
     def read(cls, path: Path, state: Path, items: Path, pictures: Path | None) -> "ModelGeneration":
-        """Read a model and its items; damage of any kind raises an error before the first request.
+        """Read a model and its items; a damaged one raises an error before the first request.
 
-        ``state`` is the folder for the service's own copy of a large model, ``items`` that of
-        items and texts which are not in the model.
+        ``state`` is the folder for the service's own copy of a large model. ``items`` is the
+        folder of items and texts that the model lacks.
         """
         path = main_file(path)
         version = FileVersion.of(path.stat())
@@ -49,7 +49,7 @@ class ModelGeneration:
         catalogue = read_catalogue(items, pictures, model)
         if catalogue is None:
             raise ValueError(
-                f"Which items? {path} was saved without its training items: give --features "
+                f"{path} was saved without its training items: pass the items with --features "
                 "or --images."
             )
         _ = catalogue.positions
@@ -78,7 +78,7 @@ class ModelGeneration:
 
     @cached_property
     def users(self) -> Mapping[str, Any]:
-        """The ids of the model's users, by their texts."""
+        """The ids of the model's users, by their text."""
         known = self.model.users_
         if isinstance(known, LazyIds):
             return IdsByText(known)
@@ -88,7 +88,7 @@ class ModelGeneration:
         """Return the scorer of an attribute, which is optional if there is only one."""
         if attribute is None:
             if len(self.scorers) > 1:
-                raise NoAttributeError(f"Which attribute? Name one of {', '.join(self.scorers)}.")
+                raise NoAttributeError(f"Name an attribute, one of {', '.join(self.scorers)}.")
             return next(iter(self.scorers.values()))
         if attribute not in self.attributes:
             raise UnknownNameError("attribute", attribute, self.attributes)
@@ -96,10 +96,10 @@ class ModelGeneration:
 
 
 def own_copy(path: Path, state: Path) -> Path:
-    """Return a file that only the service writes to, with the content of a model's file.
+    """Return a file with the content of a model's file, which only the service writes to.
 
-    A model that `load` maps into memory is copied to the state folder: truncating a mapped file
-    ends all processes that read it. Workers share the copy, which links to the files of users.
+    A model that `load` maps into memory is copied to the state folder, since truncating a mapped
+    file ends all processes that read it. Workers share the copy, which links to the users' files.
     """
     version = FileVersion.of(path.stat())
     if version.size <= safetensors.READ_AT_ONCE or path.parent == state:
@@ -121,7 +121,7 @@ def own_copy(path: Path, state: Path) -> Path:
 
 
 class IdsByText(Mapping[str, Any]):
-    """Ids in files, by their texts, without a copy in memory."""
+    """Ids in files, by their text, without a copy in memory."""
 
     def __init__(self, known: LazyIds) -> None:
         self._known = known

@@ -1,4 +1,4 @@
-"""Authenticated callers, and their queries to one generation of the model and stored labels."""
+"""Authenticated callers, and their queries of one model generation and of stored labels."""
 
 import hmac
 from collections.abc import Iterator
@@ -23,30 +23,30 @@ from likeminds.service.store import KEY_PREFIX, TOKEN_PREFIX, Label, Role, hashe
 
 _BEARER = HTTPBearer(
     auto_error=False,
-    description="An API key (lmk_...), or the token of a user (lmp_...). Without any keys, the "
-    "service answers local requests only, with full access.",
+    description="An API key (lmk_...), or a user's token (lmp_...). Without API keys, the "
+    "service accepts local requests only, with full access.",
 )
 
 
 @dataclass(frozen=True)
 class Caller:
-    """The caller: their role, their name for repeated writes, and a user's token, if any."""
+    """The caller: a role, a name for idempotency keys, and a user's token, if any."""
 
     role: Role
     name: str
     token: str | None = None
 
     def require(self, role: Role) -> None:
-        """Refuse a caller without a role."""
+        """Raise 403 if the caller's role is lower."""
         if self.role < role:
             raise HTTPException(
-                403, f"This takes a key with the role {role.name.lower()}, or a higher one."
+                403, f"This request needs a key with the role {role.name.lower()}, or a higher one."
             )
 
     def require_user(self, state: AppState, user: str, role: Role) -> None:
-        """Refuse callers who neither have the role nor are the user.
+        """Raise 403 if the caller neither has the role nor is the user.
 
-        A user's token gives access to this user only, and does not reveal other users.
+        A user's token gives access to this user only, and does not reveal whether others exist.
         """
         if self.token is None:
             self.require(role)
@@ -54,7 +54,7 @@ class Caller:
         found = state.store.user(user)
         stored = "" if found is None else found.token_hash
         if not hmac.compare_digest(stored, hashed(self.token)):
-            raise HTTPException(403, "This token is that of another user, or of a deleted one.")
+            raise HTTPException(403, "This token belongs to another user, or to a deleted one.")
 
 
 def state_of(request: Request) -> AppState:
@@ -69,7 +69,7 @@ State = Annotated[AppState, Depends(state_of)]
 def caller_of(
     state: State, shown: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
 ) -> Caller:
-    """Identify the caller by their secret; refuse secrets that are not valid."""
+    """Identify the caller by their key or token; an invalid one raises 401."""
     secret = "" if shown is None else shown.credentials
     if secret.startswith(TOKEN_PREFIX):
         any_token = state.is_open or state.settings.visitors
@@ -95,7 +95,7 @@ Calling = Annotated[Caller, Depends(caller_of)]
 
 @dataclass
 class RankingQueries:
-    """One request's view of the service, with the same model until its end."""
+    """The queries of one request, all to the same model generation."""
 
     state: State
     caller: Calling
@@ -105,11 +105,11 @@ class RankingQueries:
         self.current = self.state.current
 
     def refuse_large(self, size: int) -> None:
-        """Refuse a batch above the limit of the service."""
+        """Raise 413 for a batch above the limit of the service."""
         most = self.state.settings.most_batch
         if size > most:
             raise HTTPException(
-                413, f"A batch may have {most:,} entries at most, and this has {size:,}."
+                413, f"A batch may have at most {most:,} entries, but has {size:,}: split it."
             )
 
     def knows(self, user: str) -> bool:
@@ -134,9 +134,9 @@ class RankingQueries:
         return UnknownNameError("user", user, self.names())
 
     def labels(self, user: str) -> list[Label]:
-        """Return a user's stored labels; refuse an unknown user.
+        """Return a user's stored labels; an unknown user raises `UnknownNameError`.
 
-        Without the database, the model's users are ranked by their training labels.
+        If the database is down, return none for the model's users: their training labels count.
         """
         store = self.state.store
         try:
@@ -151,7 +151,7 @@ class RankingQueries:
         return stored
 
     def profile(self, scorer: AttributeScorer, user: str | None) -> UserProfile:
-        """Return the weights of a user, or of the average one; refuse callers without access."""
+        """Return the profile of a user, or of the average user; without access, raise 403."""
         if user is None:
             return scorer.consensus()
         self.caller.require_user(self.state, user, Role.READ)
@@ -188,8 +188,8 @@ class RankingQueries:
             if total > RANKED_AMONG:
                 raise HTTPException(
                     422,
-                    f"Intervals of ranks are computed among {RANKED_AMONG:,} items at most, and "
-                    f"these are {total:,}: ask for intervals of scores, or for fewer items.",
+                    f"Intervals of ranks are computed for at most {RANKED_AMONG:,} items, but "
+                    f"there are {total:,}: request intervals of scores, or fewer items.",
                 )
             ranks = scorer.rank_intervals(profile, np.flatnonzero(allowed), shown) or ranks
         places = range(request.offset + 1, request.offset + len(rows) + 1)

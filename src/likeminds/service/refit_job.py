@@ -1,4 +1,4 @@
-"""Refits with the stored labels: in another process, swapped in when complete."""
+"""Refits with the stored labels, in another process; the service then swaps the model."""
 
 import json
 import logging
@@ -31,7 +31,8 @@ from likeminds.storage.models import load, main_file, read_card, save
 
 _STATE = "refreshed"
 _NO_LABELS = (
-    "The model has kept statistics instead of labels, so labels cannot be removed: fit it again."
+    "The model was saved with statistics instead of labels, so labels cannot be removed: fit it "
+    "to the remaining labels."
 )
 
 
@@ -40,10 +41,10 @@ class RefreshError(Exception):
 
 
 def refresh_file(settings: Settings) -> str:
-    """Refit the model with all stored labels, into a file of its own; return a summary.
+    """Refit the model with all stored labels, and save it to another file; return a summary.
 
-    The model itself is never changed, so deleted labels and users are not in the next refit. If
-    the model is replaced meanwhile, the refit starts again with the new one.
+    Each refit starts from the original model, so deleted labels and users are not in the next one.
+    If the original is replaced meanwhile, the refit starts again with the new one.
     """
     with closing(open_store(settings.database)) as store:
         path, target = main_file(Path(settings.model)), settings.refreshed
@@ -57,7 +58,7 @@ def refresh_file(settings: Settings) -> str:
         if not read_card(path).get("takes_updates"):
             raise RefreshError(
                 "The model was saved without its training labels, so labels cannot be added: "
-                "fit it with its data kept."
+                "save it with_data=True."
             )
         labels, names = store.all_labels(), model.item_names
         catalogue = read_catalogue(settings.items, None, model)
@@ -83,8 +84,8 @@ def fold_in(
 ) -> Ranker | AttributeModel:
     """Return a model fitted with stored labels, and without deleted users.
 
-    Stored labels replace those in the model; ``forgotten`` has the hashes of deleted users. The
-    model may be changed.
+    A stored label replaces the model's label of the same user and item. ``forgotten`` has the
+    hashes of deleted users. The model passed in may change.
     """
     by_attribute: dict[str, list[Label]] = {name: [] for name in model.rankers_}
     for one in labels:
@@ -123,7 +124,7 @@ def fold_in(
 def _remaining(
     before: Annotations | None, stored: list[Label], forgotten: frozenset[str]
 ) -> Annotations | None:
-    """Return the model's labels without those of deleted users and those stored anew."""
+    """Return the model's labels, without those of deleted users and those that are replaced."""
     if before is None:
         if forgotten or any(one.label is None for one in stored):
             raise RefreshError(_NO_LABELS)
@@ -148,7 +149,7 @@ def _remaining(
 def _annotations(
     stored: list[Label], model: ReadableModel, attribute: str, catalogue: ItemCatalogue
 ) -> Annotations | None:
-    """Return stored labels as annotations, with ids of users as the model has them."""
+    """Return stored labels as annotations, with the model's ids of users."""
     scale = AnswerScale.of_ranker(model._ranker_of(attribute)._best_model)
     given = [one for one in stored if one.label is not None and scale.holds(one.label)]
     if not given:
@@ -176,7 +177,7 @@ def _in_another_process(settings: Settings, answers: "SimpleQueue[tuple[str, str
 
 
 class Refresher:
-    """Refits from time to time, in another process, while requests are answered."""
+    """Refits regularly, in another process, while this one serves requests."""
 
     def __init__(self, state: AppState) -> None:
         self.state = state

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 
 def _printable(text: str) -> str:
-    """Refuse control characters and single surrogates, which databases and logs cannot store."""
+    """Raise ValueError for control characters and single surrogates, which cannot be stored."""
     if any(ord(sign) < 32 or ord(sign) == 127 or 0xD800 <= ord(sign) <= 0xDFFF for sign in text):
         raise ValueError("control characters and single surrogates are not allowed")
     return text
@@ -20,13 +20,13 @@ Intervals = Literal["none", "scores", "ranks"]
 
 
 def _example(**given: JsonValue) -> ConfigDict:
-    """Return the configuration of a request with an example that runs on the demo."""
+    """Return the configuration of a request, with an example for the demo."""
     return ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [given]})
 
 
 _ATTRIBUTE, _ITEM, _OTHER = "comfortable", "shoe-00001", "shoe-00007"
 
-# Parameters of an address: texts, turned into numbers; unknown ones are refused.
+# Query parameters: numbers are read from text, and unknown parameters are an error.
 
 
 class AttributeQuery(BaseModel):
@@ -64,19 +64,19 @@ class RankingQuery(PageQuery):
 
 
 class NextItemsQuery(AttributeQuery):
-    """How many items to ask about."""
+    """The number of items to ask about."""
 
     limit: Count = 1
 
 
 class ViewQuery(RankingQuery):
-    """The content of a page."""
+    """A page of a ranking, and items to ask about."""
 
-    ask: Count = Field(1, description="How many items to ask about")
+    ask: Count = Field(1, description="The number of items to ask about")
 
 
 class SearchQuery(BaseModel):
-    """A page of names that hold a text."""
+    """A page of names that contain a text."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -85,7 +85,7 @@ class SearchQuery(BaseModel):
     limit: Count = 50
 
 
-# Bodies of requests: unknown fields are refused, types are not converted.
+# Request bodies: unknown fields are an error, and types are not converted.
 
 
 class FeatureRange(BaseModel):
@@ -107,7 +107,7 @@ class AttributeRequest(BaseModel):
 class UserRequest(AttributeRequest):
     """A request for a user."""
 
-    user: Name | None = Field(None, description="The user; without one, the consensus")
+    user: Name | None = Field(None, description="The user; null for the consensus")
 
 
 class RankRequest(UserRequest):
@@ -119,9 +119,9 @@ class RankRequest(UserRequest):
     offset: Offset = 0
     only: list[Name] | None = Field(default=None, description="Rank only these items")
     exclude: list[Name] = Field(default=[], description="Leave these items out")
-    exclude_labelled: bool = Field(False, description="Leave out items that the user labelled")
+    exclude_labelled: bool = Field(False, description="Leave out items that the user has labelled")
     features: list[FeatureRange] = Field(
-        default=[], description="Items with features in these ranges"
+        default=[], description="Rank only items with features in these ranges"
     )
     intervals: Intervals = "none"
 
@@ -170,7 +170,7 @@ class CompareRequest(AttributeRequest):
 
 
 class NewUser(BaseModel):
-    """A new user; without an id, they get one."""
+    """A new user; without an id, the service makes one."""
 
     model_config = _example()
 
@@ -184,8 +184,8 @@ class OneLabel(AttributeRequest):
 
     item: Name
     label: bool | Annotated[float, Field(allow_inf_nan=False)] | Name | None = Field(
-        description="An answer of `/v1/model`: true or false, a grade, or a word; null or a "
-        "pass to delete it"
+        description="One of the answers in `/v1/model`: true or false, a grade, or a word. Null "
+        "or a pass deletes the label"
     )
 
 
@@ -214,9 +214,9 @@ class ItemScore(BaseModel):
     text: str | None
     score: float
     expected: float | None = Field(
-        description="Expected grade, or probability of a yes; null if users choose"
+        description="Expected grade, or probability of a yes; null for choices"
     )
-    interval: list[float] | None = Field(description="90 % of the score")
+    interval: list[float] | None = Field(description="90 % interval of the score")
 
 
 class RankedItem(ItemScore):
@@ -224,14 +224,14 @@ class RankedItem(ItemScore):
 
     rank: int
     picture: bool
-    ranks: list[int] | None = Field(description="90 % of the rank: lowest and highest")
+    ranks: list[int] | None = Field(description="90 % interval of the rank")
 
 
 class RankingResponse(UserAnswer):
     """Items, the best first."""
 
     generation: str
-    total: int = Field(description="How many items are ranked")
+    total: int = Field(description="The number of items ranked")
     items: list[RankedItem]
 
 
@@ -242,7 +242,7 @@ class RankingsResponse(BaseModel):
 
 
 class ScoredItem(ItemScore):
-    """An item with its score and the standard error of that."""
+    """An item with its score and standard error."""
 
     error: float | None
 
@@ -261,7 +261,7 @@ class ScoresBatch(BaseModel):
 
 
 class LevelShares(BaseModel):
-    """The share of each level in the variance of a user's scores."""
+    """Each level's share of the variance of a user's scores."""
 
     consensus: float
     group: float
@@ -286,7 +286,7 @@ class FeaturePart(LevelShares):
 class Explained(UserAnswer, ScoredItem):
     """A score by level and feature, compared with the average item.
 
-    With ``average_item``, the score of that one, it adds up to the score in rankings.
+    Its sum with ``average_item``, the average item's score, is the score in rankings.
     """
 
     average_item: float
@@ -304,15 +304,15 @@ class Profile(UserAnswer):
     """The position of a user among the others."""
 
     coordinates: list[float] = Field(description="On the map of users")
-    school: int | None = Field(description="The most probable one; null without separate schools")
+    school: int | None = Field(description="The most probable school; null if none are separate")
     school_name: str | None
     membership: list[float] = Field(description="The probability of each school")
     level_shares: LevelShares
-    labels: int = Field(description="How many items the user labelled")
+    labels: int = Field(description="The number of items that the user labelled")
 
 
 class View(BaseModel):
-    """The content of a page after an answer."""
+    """A user's profile, ranking, and next items to ask about."""
 
     profile: Profile
     ranking: RankingResponse
@@ -320,22 +320,22 @@ class View(BaseModel):
 
 
 class Created(BaseModel):
-    """A new user, and the token that opens their labels; it is shown once."""
+    """A new user, and a token for their data, which is shown once."""
 
     user: str
     token: str
 
 
 class Stored(BaseModel):
-    """How many labels were stored."""
+    """The number of labels stored."""
 
     user: str
     stored: int
-    labels: int = Field(description="How many labels there are now")
+    labels: int = Field(description="The number of the user's labels now")
 
 
 class StoredLabel(BaseModel):
-    """A label, and when it was given."""
+    """A label, and its time."""
 
     item: str
     attribute: str | None
@@ -352,10 +352,10 @@ class StoredLabels(BaseModel):
 
 
 class StoredData(StoredLabels):
-    """All that is stored about a user."""
+    """All stored data of a user."""
 
     created: float | None
-    in_model: bool = Field(description="Whether the model has learned from them")
+    in_model: bool = Field(description="Whether the model was fitted to their labels")
 
 
 class Deleted(BaseModel):
@@ -367,7 +367,7 @@ class Deleted(BaseModel):
 
 
 class Facts(BaseModel):
-    """Facts of many kinds; see the examples."""
+    """Facts, in fields that depend on the operation."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -12,11 +12,11 @@ from likeminds.storage.models import main_file
 class Settings:
     """The settings of a worker.
 
-    ``model`` is only read; ``state`` is the folder for files of the service: its database, the
-    refitted model, its items. ``visitors`` need no key to see facts and to label items.
+    The service only reads ``model``, and writes its database, refitted model and items to the
+    folder ``state``. With ``visitors``, callers without a key see facts and label items.
     ``refresh_every`` is in seconds; 0 never refits. ``rate`` limits a caller's requests per second
-    to a worker, ``burst`` those at once; 0 means no limit. ``local`` means that the service listens
-    on loopback: only then it answers without keys.
+    to a worker, ``burst`` those at once; a rate of 0 means no limit. ``local`` means that the
+    service listens on loopback: only then does it accept requests without keys.
     """
 
     model: str
@@ -37,20 +37,19 @@ class Settings:
     @property
     def refreshed(self) -> Path:
         """The file of the current model, refitted with all stored labels."""
-        # Each version of the model has another file, so a refit of a replaced model is never
-        # served.
+        # Each version of the model has its own file, so a refit of a replaced model is not served.
         version = FileVersion.of(main_file(Path(self.model)).stat())
         name = "-".join(f"{part:x}" for part in (version.modified, version.inode, version.size))
         return Path(self.state) / f"refreshed-{name}.likeminds"
 
     @property
     def items(self) -> Path:
-        """The folder with items and texts that are not in the model."""
+        """The folder of items and texts that the model lacks."""
         return Path(self.state) / "items"
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine alone.
+    """Return whether a host is a loopback address, which only this machine reaches.
 
     Examples
     --------

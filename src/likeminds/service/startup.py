@@ -19,10 +19,10 @@ from likeminds.service.metrics import log, start_logging
 from likeminds.service.settings import Settings, is_loopback
 from likeminds.service.store import open_store
 
-# Imported once, before workers are forked; multiprocessing ignores a module that is missing.
+# The forkserver imports this module once, and workers inherit its memory.
 PRELOADED = "likeminds.service.fork_preload"
-# Seconds between the end of a worker and the start of another, which limits the load of workers
-# that cannot start.
+# Seconds between the end of a worker and the start of another: if workers cannot start, the pause
+# limits the load.
 _PAUSE = 1.0
 # Seconds for a worker to complete its requests.
 _PATIENCE = 10.0
@@ -31,15 +31,15 @@ Serve = Callable[[socket], None]
 
 
 def require_keys(host: str, database: str, *, visitors: bool) -> None:
-    """Refuse to serve other machines without keys."""
+    """Raise ValueError if other machines could call the service without keys."""
     if is_loopback(host) or visitors:
         return
     with closing(open_store(database)) as store:
         if store.api_keys():
             return
     raise ValueError(
-        f"Without keys, the service answers to this machine alone, not on {host}: make one "
-        "with likeminds keys MODEL --add read, or let visitors in with --visitors."
+        f"Without API keys, the service cannot listen on {host}, only on this machine: add a key "
+        "with likeminds keys MODEL --add read, or admit visitors with --visitors."
     )
 
 
@@ -77,10 +77,10 @@ def serve_on(settings: Settings, listening: socket) -> None:
 
 
 class Workers:
-    """Several processes that serve on one socket; one that ends is replaced.
+    """Several processes that serve on one socket; a process that ends is replaced.
 
-    They are forked from a process that has only imported the service. So code, and data that
-    libraries make at import, are in memory once.
+    They are forked from a process that has only imported the service, so imported modules are in
+    memory once.
     """
 
     def __init__(self, serve: Serve, listening: socket, n_workers: int) -> None:
@@ -93,7 +93,7 @@ class Workers:
         self._running = [self._start() for _ in range(n_workers)]
 
     def run(self) -> None:
-        """Replace workers that end, until a signal ends them all."""
+        """Replace workers that end, until a signal ends the service."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._end)
         while not self._ending.is_set():

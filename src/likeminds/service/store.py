@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from likeminds.service.database import Database, Session, Value, open_database
 
 KEY_PREFIX, TOKEN_PREFIX = "lmk_", "lmp_"
-# Seconds for which repeated writes get the stored answer.
+# Seconds for which a repeated write returns the stored answer.
 _REMEMBERED = 7 * 24 * 3600.0
 _LABELS = "SELECT user_id, attribute, item, label, at FROM labels"
 
@@ -32,7 +32,7 @@ class StoredUser(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A user's answer about an item; ``label`` is None once it was deleted.
+    """A user's label of an item; ``label`` is None after its deletion.
 
     The label is 0 for no and 1 for yes, or a grade: see `rankers.answer_scales.AnswerScale`.
     """
@@ -55,14 +55,14 @@ class Key(NamedTuple):
 
 
 class KeyReusedError(ValueError):
-    """One key for two different writes."""
+    """An idempotency key that was used for two different writes."""
 
 
 @dataclass(frozen=True)
 class LabelStore:
-    """All that the service stores about users.
+    """The users and labels that the service stores.
 
-    A deleted label stays as a row without a label, so a refit also deletes it from the model.
+    A deleted label leaves a row without a label, so a refit also deletes it from the model.
     """
 
     database: Database
@@ -92,7 +92,7 @@ class LabelStore:
     # Users
 
     def add_user(self, user: str, token_hash: str) -> bool:
-        """Add a user; False if the id exists already."""
+        """Add a user; return False if the id exists already."""
         with self.database.transaction(writing=True) as session:
             return insert_user(session, user, token_hash)
 
@@ -104,7 +104,7 @@ class LabelStore:
         return StoredUser(*rows[0]) if rows else None
 
     def has_token(self, token_hash: str) -> bool:
-        """Return whether a token is that of a user."""
+        """Return whether a token belongs to a user."""
         return bool(self.database.query("SELECT 1 FROM users WHERE token_hash = ?", [token_hash]))
 
     def set_token(self, user: str, token_hash: str) -> None:
@@ -112,9 +112,9 @@ class LabelStore:
         self.database.write("UPDATE users SET token_hash = ? WHERE user_id = ?", [token_hash, user])
 
     def forget(self, user: str, user_hash: str) -> int:
-        """Delete all rows about a user; return how many labels that were.
+        """Delete all rows about a user; return the number of rows of labels.
 
-        The hash of the id remains, so a refit deletes the user from the model, too.
+        The hash of the id remains, so a refit also deletes the user from the model.
         """
         with self.database.transaction(writing=True) as session:
             gone = session.run("DELETE FROM labels WHERE user_id = ?", [user]).rowcount
@@ -154,7 +154,7 @@ class LabelStore:
         rows = self.database.query(f"SELECT COUNT(*), COALESCE(MAX(at), 0), {gone} FROM labels")
         return int(rows[0][0]), float(rows[0][1]), int(rows[0][2])
 
-    # Writes that are repeated
+    # Repeated writes
 
     def once(
         self,
@@ -165,11 +165,10 @@ class LabelStore:
         *,
         user: str = "",
     ) -> tuple[dict[str, Any], bool]:
-        """Do a repeated write only once; return whether this is a repetition.
+        """Write once per ``caller`` and ``key``; return the answer, and whether it is a repetition.
 
-        ``caller`` chooses the ``key``; without one, the answer is not stored. Another ``request``
-        with the same key raises `KeyReusedError`. The answer is deleted with the ``user`` it is
-        about.
+        Without a key, the answer is not stored. Another ``request`` with the same key raises
+        `KeyReusedError`. Deleting ``user`` deletes the answer, too.
         """
         digest, now = hashed(json.dumps(request)), time.time()
         with self.database.transaction(writing=True) as session:
@@ -188,7 +187,7 @@ class LabelStore:
                 ).fetchone()
                 if before != digest:
                     raise KeyReusedError(
-                        "This Idempotency-Key was used for another write before: take a new one "
+                        "This Idempotency-Key was used for another write before: use a new one "
                         "for each write."
                     )
                 return dict(json.loads(body)), True
@@ -209,7 +208,7 @@ class LabelStore:
         return [Key(*row) for row in rows]
 
     def drop_key(self, key_id: str) -> bool:
-        """Revoke a key; False if there is none."""
+        """Revoke a key; return False if there is none."""
         return self.database.write("DELETE FROM api_keys WHERE key_id = ?", [key_id]) > 0
 
     def state(self, name: str) -> str | None:
@@ -218,7 +217,7 @@ class LabelStore:
         return str(rows[0][0]) if rows else None
 
     def set_state(self, name: str, value: str) -> None:
-        """Note something."""
+        """Store a value of the service's own state."""
         self.database.write(
             "INSERT INTO state VALUES (?, ?) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -247,7 +246,7 @@ def open_store(address: str) -> LabelStore:
 
 
 def insert_user(session: Session, user: str, token_hash: str) -> bool:
-    """Add a user, inside a transaction; False if the id exists already."""
+    """Add a user, inside a transaction; return False if the id exists already."""
     statement = "INSERT INTO users VALUES (?, ?, ?) ON CONFLICT (user_id) DO NOTHING"
     return session.run(statement, [user, token_hash, time.time()]).rowcount > 0
 
@@ -268,8 +267,8 @@ def write_labels(
 class Role(IntEnum):
     """Permissions of a caller; each role includes those before it.
 
-    USER sees facts about all users, and their own labels; READ ranks for any user; WRITE sees and
-    changes any user's labels; ADMIN exports and deletes users, and refits the model.
+    USER sees facts about all users, and handles their own data. READ ranks for any user. WRITE
+    sees and changes any user's labels. ADMIN exports and deletes users, and refits the model.
     """
 
     USER = 0
@@ -279,9 +278,9 @@ class Role(IntEnum):
 
 
 def hashed(secret: str) -> str:
-    """Return the hash under which a secret, or an id, is stored.
+    """Return the hash of a secret, or of an id, for the store.
 
-    Secrets are 256 random bits, too many to try, so a fast hash is enough.
+    A fast hash is enough, since secrets are 256 random bits, too many to try.
 
     Examples
     --------
@@ -292,7 +291,7 @@ def hashed(secret: str) -> str:
 
 
 def add_key(database: str, name: str, role: str) -> str:
-    """Make a key, and return it: it is shown once, and stored as a hash."""
+    """Create a key, store its hash, and return it; it cannot be shown again."""
     if role not in {"read", "write", "admin"}:
         raise ValueError(f"A key's role is read, write or admin, not {role!r}.")
     secret = KEY_PREFIX + secrets.token_urlsafe(32)

@@ -1,4 +1,4 @@
-// Calls to the service: with the visitor's own token for their own data, else with the key.
+// Calls to the service: with the visitor's token for their own data, else with the key.
 
 const TOKEN = "likeminds-user", KEY = "likeminds-key";
 
@@ -33,7 +33,7 @@ async function call(method, path, { body, own = false } = {}) {
   try {
     answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
-    throw new Problem(0, "The service does not answer. Is it running? Your answers so far are stored.");
+    throw new Problem(0, "The service does not answer: check that it is running. Your earlier answers are stored.");
   }
   const said = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Problem(answer.status, said.detail || `The service answered ${answer.status}.`);
@@ -48,7 +48,7 @@ export const remove = (path, options = {}) => call("DELETE", path, options);
 export const userPath = (suffix) => `/v1/users/${encodeURIComponent(me.get().user)}/${suffix}`;
 export const picture = (item) => `/v1/picture?${query({ item })}`;
 
-// Somebody new, unless this browser has taught the service before and is still known there.
+// Add a new user, unless this browser has the token of one whom the service knows.
 export async function join() {
   if (me.get()) {
     try {

@@ -1,4 +1,4 @@
-// Part 2: two people side by side, or a person and what all agree on.
+// Part 2: two people side by side, or a person and the consensus.
 
 import { get, join, me, post } from "./api.js";
 import { capital, el, isNamed, levelBar, number, userMap, percent, put, say, things, words } from "./dom.js";
@@ -19,7 +19,7 @@ export async function compare(room, { attribute, model, wording }) {
     [...names].map(([code, name]) => el("option", { value: code, selected: code === value }, capital(name)))));
   put(room,
     el("h2", {}, "Compare two people"),
-    el("div", { class: "choices" }, select("a", "This one", YOU), select("b", "with", ALL)),
+    el("div", { class: "choices" }, select("a", "First", YOU), select("b", "Second", ALL)),
     result);
 
   const who = (code) => (code === ALL ? null : code === YOU ? me.get().user : code);
@@ -29,7 +29,7 @@ export async function compare(room, { attribute, model, wording }) {
     try {
       const found = await post("/v1/compare", { a: who(a), b: who(b), attribute }, { own: visitor });
       put(result, show(found, names.get(a), names.get(b)));
-      say(`${capital(names.get(a))} and ${names.get(b)}: ranked alike by ${percent(Math.max(found.likeness, 0))}.`);
+      say(`${capital(names.get(a))} and ${names.get(b)}: correlation of scores ${found.likeness.toFixed(2)}.`);
     } catch (problem) {
       put(result, el("p", { class: "card problem", role: "alert" }, problem.message));
     }
@@ -43,15 +43,15 @@ export async function compare(room, { attribute, model, wording }) {
     return [
       el("div", { class: "grid" },
         el("section", { class: "card", "aria-labelledby": "alike" },
-          el("h3", { id: "alike" }, "How alike they rank"),
+          el("h3", { id: "alike" }, "Correlation of their scores"),
           el("p", { class: "big", id: "likeness" }, found.likeness.toFixed(2)),
           el("p", { class: "soft" }, `1 is the same ranking, −1 the reverse: ${meaning}.`),
           el("h3", {}, capital(a)), levelBar(found.profiles[0].level_shares, capital(a)),
           el("h3", {}, capital(b)), levelBar(found.profiles[1].level_shares, capital(b))),
         el("section", { class: "card", "aria-labelledby": "where" },
-          el("h3", { id: "where" }, "Where they stand"),
+          el("h3", { id: "where" }, "Map of people"),
           userMap(map, found.profiles.map((one, i) => ({ name: capital([a, b][i]), at: one.coordinates }))))),
-      el("p", { class: "soft small" }, `Below each ${wording.noun}: the share of all ${wording.noun}s that it beats, for ${a} / for ${b}.`),
+      el("p", { class: "soft small" }, `Below each ${wording.noun}: the share of all ${wording.noun}s that rank below it, for ${a} / for ${b}.`),
       el("div", { class: "cards" },
         list("both", `What both ${wording.many}`, found.both_like),
         list("left", `Higher for ${a} than for ${b}`, found.a_prefers),
@@ -62,7 +62,7 @@ export async function compare(room, { attribute, model, wording }) {
 
   function features(rows, a, b) {
     if (!rows.length) return null;
-    return el("section", { class: "card" }, el("h3", {}, "Features that they weigh differently"),
+    return el("section", { class: "card" }, el("h3", {}, "Features with different weights"),
       el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "number" }, capital(a)), el("th", { scope: "col", class: "number" }, capital(b)))),
         el("tbody", {}, rows.map((one) => el("tr", {}, el("th", { scope: "row" }, words(one.feature)), el("td", { class: "number" }, number(one.a)), el("td", { class: "number" }, number(one.b)))))));
   }

@@ -16,7 +16,7 @@ function typeOf(given) {
   return schema.title && schema.properties ? schema.title : schema.type || "any";
 }
 
-// What a body or an answer consists of.
+// The fields of a body or an answer.
 function fields(schema) {
   const { properties, required = [] } = resolve(schema);
   if (!properties) return null;
@@ -25,7 +25,7 @@ function fields(schema) {
     el("td", {}, typeOf(one)), el("td", { class: "soft" }, one.description || resolve(one).description || "")))));
 }
 
-// An example in the terms of the model that is served: its attribute, its items, its answers.
+// An example with the attributes, items and answers of the served model.
 function inOwnTerms(value, name) {
   if (served && name === "item") return served.items[0];
   if (served && name === "label") return Object.values(served.model.wording)[0].answers.at(-1).label;
@@ -72,7 +72,7 @@ function operation(path, method, one) {
       put(done, el("p", { class: "small" }, `${method.toUpperCase()} ${address}: ${answer.status} in ${Math.round(performance.now() - started)} ms`),
         el("pre", { tabindex: 0, "aria-label": "Answer" }, shown.slice(0, 20000)));
     } catch {
-      put(done, el("p", { class: "card problem", role: "alert" }, "The service does not answer."));
+      put(done, el("p", { class: "card problem", role: "alert" }, "The service does not answer: check that it is running."));
     }
   }
 
@@ -92,7 +92,7 @@ async function start() {
   try {
     const [model, page] = await Promise.all([get("/v1/model"), get("/v1/items", { limit: 2 })]);
     served = { model, items: page.items.map((one) => one.item) };
-  } catch { /* without a key, examples are those of the demo */ }
+  } catch { /* without a key, examples are for the demo */ }
   document.getElementById("about").textContent = described.info.description;
   const field = el("input", { id: "secret", type: "password", autocomplete: "off", value: key.get() || "", onchange: () => key.set(field.value.trim()) });
   const tags = new Map();
@@ -104,9 +104,9 @@ async function start() {
     }
   }
   put(room,
-    el("form", { class: "field", onsubmit: (event) => event.preventDefault() }, el("label", { for: "secret" }, "Key or token (only if the service asks for one)"), field),
+    el("form", { class: "field", onsubmit: (event) => event.preventDefault() }, el("label", { for: "secret" }, "Key or token (if the service needs one)"), field),
     [...tags].map(([tag, operations]) => [el("h2", {}, capital(tag)), operations]));
   room.dataset.ready = "docs";
 }
 
-start().catch(() => put(room, el("p", { class: "card problem", role: "alert" }, "The service does not answer.")));
+start().catch(() => put(room, el("p", { class: "card problem", role: "alert" }, "The service does not answer: check that it is running.")));

@@ -1,4 +1,4 @@
-// Elements, drawings, and words that several parts share. Texts are set as texts, never as HTML.
+// Elements, drawings and words that several parts share. Text is inserted as text, never as HTML.
 
 import { picture } from "./api.js";
 
@@ -30,7 +30,7 @@ export const words = (name) => name.replace(/^learned_(\d+)$/, "learned factor $
 export const isNamed = (name) => !/\d$/.test(name);
 export const sentence = (text) => (/[.!?…]["”’)]*$/.test(text) ? text : `${text}.`);
 
-// The expected answer: a grade, or how likely a yes is.
+// The expected answer: a grade, or the probability of a yes.
 export function expectation(one, wording) {
   if (one.expected === null || one.expected === undefined) return null;
   const worded = typeof wording.answers[0].label === "string";
@@ -42,7 +42,7 @@ export function thumb(one, size = "thumb") {
   return one.picture ? el("img", { class: size, src: picture(one.item), alt: "", loading: "lazy" }) : null;
 }
 
-// A row of items, as buttons where there is something to do with them.
+// A row of items; with `choose`, they are buttons.
 export function things(items, { note, choose, chosen } = {}) {
   const kind = items.some((one) => one.picture) ? "" : items.some((one) => called(one).length > 60) ? " texts" : " names";
   return el("ul", { class: `things${kind}` }, items.map((one) => {
@@ -70,7 +70,7 @@ export function levelBar(shares, whose) {
 }
 
 // The map of people, each a dot in the colour of their school, some with a name: on a plane, or
-// heaped up along the one axis that divides them.
+// stacked along the only axis.
 export function userMap(map, marked) {
   if (!map.axes.length) return el("p", { class: "soft" }, `People rank alike, as far as these labels show.${map.thresholds_differ ? " They differ in how readily they say yes." : ""}`);
   const line = map.axes.length === 1, several = map.names.length > 1;
@@ -104,7 +104,7 @@ export function userMap(map, marked) {
       el("span", {}, `${ends[index][0]} ${axis.low}`), el("span", {}, `${axis.high}\u00a0${ends[index][1]}`))));
 }
 
-// What adds to a score, and what takes from it, as bars around a middle line.
+// The positive and negative parts of a score, as bars around a middle line.
 export function signedBars(rows, label) {
   const most = Math.max(...rows.map((row) => Math.abs(row.value)), 1e-9);
   const height = 26 * rows.length;

@@ -1,4 +1,4 @@
-// Part 4: most loved, most divisive, and why an item stands where it stands for the visitor.
+// Part 4: the best and the most divisive items, and the parts of the visitor's score.
 
 import { get, join, me, picture, post } from "./api.js";
 import { briefly, called, capital, el, expectation, isNamed, number, percent, put, say, signedBars, things, words } from "./dom.js";
@@ -28,7 +28,7 @@ export async function items(room, { attribute, wording }) {
     }, text)));
     put(list, page.length ? things(page, { choose: (one) => choose(one, true), chosen: chosen?.item,
       note: (one) => (kind === "divisive" ? `spread ${one.spread.toFixed(2)}` : expectation(one, wording)) })
-      : el("p", { class: "soft" }, kind === "divisive" ? "People rank alike, as far as these labels show." : "There is none."),
+      : el("p", { class: "soft" }, kind === "divisive" ? "People rank alike, as far as these labels show." : `There are no ${wording.noun}s left.`),
     kind === "loved" && wording.graded ? el("p", { class: "soft small" }, `Sorted by the lower 95 % bound of the score: ${wording.noun}s with few answers may come after others with a lower expected grade.`) : null);
   }
 
@@ -48,7 +48,7 @@ export async function items(room, { attribute, wording }) {
 
   function explain(one, mine, facts) {
     const levels = ["consensus", "group", "personal", "item"].map((name) => ({
-      name: { consensus: "all agree", group: "people like you", personal: "your own", item: `this ${wording.noun}` }[name], value: mine.levels[name], kind: name,
+      name: { consensus: "consensus", group: "people like you", personal: "personal", item: `this ${wording.noun}` }[name], value: mine.levels[name], kind: name,
     }));
     const told = mine.features.filter((part) => isNamed(part.feature)), nameless = !told.length;
     const features = (nameless ? mine.features : told).slice(0, 6).map((part) => ({ name: words(part.feature), value: part.total, kind: "group" }));
@@ -58,15 +58,15 @@ export async function items(room, { attribute, wording }) {
       briefly(one) === called(one) ? null : el("blockquote", { class: "long small" }, called(one)),
       one.picture ? el("img", { class: "picture", src: picture(one.item), alt: called(one) }) : null,
       el("p", {}, el("strong", { id: "score" }, number(mine.score)), ` compared with the average ${wording.noun}${range}. `, expectation(mine, wording)),
-      signedBars(levels, "What adds up to it"),
+      signedBars(levels, "Parts of the score"),
       features.length ? [el("h4", { class: "small" }, byFeature(mine.features, nameless)), signedBars(features, "By feature")] : null,
       facts.schools?.length ? schools(facts) : null,
     ];
   }
 
   function schools(facts) {
-    return el("table", {}, el("caption", { class: "small" }, `Share of the ${wording.noun}s that it beats`),
-      el("tbody", {}, el("tr", {}, el("th", { scope: "row" }, "All agree"), el("td", { class: "number" }, percent(facts.consensus))),
+    return el("table", {}, el("caption", { class: "small" }, `Share of the ${wording.noun}s that rank below it`),
+      el("tbody", {}, el("tr", {}, el("th", { scope: "row" }, "Consensus"), el("td", { class: "number" }, percent(facts.consensus))),
         facts.schools.map((one) => el("tr", {}, el("th", { scope: "row" }, `School ${one.number}`), el("td", { class: "number" }, percent(one.beats))))));
   }
 
@@ -76,5 +76,5 @@ export async function items(room, { attribute, wording }) {
 function byFeature(features, nameless) {
   if (!nameless) return "By feature";
   const learned = features.every((part) => part.feature.startsWith("learned"));
-  return `By feature (they have no names: ${learned ? "learned from what people said" : "measured from pictures or texts"})`;
+  return `By feature (without names: ${learned ? "learned from labels" : "computed from pictures or texts"})`;
 }

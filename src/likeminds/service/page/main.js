@@ -1,4 +1,4 @@
-// The page: which part is shown, for which attribute.
+// The page: it shows one part, for one attribute.
 
 import { get, key } from "./api.js";
 import { compare } from "./compare.js";
@@ -41,8 +41,8 @@ async function show(focus) {
   }
 }
 
-function dress({ taste, noun }) {
-  const names = { teach: noun === "statement" ? "Vote" : `Teach it your ${taste}`, items: `${capital(noun)}s` };
+function dress({ noun }) {
+  const names = { teach: noun === "statement" ? "Vote" : "Answer", items: `${capital(noun)}s` };
   for (const [part, text] of Object.entries(names)) document.querySelector(`nav a[data-part=${part}]`).textContent = text;
   document.title = `${model.title}: ${names.teach.toLowerCase()}`;
 }
@@ -52,7 +52,7 @@ function askForKey() {
   put(room, el("form", {
     class: "card",
     onsubmit: (event) => { event.preventDefault(); key.set(field.value.trim()); start(); },
-  }, el("h2", {}, "This service asks for a key"), el("label", {}, "Key ", field), " ", el("button", {}, "Go on")));
+  }, el("h2", {}, "This service needs a key"), el("label", {}, "Key ", field), " ", el("button", {}, "Continue")));
   room.dataset.ready = "key";
 }
 

@@ -1,4 +1,4 @@
-// Part 3: what each school stands for, what divides them, and what all agree on.
+// Part 3: the schools, and the items that divide them or that all like.
 
 import { get } from "./api.js";
 import { el, userMap, percent, put, sentence, things } from "./dom.js";
@@ -17,16 +17,16 @@ export async function schools(room, { attribute, wording }) {
     ? `${found.schools.length} schools of thought among ${found.users} people`
     : found.axes.length
     ? `No separate schools: ${found.users} people differ gradually`
-    : `No difference between rankings that these labels can show: ${found.users} people`;
+    : `${found.users} people rank alike, as far as these labels show`;
   const shares = (one) => (several && one.by_school ? one.by_school.map((share, i) => `${i + 1}: ${percent(share)}`).join(", ") : `spread ${one.spread.toFixed(2)}`);
   put(room,
     el("h2", {}, title),
-    several ? el("p", { class: "soft" }, `When people are drawn again, the division comes back with an agreement of ${found.agreement.toFixed(2)} (1 is always).`) : found.axes.length ? axes() : null,
+    several ? el("p", { class: "soft" }, `Adjusted Rand index with the schools of resampled people: ${found.agreement.toFixed(2)} (1 means the same schools).`) : found.axes.length ? axes() : null,
     el("div", { class: "grid" },
       el("section", { class: "card", "aria-labelledby": "people" }, el("h3", { id: "people" }, "The people"), userMap(map, [])),
       el("div", {},
-        list("agreed", "What all agree on", agreed.items, (one) => `${wording.yes}: ${percent(one.share)}`, "The model has kept no labels to tell."),
-        list("divides", several ? `What divides them (${wording.yes.toLowerCase()}, by school)` : "What divides them", divisive.items, shares, "Nothing that these labels show."))),
+        list("agreed", `Agreed ${wording.noun}s`, agreed.items, (one) => `${wording.yes}: ${percent(one.share)}`, "The model was saved without labels."),
+        list("divides", `Divisive ${wording.noun}s${several ? ` (${wording.yes.toLowerCase()}, by school)` : ""}`, divisive.items, shares, "None, as far as these labels show."))),
     several ? el("div", { class: "cards" }, found.schools.map(card)) : null);
 
   function list(id, heading, items, note, none) {
@@ -42,7 +42,7 @@ export async function schools(room, { attribute, wording }) {
     return el("section", { class: "card school", "aria-labelledby": `school-${one.number}` },
       el("h3", { id: `school-${one.number}`, class: "" }, `School ${one.number}`),
       el("ul", { class: "legend" }, el("li", { class: `cs${index % 6 + 1}` }, el("span", {}, `${one.size} people, stability ${one.stability.toFixed(2)}`))),
-      el("p", {}, sentence(`It ${one.name}`)),
+      el("p", {}, sentence(`A member ${one.name}`)),
       el("h4", { class: "small" }, "Typical"), things(one.typical));
   }
 }

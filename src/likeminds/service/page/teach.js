@@ -1,9 +1,9 @@
-// Part 1: the visitor answers, and everything beside it moves with every answer.
+// Part 1: the visitor answers, and each answer updates the ranking and the map.
 
 import { get, join, me, userPath, picture, post, remove } from "./api.js";
 import { briefly, called, capital, el, expectation, isNamed, levelBar, userMap, percent, put, say, sentence, svg, thumb, words } from "./dom.js";
 
-// Answers after which enough is known; grades that are buttons, others are on a slider.
+// Answers that fill the progress bar; the largest number of grades as buttons, not on a slider.
 const ENOUGH = 20, BUTTONS = 11;
 
 export async function teach(room, { attribute, model, wording }) {
@@ -31,7 +31,7 @@ export async function teach(room, { attribute, model, wording }) {
     await post(userPath("labels"), { labels: [{ item, attribute, label }] }, { own: true });
   }
 
-  // Answers by name: no and yes, or grades by their place.
+  // Answers by name: no and yes, or numbered grades.
   const votes = wording.noun === "statement", graded = wording.graded;
   const answers = wording.answers.map((one, index) => ({ ...one, text: capital(one.text), name: graded ? `grade-${index}` : ["no", "yes"][index] }));
   if (votes && !graded) answers.reverse();
@@ -47,11 +47,11 @@ export async function teach(room, { attribute, model, wording }) {
     async undo() {
       const said = await get(userPath("labels"), {}, { own: true });
       const mine = said.labels.filter((one) => one.attribute === attribute);
-      if (!mine.length) { say("There is no answer to take back."); return; }
+      if (!mine.length) { say("There is no answer to undo."); return; }
       await tell(mine.at(-1).item, null);
       skipped.clear();
       await look();
-      say(`Taken back. ${count()}.`);
+      say(`Undone. ${count()}.`);
     },
     async forget() {
       await remove(userPath("data"), { own: true });
@@ -63,7 +63,7 @@ export async function teach(room, { attribute, model, wording }) {
     },
   };
 
-  // Keys: the first letter of an answer, arrows to its side, digits for grades that are called so.
+  // Keys: the first letter of an answer, the arrow to its side, or the text of a grade, such as 4.
   const keys = { [wording.skip[0].toLowerCase()]: "skip", u: "undo", backspace: "undo" };
   for (const one of answers) keys[graded ? one.text : one.text[0].toLowerCase()] = one.name;
   if (!graded) [keys.arrowleft, keys.arrowright] = answers.map((one) => one.name);
@@ -98,13 +98,13 @@ export async function teach(room, { attribute, model, wording }) {
     const focused = document.activeElement?.dataset?.action;
     const one = asked();
     put(question,
-      el("h2", { id: "question" }, one ? wording.question : "You have judged everything"),
-      one ? card(one) : el("p", {}, "There is nothing left to ask. Thank you."),
+      el("h2", { id: "question" }, one ? wording.question : `You have answered all ${wording.noun}s`),
+      one ? card(one) : el("p", {}, "There are no more questions. Thank you."),
       graded ? grades(!one) : null,
       el("div", { class: "answers" },
         graded ? null : answers.map(({ name, text }) => button(name, text, text[0], !one)),
         button("skip", wording.skip, wording.skip[0], !one), button("undo", "Undo", "U", !view.profile.labels)),
-      el("p", { class: "soft small", id: "count" }, `${count()}. ${view.profile.labels < ENOUGH ? "It asks for what tells it most about you." : "It knows you quite well by now."}`),
+      el("p", { class: "soft small", id: "count" }, `${count()}. ${view.profile.labels < ENOUGH ? "Each question is chosen to be the most informative." : "More answers make your ranking more certain."}`),
       el("progress", { max: ENOUGH, value: Math.min(view.profile.labels, ENOUGH), "aria-label": "Progress" }),
       el("div", { class: "row" }, button("forget", "Delete my answers", null, !view.profile.labels)));
     put(beside, ranking(), profile());
@@ -116,7 +116,7 @@ export async function teach(room, { attribute, model, wording }) {
     return el("button", given, text, letter ? el("kbd", { "aria-hidden": "true" }, letter) : null);
   }
 
-  // A button for each grade, worst to best; a slider where there are many.
+  // A button for each grade, worst to best; a slider if there are many.
   function grades(disabled) {
     if (answers.length <= BUTTONS) {
       const columns = answers.length > 6 ? Math.ceil(answers.length / 2) : answers.length;
@@ -159,7 +159,7 @@ export async function teach(room, { attribute, model, wording }) {
     return el("section", { class: "card", "aria-labelledby": "yours" },
       el("h2", { id: "yours" }, "Your ranking"),
       el("p", { class: "soft small" }, total
-        ? `The best of ${total.toLocaleString("en")} ${wording.noun}s that you have not answered. Bars show where each may stand (90 %): they shrink as you answer.`
+        ? `The best of ${total.toLocaleString("en")} ${wording.noun}s that you have not answered. Bars are 90 % intervals of ranks: they shrink as you answer.`
         : `You have answered all ${wording.noun}s.`),
       el("ol", { class: pictures ? "ranking" : "ranking plain" }, rows));
   }
@@ -178,16 +178,16 @@ export async function teach(room, { attribute, model, wording }) {
     const { profile: place } = view;
     const several = place.school !== null;
     return el("section", { class: "card", "aria-labelledby": "place" },
-      el("h2", { id: "place" }, "Your place among the people"),
+      el("h2", { id: "place" }, "Your place on the map of people"),
       userMap(map, [{ name: "You", at: place.coordinates }]),
       !place.labels
-        ? el("p", { id: "school" }, several ? "Nothing is known about you yet: each school is as likely as it is large." : "Nothing is known about you yet.")
+        ? el("p", { id: "school" }, several ? "Without answers, each school is as likely as its share of the people." : "Your place needs answers.")
         : several
         ? el("p", { id: "school" }, "Closest to ", el("strong", {}, `school ${place.school}`), sentence(` (${percent(Math.max(...place.membership))}), which ${place.school_name}`))
         : map.axes.length
         ? el("p", { id: "school" }, "People differ gradually here: there are no separate schools.")
         : null,
-      el("h3", {}, "What your ranking is made of"), levelBar(place.level_shares, "Your ranking is made of"));
+      el("h3", {}, "Levels of your ranking"), levelBar(place.level_shares, "Levels of your ranking"));
   }
 
   function onKey(event) {

@@ -18,7 +18,7 @@ from likeminds.service.store import Role
 
 router = APIRouter(prefix="/v1", tags=["population"], responses=documented(404))
 
-# The most users on the map: more would cover each other.
+# The largest number of users on the map: more dots would overlap.
 _ON_MAP = 2_000
 
 
@@ -48,7 +48,7 @@ def _wording(scorer: AttributeScorer) -> dict[str, Any]:
     """Return the question about items, the answers, and words for both."""
     verb, scale = scorer.chosen.verb, scorer.scale
     votes = verb.words == "agree with it"
-    # Who is request has not been offered any choice.
+    # Visitors see single items, not choice sets.
     chooses = verb == Verb.of("choose")
     asks = verb.conditional if chooses else verb
     cut = None if scale.reading is None else scale.reading.threshold
@@ -94,7 +94,7 @@ def item(query: Annotated[schemas.ItemQuery, Query()], queries: Queries) -> dict
     try:
         found = scorer.explanation.item(scorer.catalogue.ids.tolist()[place])
     except KeyError:
-        # With very many items, schools are found by a sample.
+        # With very many items, schools are found from a sample of them.
         return facts | {"schools": []}
     if queries.caller.role < Role.READ:
         for group in ("liked_by", "disliked_by"):
@@ -104,9 +104,9 @@ def item(query: Annotated[schemas.ItemQuery, Query()], queries: Queries) -> dict
 
 @router.get("/picture", responses={200: {"content": {"image/*": {}}}}, response_class=Response)
 def picture(query: Annotated[schemas.ItemQuery, Query()], state: State) -> Response:
-    """Return the picture of an item, if it has one in the folder of pictures.
+    """Return the picture of an item from the folder of pictures.
 
-    Pictures are not secret: an image on a page shows no key.
+    It needs no key, since images on a page cannot send one.
     """
     catalogue = state.current.catalogue
     catalogue.position(query.item)
@@ -137,7 +137,7 @@ def schools(query: Annotated[schemas.AttributeQuery, Query()], queries: Queries)
 
 @router.get("/school", response_model=schemas.Facts)
 def school(query: Annotated[schemas.SchoolQuery, Query()], queries: Queries) -> dict[str, Any]:
-    """Return the weights and typical items of a school, and its members with a key."""
+    """Return the weights and typical items of a school; callers with a key also get its members."""
     explained = queries.current.scorer(query.attribute).explanation
     numbers = [str(one.number) for one in explained.schools]
     if str(query.number) not in numbers:
@@ -165,7 +165,7 @@ def divisive(query: Annotated[schemas.PageQuery, Query()], queries: Queries) -> 
 def user_map(query: Annotated[schemas.AttributeQuery, Query()], queries: Queries) -> dict[str, Any]:
     """Return the positions of users on the map, without their ids.
 
-    Along one axis, the second coordinate counts the users at the same place.
+    If the map has one axis, the second coordinate stacks the users at the same place.
     """
     found = queries.current.scorer(query.attribute).explanation.schools
     step = max(1, -(-len(found.user_ids) // _ON_MAP))
@@ -201,7 +201,7 @@ def _about_items(which: str, query: schemas.PageQuery, queries: Queries) -> dict
     assert items is not None
     soft = found.soft_labels
     if which == "agreed" and soft is None:
-        raise HTTPException(404, "The model was saved without labels, which this operation needs.")
+        raise HTTPException(404, "The model was saved without labels: save it with_data=True.")
     spread = explained.disagreement
     key = spread if which == "divisive" or soft is None else soft.at_least
     total = len(items) if which == "agreed" or found.axes else 0

@@ -15,7 +15,7 @@ router = APIRouter(tags=["operations"], responses=documented())
 
 @router.get("/health", response_model=Facts)
 def health() -> dict[str, Any]:
-    """Return that the process answers."""
+    """Return that the process is running."""
     return {"status": "ok"}
 
 
@@ -23,13 +23,13 @@ def health() -> dict[str, Any]:
 def ready(state: State) -> dict[str, Any]:
     """Return whether the model is read and the database answers."""
     if state.is_down:
-        raise HTTPException(503, "The database does not answer; the model can still be read.")
+        raise HTTPException(503, "The database does not answer. Rankings by the model still work.")
     return {"status": "ready", "generation": state.current.generation}
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
 def metrics(state: State, caller: Calling) -> Response:
-    """Return counters for Prometheus, of the worker that answers."""
+    """Return the metrics of the worker that answers, for Prometheus."""
     caller.require(Role.READ)
     return PlainTextResponse(state.metrics.text(), media_type="text/plain; version=0.0.4")
 
@@ -44,7 +44,7 @@ def refreshed(state: State, caller: Calling, request: Request) -> Refresh:
 
 @router.post("/v1/admin/refresh", status_code=202)
 def refresh(state: State, caller: Calling, request: Request) -> Refresh:
-    """Refit the model with stored labels now; it is swapped at the end."""
+    """Start a refit with all stored labels; the service swaps the model when it is complete."""
     caller.require(Role.ADMIN)
     job = request.app.state.refresher
     job.ask()

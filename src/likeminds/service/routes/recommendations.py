@@ -1,4 +1,4 @@
-"""Rank, score, explain and compare, for any user that the caller may read."""
+"""Rank, score, explain and compare, for any user whom the caller may read."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from likeminds.service.queries import Queries
 router = APIRouter(prefix="/v1", tags=["ranking"], responses=documented(404, 409))
 
 _SHOWN = 8
-# Smaller differences of shares and of weights are not shown.
+# The smallest differences of shares and of weights that are shown.
 _VISIBLE = 0.005
 
 

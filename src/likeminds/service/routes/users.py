@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1", tags=["users"], responses=documented(404, 409))
 
 IdempotencyKey = Annotated[
     schemas.WriteKey | None,
-    Header(description="The same key again repeats the answer instead of the write"),
+    Header(description="A repeated key returns the first answer instead of writing again"),
 ]
 
 
@@ -28,12 +28,12 @@ def create(
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> schemas.Created:
-    """Add a new user, and return the token that opens their labels, which is shown once."""
+    """Add a new user, and return a token for their data, which is shown once."""
     state, caller = queries.state, queries.caller
     if not (state.settings.visitors and caller.token is None and request.user is None):
         caller.require(Role.WRITE)
     user = request.user or f"n-{secrets.token_hex(8)}"
-    exists = HTTPException(409, f"There is a user {user!r} already.")
+    exists = HTTPException(409, f"There is a user {user!r} already: choose another id.")
     if queries.knows(user):
         raise exists
     token = TOKEN_PREFIX + secrets.token_urlsafe(32)
@@ -50,8 +50,8 @@ def create(
         response.headers["Idempotent-Replay"] = "true"
         user = str(body["user"])
         if caller.role < Role.WRITE:
-            raise HTTPException(409, f"This was done before: {user!r} is there.")
-        # A caller who repeats the request has not received the token, and gets a new one.
+            raise HTTPException(409, f"A request with this key has already added {user!r}.")
+        # A caller who repeats the request may lack the token, and gets a new one.
         state.store.set_token(user, hashed(token))
     return schemas.Created(user=user, token=token)
 
@@ -66,8 +66,8 @@ def add_labels(
 ) -> schemas.Stored:
     """Store labels of a user, new or known; null or "pass" deletes a label.
 
-    Labels that are answered with 200 are on the disk. The last label of an item counts, so a
-    request may be repeated; with an Idempotency-Key it gets the same answer.
+    After status 200, labels are on the disk. The last label of an item counts, so a request may be
+    repeated. With an Idempotency-Key, a repetition returns the same answer.
     """
     state, current = queries.state, queries.current
     queries.refuse_large(len(request.labels))
@@ -136,7 +136,7 @@ def profile(
 def view(
     user: schemas.Name, query: Annotated[schemas.ViewQuery, Query()], queries: Queries
 ) -> schemas.View:
-    """Return ranking, profile and the next items to ask about, by the same labels and model."""
+    """Return ranking, profile and the next items to ask about, from the same labels and model."""
     profile = queries.profile(queries.current.scorer(query.attribute), user)
     request = schemas.RankRequest(user=user, **query.model_dump(exclude={"ask"}))
     return schemas.View(
@@ -158,15 +158,15 @@ def facts(
     user_id, explained = queries.current.users[user], scorer.explanation
     if lookup([user_id], explained.levels.users, "users")[0] < 0:
         raise UnableError(
-            f"Facts are computed for a sample of {len(explained.levels.users):,} users, without "
-            "this one. Rankings and explanations of scores are available."
+            f"Facts are available for a sample of {len(explained.levels.users):,} users, without "
+            "this one. Request a ranking, or the explanation of a score."
         )
     return explained.user(user_id)
 
 
 @router.get("/users/{user:path}/data")
 def export(user: schemas.Name, queries: Queries) -> schemas.StoredData:
-    """Return all that is stored about a user."""
+    """Return all stored data of a user."""
     queries.caller.require_user(queries.state, user, Role.ADMIN)
     stored, rows = queries.state.store.user(user), queries.state.store.labels_of(user)
     in_model = queries.knows(user)
@@ -182,21 +182,21 @@ def export(user: schemas.Name, queries: Queries) -> schemas.StoredData:
 
 @router.delete("/users/{user:path}/data")
 def forget(user: schemas.Name, queries: Queries) -> schemas.Deleted:
-    """Delete all that is stored about a user; the next refitted model omits them, too."""
+    """Delete all stored data of a user; the next refit also removes them from the model."""
     state = queries.state
     in_model = export(user, queries).in_model
     gone = state.store.forget(user, hashed(user))
     state.forgotten |= {hashed(user)}
     model = "not trained on labels of this user"
     if in_model and queries.current.card.get("takes_updates"):
-        model = "no longer answers about this user, who is removed at the next refresh"
+        model = "no longer answers about this user; the next refit removes them"
     elif in_model:
-        model = "no longer answers about this user; to remove the user, fit it without their labels"
+        model = "no longer answers about this user; fit it without their labels to remove them"
     return schemas.Deleted(user=user, labels=gone, model=model)
 
 
 def _in_answers(queries: Queries, rows: list[Label]) -> list[schemas.StoredLabel]:
-    """Return labels as answers of the model's scale, if it still has their attribute."""
+    """Return labels as answers on the model's scale, if it still has their attribute."""
     current, found = queries.current, []
     for row in rows:
         if row.label is None:
