@@ -1,4 +1,4 @@
-"""Pictures, drawn with matplotlib."""
+"""Plots of models and experiments, drawn with matplotlib."""
 
 from likeminds.plots.experiments import boxplot, cocluster_recovery, learning_curves, personal_path
 from likeminds.plots.fitting import auc_by_user, convergence, cv_surface, reliability

@@ -1,4 +1,4 @@
-"""Pictures of experiments: box plots, learning curves, and recovered structure."""
+"""Plots of experiments: box plots, learning curves, and recovered structure."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -78,7 +78,7 @@ def learning_curves(
     label: str = "AUC, mean over people",
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw the mean of each name by size, with a band from the lowest to the highest tenth.
+    """Draw the mean of each name by size, with a band from the 10 % to the 90 % quantile.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ def learning_curves(
 def cocluster_recovery(recovery: CoClusterRecovery, *, figure: "Figure | None" = None) -> "Figure":
     """Draw true and learned weights side by side, on one colour scale.
 
-    Users and features are sorted by their true clusters. Each user's weights have unit length;
-    below, the mean over users is removed.
+    Users and features are sorted by their true clusters. Each user's weights have unit length. In
+    the lower row, the mean over users is removed.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def cocluster_recovery(recovery: CoClusterRecovery, *, figure: "Figure | None" =
     for axes in grid[-1]:
         axes.set_xlabel("person, by true school")
     drawn.suptitle(
-        "Clusters of learned weights against the true ones, adjusted Rand index: "
+        "Clusters of learned weights compared with true ones, adjusted Rand index: "
         f"people {recovery.users_index:.2f}, features {recovery.features_index:.2f}"
     )
     return drawn
@@ -154,7 +154,7 @@ def cocluster_recovery(recovery: CoClusterRecovery, *, figure: "Figure | None" =
 def personal_path(
     path: PersonalPath, true: ArrayLike | None = None, *, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw how many users have a personal part, by its penalty.
+    """Draw the number of users with a personal part, by its penalty.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _BRIGHTER = {BLUE: SKY, VERMILION: "#ff7a45", GREEN: "#2fc79b", GREY: "#a6a6a6"}
 
 
 def require_matplotlib(module: str = "pyplot") -> Any:
-    """Import a module of matplotlib; without it, the error names the package."""
+    """Import a module of matplotlib at first use, since that takes long."""
     return require(f"matplotlib.{module}", "Drawing")
 
 
@@ -42,16 +42,16 @@ def new_axes(width: float = 7.0, height: float = 4.5) -> "Axes":
 
 
 def as_png(figure: "Figure", dpi: int = 130) -> bytes:
-    """Return a figure as the content of a PNG file, the same for the same figure."""
+    """Return a figure as the content of a PNG file; equal figures give equal files."""
     content = BytesIO()
     take_names_as_text(figure)
-    # Without the date and the version of matplotlib, equal pictures are equal files.
+    # Without the version of matplotlib, which would change the file.
     figure.savefig(content, format="png", dpi=dpi, metadata={"Software": None})
     return content.getvalue()
 
 
 def as_svg(figure: "Figure", dpi: int = 300) -> bytes:
-    """Return a figure as an SVG file, the same for the same figure; heat maps are images in it."""
+    """Return a figure as an SVG file with heat maps as images; equal figures give equal files."""
     content = BytesIO()
     take_names_as_text(figure)
     with require_matplotlib().rc_context({"svg.hashsalt": "likeminds"}):
@@ -63,14 +63,14 @@ def as_svg(figure: "Figure", dpi: int = 300) -> bytes:
 def take_names_as_text(figure: "Figure") -> "Figure":
     """Turn off mathtext in texts with dollar signs: incomplete formulas raise errors."""
     for text in figure.findobj(require_matplotlib("text").Text):
-        # Powers of ten on a logarithmic axis are formulas, but matplotlib's own.
+        # Matplotlib's own labels of logarithmic axes are complete formulas.
         if "$" in text.get_text() and not text.get_text().startswith(r"$\mathdefault{"):
             text.set_parse_math(False)
     return figure
 
 
 def draw_once(figure: "Figure") -> "Figure":
-    """Return a figure that a notebook draws only once, as the result of a cell."""
+    """Return a figure that a notebook shows only once, as the result of a cell."""
     if "inline" in require_matplotlib().get_backend().lower():
         require_matplotlib().close(figure)
     return take_names_as_text(figure)
@@ -95,25 +95,25 @@ def look_of(place: int) -> dict[str, Any]:
 def draw_line(
     axes: "Axes", place: int, x: "ArrayLike", y: "ArrayLike", label: str, **options: Any
 ) -> None:
-    """Draw the curve at a place of the palette: colour, dashes and marker of its own."""
+    """Draw a curve with the colour, dashes and marker at a place of the palette."""
     dashes = _DASHES[place % len(_DASHES)]
     axes.plot(x, y, label=label, linestyle=dashes, markersize=4.5, **look_of(place), **options)
 
 
 def wrap_text(text: str, width: int, lines: int | None = None) -> str:
-    """Break a text into lines; with too many of them, the last one ends in dots."""
+    """Break a text into lines; if there are too many, the last one ends in dots."""
     return "\n".join(textwrap.wrap(text, width, max_lines=lines, placeholder=" ...") or [""])
 
 
 def evenly_spaced(n: int, most: int) -> list[int]:
-    """Return at most so many of n positions, evenly spaced, the first and last included."""
+    """Return at most ``most`` of n positions, evenly spaced, the first and last included."""
     if n <= most:
         return list(range(n))
     return [round(i * (n - 1) / (most - 1)) for i in range(most)]
 
 
 def darken(figure: "Figure") -> "Figure":
-    """Turn a figure for light pages into one for dark pages; pictures in it stay as they are."""
+    """Turn a figure for light pages into one for dark pages; its thumbnails do not change."""
     colors, mappable = require_matplotlib("colors"), require_matplotlib("cm").ScalarMappable
     ends = ["#7cc4f5", "#2b7bb0", PAPER, "#b5482e", "#ff9d7a"]
     for artist in figure.findobj(require_matplotlib("artist").Artist):

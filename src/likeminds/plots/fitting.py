@@ -1,4 +1,4 @@
-"""Pictures of a fit: convergence, cross-validation, accuracy by user, reliability."""
+"""Plots of a fit: convergence, cross-validation, accuracy by user, reliability."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -40,7 +40,7 @@ _LOOKS = {
     "random": (VERMILION, "X"),
     "unclear": (GREY, "."),
 }
-# The axis of AUCs begins at this or below, with room for the legend.
+# The highest start of the axis of AUCs, and the room below it for the legend.
 _LOWEST_SHOWN, _ROOM_FOR_LEGEND = 0.5, 0.14
 
 
@@ -126,7 +126,7 @@ def auc_by_user(diagnostics: Diagnostics, *, ax: "Axes | None" = None) -> "Axes"
     axes.set(xlim=(-1, max(len(order), 10)), ylim=(bottom, 1.02))
     axes.legend(fontsize="small", loc="lower right", ncols=2, framealpha=0.95)
     mean = float(diagnostics.own_auc[defined].mean()) if len(defined) else float("nan")
-    title = f"Own functions rank held-out labels with an AUC of {mean:.2f} on average"
+    title = f"Mean AUC of own rankings on held-out labels: {mean:.2f}"
     return set_title(axes, title)
 
 
@@ -143,8 +143,8 @@ def cv_surface(
     tuned : fitted ThreeLevelRankerCV or RankerCV
         The fitted search.
     x, y : str, optional
-        Two parameters of its grid; by default two with a full surface. For a single parameter, a
-        line is drawn.
+        Two parameters of its grid; by default, the two with the most complete grid. A single
+        parameter gives a line.
     ax : matplotlib Axes, optional
         The axes to draw in.
 
@@ -154,15 +154,15 @@ def cv_surface(
     """
     results = tuned.cv_results_ if isinstance(tuned, RankerCV) else None
     if not results or not len(results["params"]):
-        raise ValueError(f"This {type(tuned).__name__} has no search results to draw.")
+        raise ValueError(f"{type(tuned).__name__} has no search results to draw: fit a RankerCV.")
     params = list(results["params"])
     reading = tuned.label_reading_
     measure = "AUC" if reading is None or reading.grades is None else "concordance"
     across, upwards = _two_parameters(params, x, y)
     splits = np.array([results[name] for name in results if name.startswith("split")])
-    # In points of the measure, over the folds that both were fitted to.
+    # In points of the measure, over the folds that both candidates were fitted to.
     behind = 100.0 * nan_mean((splits - splits[:, [params.index(tuned.best_params_)]]).T)
-    label = f"points of {measure}, compared with the one chosen"
+    label = f"points of {measure}, compared with the chosen one"
     axes = new_axes() if ax is None else ax
     columns, column = _levels_of(params, across)
     axes.set_xlabel(across.replace("_", " "))
@@ -205,7 +205,7 @@ def _fill(params: list[dict[str, Any]], x: str, y: str) -> tuple[float, int]:
     """Return the share and the number of cells of a surface with a candidate."""
     (columns, column), (rows, row) = _levels_of(params, x), _levels_of(params, y)
     n = len(set(zip(column.tolist(), row.tolist(), strict=True)))
-    # From two thirds on, prefer the larger surface, if it is legible.
+    # If both surfaces are at least two thirds full, prefer the larger one, if it is legible.
     readable = max(len(columns), len(rows)) <= 8
     return min(n / (len(columns) * len(rows)), 2 / 3), n if readable else 0
 
@@ -271,11 +271,11 @@ def reliability(
     share = np.array([positive[b].mean() for b in bins])
     found = [binomtest(round(positive[b].sum()), len(b)) for b in bins]
     low, high = np.transpose([one.proportion_ci(method="wilson") for one in found])
-    # Rounding errors must not put the share outside.
+    # Rounding errors must not put the share outside of its interval.
     low, high = np.minimum(low, share), np.maximum(high, share)
     axes.plot([0, 1], [0, 1], color="black", linewidth=1, linestyle="--", label="perfect")
-    axes.errorbar(x, share, [share - low, high - share], fmt="o", color=BLUE, label="found")
-    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability claimed")
+    axes.errorbar(x, share, [share - low, high - share], fmt="o", color=BLUE, label="observed")
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="predicted probability")
     axes.set_ylabel("share of positive labels, 95 % interval")
     axes.legend(frameon=False, fontsize="small", loc="upper left")
     off = float(np.average(np.abs(x - share), weights=[len(b) for b in bins]))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Images: TypeAlias = Pictures | None
 
-# Sizes of pictures in points, as labels of rows and at ends of axes; and their number.
+# The size of pictures in points, as labels of rows and at ends of axes, and their number there.
 _LABEL_SIZE, _END_SIZE, _AT_AN_END = 26.0, 44.0, 3
 _GAP = 4.0
 _BETWEEN_SIZE, _BETWEEN_WIDTH = 7.5, 52.0
@@ -37,7 +37,7 @@ class ThumbnailItems:
         return None if items is None or images is None else cls(items, images)
 
     def shows(self, feature: int) -> bool:
-        """Return whether pictures show a feature: it was computed, and both ends have some."""
+        """Return whether pictures label a feature: it was computed, and both ends have some."""
         return is_made(self.items.feature_names[feature]) and all(self.ends_of(feature))
 
     def ends_of(self, feature: int) -> tuple[list[Picture], list[Picture]]:
@@ -83,7 +83,7 @@ def label_rows(
 def label_ends(
     axes: "Axes", pictured: ThumbnailItems, weights: Float, *, upwards: bool, share: float = 1.0
 ) -> None:
-    """Show favourites at both ends of an axis; ``share`` is that of the usual size."""
+    """Show the favourite items at both ends of an axis; ``share`` scales the pictures."""
     high, low = pictured.extremes(pictured.items.features @ weights, _AT_AN_END)
     size, away = _END_SIZE * max(share, 0.5), -6.0
     for pictures, end in ((low, 0.0), (high, 1.0)):

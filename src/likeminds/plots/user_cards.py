@@ -1,4 +1,4 @@
-"""A user's card: their weights compared with the consensus, and the items on top."""
+"""A user's card: their weights compared with the consensus, and their best items."""
 
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ def user_card(
     annotations: Annotations | None = None,
     images: Images = None,
 ) -> "Figure":
-    """Draw one user's weights compared with the consensus, and the items on top for both.
+    """Draw a user's weights compared with the consensus, and the best items of both.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def user_card(
     pictured = ThumbnailItems.of(items, images)
     _draw_weights(left.add_subplot(), words, own * unit, shared * unit, pictured)
     likeness = explained.likeness[place]
-    how = "the same ranking as" if likeness > 0.95 else f"a likeness of {likeness:+.2f} with"
+    how = "the same ranking as" if likeness > 0.95 else f"a correlation of {likeness:+.2f} with"
     figure.suptitle(f"{user}: {how} the consensus", x=0.01, ha="left", fontsize="large")
     return draw_once(figure)
 
@@ -91,7 +91,7 @@ def _draw_weights(
     axes.axvline(0, color="black", linewidth=1)
     axes.set_xlabel("weight x spread of the feature")
     axes.legend(frameon=False, fontsize="small")
-    set_title(axes, "What counts: bars of one direction agree", grid="x")
+    set_title(axes, "Weights: bars in one direction agree", grid="x")
 
 
 def _draw_items(

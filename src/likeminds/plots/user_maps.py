@@ -1,4 +1,4 @@
-"""Pictures of a crowd: the map of users, their weights, shares and leaderboards of items."""
+"""Plots of many users: their map, their weights, and shares and leaderboards of items."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The largest numbers that are drawn: more would overlap, or be thinner than a pixel.
+# The largest numbers of dots, users and features: more would overlap, or be thinner than a pixel.
 _MOST_DOTS, _MOST_USERS, _MOST_FEATURES, _MOST_PICTURED = 3_000, 400, 24, 14
 MOST_ITEMS = 25  # of leaderboards
 # Letters of a line: of a feature on an axis, of the map's title and legend, of a title.
 _LETTERS, _LETTERS_OF_MAP, _LETTERS_OF_TITLE = 34, 86, 80
-# Inches: of a picture that fits a page unscaled, and of a row with a name or with pictures;
-# points of labels, which are then larger than 11 pixels.
+# The width of a figure that fits a page unscaled, and the heights of a row with a name or with
+# pictures, in inches; the size of labels in points, more than 11 pixels.
 _WIDTH, _ROW, _PICTURED_ROW, _LABEL = 8.2, 0.3, 0.42, 8.5
 # The least share of the darkest colour, so no level looks empty.
 _PALEST = 0.05
@@ -53,9 +53,9 @@ def people_map(
 ) -> "Axes":
     """Draw users in the two directions in which they differ most.
 
-    Users near each other rank the items alike. Colour and marker are the school; a ring marks an
-    outlier. At most 3,000 users are drawn. With one direction, dots are stacked on a line; without
-    any, the picture has only a sentence.
+    Users near each other rank the items alike. Colour and marker show the school; a ring marks an
+    outlier. At most 3,000 users are drawn. With one direction, dots are stacked on a line. Without
+    any, the figure has only a title.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def people_map(
     ax : matplotlib Axes, optional
         The axes to draw in.
     items, images : Items, and a mapping from item id to picture, optional
-        The labelled items, and their pictures: if directions are named after items, the ends of the
-        axes show the favourites of users there.
+        The labelled items, and their pictures. If feature names do not describe the directions,
+        the ends of the axes show the favourite items of users there.
     width : float
         The width of a new figure, in inches.
 
@@ -90,7 +90,7 @@ def people_map(
     if alone.any():
         ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
         x, y = places[alone].T
-        axes.scatter(x, y, s=80, label="on their own", **ring)
+        axes.scatter(x, y, s=80, label="outliers", **ring)
     _label_axes(axes, schools, pictured, share)
     if schools.axes and (schools or schools.loner.any()):
         if ax is None:
@@ -141,11 +141,11 @@ def _map_title(schools: Schools) -> str:
     n = counted(len(schools.user_ids), "person", "people")
     if not schools:
         if schools.axes:
-            return f"{n}: one cloud, no separate camps"
+            return f"{n}: one cloud, no separate schools"
         return f"{n}: no difference between rankings that these labels can show"
     if schools.suggested:
-        return f"{n} form {len(schools)} schools: near each other, they rank alike"
-    return f"{n}, cut into {len(schools)} schools as asked"
+        return f"{n} form {len(schools)} schools: people near each other rank alike"
+    return f"{n}, cut into {len(schools)} schools as requested"
 
 
 def heatmap(
@@ -158,9 +158,9 @@ def heatmap(
 ) -> "Figure":
     """Draw all users' weights level by level, users and features ordered by school.
 
-    On the left is the consensus; then what each user's group and personal level add to it. A
-    school is a band of users with the same colours on the same features. Weights are scaled as in
-    `find_schools`, and multiplied by the spread of their feature. At most 400 users and 24
+    The consensus is on the left, followed by the group level and the personal level of each user.
+    A school is a band of users with the same colours on the same features. Weights are scaled as
+    in `find_schools`, and multiplied by the spread of their feature. At most 400 users and 24
     features are drawn.
 
     Parameters
@@ -170,8 +170,8 @@ def heatmap(
     schools : Schools
         The result of `likeminds.find_schools` for it.
     items, images : Items, and a mapping from item id to picture, optional
-        The labelled items, and their pictures: components of pictures are then shown by
-        those that have most and least of them.
+        The labelled items, and their pictures. Features that were computed from pictures are then
+        labelled by those with the highest and lowest values.
     width : float
         The width of the figure, in inches; a narrow one has shorter names and no colour bar.
 
@@ -212,9 +212,9 @@ def heatmap(
     if not is_narrow:
         bar = figure.colorbar(image, ax=others, shrink=0.8, pad=0.02)
         bar.set_label("weight x spread of the feature", fontsize=_LABEL)
-    title = "What each person adds to the consensus, by school: bands of one colour agree"
+    title = "Deviations from the consensus, people by school: bands of one colour agree"
     if not schools:
-        title = "What each person adds to the consensus, from one end of the crowd to the other"
+        title = "Deviations from the consensus, people in the order of the largest difference"
     title = wrap_text(title, round(84 * width / _WIDTH))
     figure.suptitle(title, fontsize="medium" if is_narrow else "large", x=0.01, ha="left")
     return draw_once(figure)
@@ -228,7 +228,7 @@ def _users_in_order(schools: Schools) -> Index:
 
 
 def _features_in_order(schools: Schools, most: int) -> Index:
-    """Order features by the school they set apart, then those that set none apart."""
+    """Order features by the school that they distinguish; features of no school come last."""
     strongest = np.abs(schools.strength).max(axis=0, initial=0.0)
     if not schools and schools.axes:
         strongest = np.max([np.abs(axis.strength) for axis in schools.axes], axis=0)
@@ -250,7 +250,7 @@ def _mark_schools(axes: "Axes", schools: Schools, users: Index) -> None:
 
 
 def item_shares(schools: Schools, ax: "Axes | None" = None, *, width: float = 7.0) -> "Axes":
-    """Draw the share of users that would say yes to each item, with 90 % intervals, in order.
+    """Draw the share of users who would say yes to each item, with 90 % intervals, in order.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def item_shares(schools: Schools, ax: "Axes | None" = None, *, width: float = 7.
 
 
 def leaderboards(boards: Mapping[str, Leaderboard], *, width: float = 7.0) -> "Axes":
-    """Draw the scores of items with their intervals, those of several groups of users side by side.
+    """Draw the scores of items with their intervals, for several groups of users side by side.
 
     Items are in the order of the first leaderboard; at most its best 25 are drawn.
 

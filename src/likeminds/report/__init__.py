@@ -1,4 +1,4 @@
-"""One page about a model: preferences of users, schools, accuracy, and annotators."""
+"""A page about a model: preferences of users, schools, accuracy, and annotators."""
 
 from likeminds.report.builder import write_report
 

@@ -115,7 +115,7 @@ def _rankers_of(model: ReadableModel | Mapping[Hashable, Ranker]) -> dict[Hashab
         raise TypeError(f"Expected a model of this library, but got {type(model).__name__}.")
     rankers: Mapping[Any, Ranker] = model.rankers_ if isinstance(model, ReadableModel) else model
     if not rankers:
-        raise ValueError("The model has no attributes, so there are no facts to report.")
+        raise ValueError("The model has no attributes to report: fit it to at least one.")
     return dict(rankers)
 
 
@@ -127,7 +127,7 @@ def _about(
         if annotations is not None and n_rankers > 1:
             raise ValueError(
                 f"The model has {n_rankers} attributes, but the annotations have none: "
-                "give them attributes=."
+                "pass annotations with attributes=."
             )
         return annotations
     if attribute != NAMELESS:

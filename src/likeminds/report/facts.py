@@ -111,7 +111,7 @@ class ReportFacts:
         return str(words[int(reading.threshold)]) if words else f"{reading.threshold:g}"
 
     def accuracy(self) -> tuple[MetricByUser, MetricByUser, PairedDifference] | None:
-        """Return AUCs by own function and by the consensus, and their paired difference."""
+        """Return the AUCs of own rankings and of the consensus, and their paired difference."""
         found = self.diagnostics
         if found is None or not np.isfinite(found.own_auc).any():
             return None
@@ -146,7 +146,7 @@ def of_all(facts: Mapping[Hashable, ReportFacts]) -> str:
     counts = {str(name): len(f.schools) for name, f in facts.items() if f.schools is not None}
     divided = [name for name, n_schools in counts.items() if n_schools]
     united = [name for name, n_schools in counts.items() if not n_schools]
-    what = f"The model is about {counted(len(facts), 'attribute')}."
+    what = f"The model has {counted(len(facts), 'attribute')}."
     if divided:
         what += f" People are divided into schools of thought on {listing(divided)}."
     if united:
@@ -171,8 +171,8 @@ def numbers(facts: ReportFacts) -> dict[str, str]:
     accuracy = facts.accuracy()
     if accuracy is not None:
         own, shared, _ = accuracy
-        found["of held-out pairs in order by own rankings"] = f"{own.mean:.0%}"
-        found["of them by the consensus"] = f"{shared.mean:.0%}"
+        found["of held-out pairs ordered rightly by own rankings"] = f"{own.mean:.0%}"
+        found["by the consensus"] = f"{shared.mean:.0%}"
     return found
 
 
@@ -199,7 +199,7 @@ def interval(metric: MetricByUser) -> str:
 def _counts(facts: ReportFacts) -> str:
     users = counted(facts.n_users, "person", "people")
     if facts.annotations is None:
-        return f"The model is about {users}."
+        return f"The model was fitted to {users}."
     labels, items = facts.annotations.statements(), counted(facts.n_items, "distinct item")
     if facts.annotations.n_choices:
         return f"{users} made {labels}, on {items}."
@@ -244,7 +244,7 @@ def _severity(facts: ReportFacts) -> list[str]:
 
 
 def _first_clause(clauses: str, facts: ReportFacts) -> str:
-    """Return the first clause of a description: the likes, without the dislikes."""
+    """Return the likes of a description, without the dislikes."""
     return clauses.split(f", {facts.verb.one_not().split()[0]} ", maxsplit=1)[0]
 
 

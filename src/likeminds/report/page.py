@@ -1,4 +1,4 @@
-"""Tables and pictures of a page, as data; ``_util/templates`` turns them into HTML."""
+"""Tables and pictures of a page, as data for the templates in ``_util/templates``."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # Pixels of the page to an inch of a picture; files have more, for sharp screens.
 _PIXELS, _SHARP = 110, 1.6
-# The width of screens below which they count as phones; inches of a picture for phones.
+# The media query of phones, and the width of a picture for phones, in inches.
 _PHONE, _PHONE_WIDTH = "(max-width: 40rem)", 3.5
 
 
@@ -29,7 +29,7 @@ class ReportTable:
     def filled(
         cls, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str | None = None
     ) -> "ReportTable":
-        """Return a table without the columns that have no entry."""
+        """Return a table without empty columns."""
         filled = [j for j in range(len(columns)) if any(row[j] != "" for row in rows)]
         header, *cells = ([row[j] for j in filled] for row in (columns, *rows))
         return cls(header, cells, caption)
@@ -64,7 +64,7 @@ def picture(
 ) -> PagePicture:
     """Return a figure for light and dark screens, light on paper.
 
-    A function of the ``width`` in inches draws another one for phones.
+    If ``figure`` is a function of the ``width`` in inches, it also draws a version for phones.
     """
     drawn, small = (figure(), figure(width=_PHONE_WIDTH)) if callable(figure) else (figure, None)
     width = round(cast("Figure", drawn.figure or drawn).get_figwidth() * _PIXELS)

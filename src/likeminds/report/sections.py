@@ -36,8 +36,8 @@ _DOUBTFUL = ("reversed", "constant", "random")
 _ITEMS, _TEXT_ITEMS, _USERS_NAMED, _CARDS, MOST_ROWS = 8, 4, 12, 2, 300
 # The number of an item's features that are named if it has no picture.
 _FEATURES_NAMED, _LETTERS = 12, 140
-# Leaderboards: the probability of intervals, pairs to ask, letters of a name, and the items above
-# which no pairs are proposed, as that takes matrices of items x items.
+# Leaderboards: the level of intervals, the number of pairs to ask next, the letters of a name, and
+# the largest number of items for such pairs, which need matrices of items x items.
 LEVEL, _NEXT, _LETTERS_OF_A_NAME, _MOST_COMPARED = 0.9, 3, 40, 1_000
 
 
@@ -65,13 +65,13 @@ def first_picture(facts: ReportFacts) -> PagePicture:
         caption = "Each dot is a person; people near each other rank the items alike."
         if facts.are_pictures_telling(found.axes[0].strength):
             most = facts.verb.most(many=True)
-            caption += f" Pictures: what people at this end {most}, unlike others."
+            caption += f" Pictures show items that people at this end {most}, unlike others."
         if found.loner.any():
-            caption += " Rings: on their own."
+            caption += " Rings mark outliers."
     else:
         draw = partial(plots.item_shares, found)
-        caption = "Each dot is an item; its line holds the true share with a probability of 90 %."
-        alt = "Share of people that say yes to each item, in order"
+        caption = "Each dot is an item; its line is the 90 % interval of the share."
+        alt = "Share of people who say yes to each item, in order"
     return picture(draw, alt, caption)
 
 
@@ -141,8 +141,8 @@ def halves_table(halves: Schools) -> ReportTable:
 def heatmap(facts: ReportFacts) -> PagePicture:
     """Return the weights of all users."""
     caption = (
-        "Red raises an item's score as the feature grows, blue lowers it. Features that go "
-        "together in the items can cancel each other out."
+        "Red raises an item's score as the feature grows, blue lowers it. Correlated features can "
+        "cancel each other out."
     )
     assert facts.schools is not None
     draw = partial(plots.heatmap, facts.ranker, facts.schools, facts.items, facts.images)
@@ -156,7 +156,7 @@ def colour_of(school: School) -> str:
 
 
 def named_features(school: School) -> str:
-    """Return the features that set a school apart, if their names have a meaning."""
+    """Return the features that distinguish a school, if their names have a meaning."""
     named = {name: value for name, value in school.features.items() if are_named([name])}
     return ", ".join(f"{name.replace('_', ' ')} {signed(v, 2)}" for name, v in named.items())
 
@@ -164,7 +164,7 @@ def named_features(school: School) -> str:
 def strip(
     facts: ReportFacts, judged: Sequence[JudgedItem]
 ) -> Iterator[tuple[str, str | None, float]]:
-    """Yield the words, the picture and the value of the first of some items."""
+    """Yield the text, the picture and the value of the first items."""
     assert facts.items is not None
     for item in judged[: _TEXT_ITEMS if facts.images is None else _ITEMS]:
         shown = picture_of(facts.images, item.item, item.row)
@@ -181,7 +181,7 @@ def strip(
 
 
 def shares_table(facts: ReportFacts, judged: Sequence[JudgedItem]) -> ReportTable:
-    """Return the shares of yes to items."""
+    """Return the share of yes for each item."""
     found, items = facts.schools, facts.items
     assert found is not None
     assert found.soft_labels is not None
@@ -205,8 +205,8 @@ def levels_table(found: Schools) -> ReportTable:
         [name, *(f"{value:.0%}" for value in row)]
         for name, row in zip(LEVELS, quantiles, strict=True)
     ]
-    header = ["level", "a tenth has less than", "half has less than", "nine tenths have less than"]
-    return ReportTable(header, rows, "Share of each level in what moves a person's scores")
+    header = ["level", "10th percentile", "median", "90th percentile"]
+    return ReportTable(header, rows, "Share of each level in the variance of a person's scores")
 
 
 def accuracy_table(
@@ -245,13 +245,13 @@ def agreement_table(found: Agreement) -> ReportTable:
 
 
 def unusual_tables(found: Diagnostics) -> Iterator[ReportTable]:
-    """Yield the users of each unusual verdict, the worst predicted first."""
+    """Yield the users of each unusual verdict, the largest gain in AUC by own rankings first."""
     for verdict in UNUSUAL:
         rows = np.flatnonzero(found.verdict == verdict)
         if len(rows):
-            worst = rows[np.argsort((found.consensus_auc - found.own_auc)[rows], kind="stable")]
+            order = rows[np.argsort((found.consensus_auc - found.own_auc)[rows], kind="stable")]
             title = f"{verdict.capitalize()}: {counted(len(rows), 'person', 'people')}"
-            yield _users_table(found, worst[:_USERS_NAMED], title)
+            yield _users_table(found, order[:_USERS_NAMED], title)
 
 
 def users_table(found: Diagnostics) -> ReportTable:
@@ -283,7 +283,7 @@ def _finite(value: float, form: str = "{:.2f}") -> str:
 
 
 def user_cards(facts: ReportFacts) -> Iterator[PagePicture]:
-    """Yield cards of users who differ most and whose own ranking predicts their labels."""
+    """Yield cards of the users with the largest gain in AUC by their own ranking."""
     found = facts.diagnostics
     if facts.schools is None or facts.annotations is None or found is None:
         return
@@ -317,7 +317,7 @@ def _plain(value: object) -> str:
 
 
 def fit_pictures(ranker: Ranker) -> Iterator[PagePicture]:
-    """Yield pictures of a search over parameters, and of a solver's iterations."""
+    """Yield plots of a search over parameters, and of a solver's iterations."""
     if ranker.cv_results_:
         surface = plots.cv_surface(ranker)
         yield picture(surface, "Cross-validated scores over the parameters searched")
