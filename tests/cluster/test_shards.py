@@ -146,7 +146,7 @@ def test_partitions_with_other_columns_are_refused():
         kinds_of_columns(read_part(table, name, columns, None, ()), name)
         for name, table in tables.items()
     ]
-    with pytest.raises(ValueError, match="first has no column choice_set, and second has one"):
+    with pytest.raises(ValueError, match="first has no column choice_set, but second has one"):
         mixed_ids(found)
 
 
@@ -330,7 +330,7 @@ def test_one_giant_person_and_shards_without_anybody(client, said):
         (lambda t: t.set_column(1, "item", pa.array([99] * len(t))), "Partition 1 .*features: 99"),
         (lambda t: t.set_column(2, "label", pa.array(["no"] * len(t))), "texts in Partition 1"),
         (lambda t: t.set_column(0, "user", pa.nulls(len(t), pa.string())), "Partition 1 .*without"),
-        (lambda t: t.set_column(0, "user", pa.array([7.5] * len(t))), "texts in Partition 0 and d"),
+        (lambda t: t.set_column(0, "user", pa.array([7.5] * len(t))), "in Partition 0, but double"),
     ],
 )
 def test_what_is_wrong_with_a_partition_is_said(client, said, change, told):

@@ -258,7 +258,7 @@ def test_what_needs_rows_is_refused(client, giant, here):
 @pytest.mark.parametrize(
     ("column", "values", "told"),
     [
-        ("user", [7.5] * 380, "texts in Partition 0 and double in Partition 1"),
+        ("user", [7.5] * 380, "texts in Partition 0, but double in Partition 1"),
         ("x0", [np.nan] * 380, "Partition 1: features contains NaN"),
         ("x0", ["tall"] * 380, "Partition 1: Features must be numbers.*x0"),
         ("weight", [-1.0] * 380, "Partition 1: .*weights"),

@@ -1,9 +1,9 @@
 """Checkpoints: the sums of passes over users on disk, from which an interrupted fit resumes.
 
-A fit is a function of these sums. So each is written atomically to a small file, without pickle. A
+A fit is a function of these sums, so each is written atomically to a small file, without pickle. A
 resumed fit reads them in the same order, as long as its passes are the same. After the last one, it
-visits users. Workers write the blocks' states for the next pass, one file for each part, which is
-deleted when it is not needed any more.
+visits users again. Workers write the states of blocks for the next pass, one file for each part,
+which is deleted after its use.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ _KINDS: dict[str, type] = {
 class Journal:
     """The sums of passes, in their order, written to ``folder``.
 
-    ``replayed`` is the number of sums read from there, ``n_noted`` that of all sums there.
+    ``replayed`` counts the sums read from there, ``n_noted`` all sums there.
     """
 
     folder: Path | None = None
@@ -68,8 +68,8 @@ class Journal:
         if self.resume and header.exists():
             if header.read_text() != text:
                 raise ValueError(
-                    f"The checkpoint in {self.folder} is of another fit (other data, or other "
-                    "parameters of the ranker): resume that one, or give another folder."
+                    f"The checkpoint in {self.folder} is from another fit, with other data or "
+                    "parameters: resume that one, or pass another folder."
                 )
             self._to_replay = there
             return
@@ -93,7 +93,7 @@ class Journal:
         return answer
 
     def note(self, request: object, answer: object) -> None:
-        """Write a sum, and delete blocks' states that are not needed any more."""
+        """Write a sum, and delete states of blocks that are no longer needed."""
         if self.folder is None:
             return
         obsolete, self._obsolete = self._obsolete, []
@@ -138,7 +138,7 @@ def from_bytes(content: bytes) -> tuple[Any, dict[str, str]]:
 
 
 def _described(value: object, arrays: dict[str, NDArray[Any]]) -> object:
-    """Return a value as plain ones; numbers in arrays are appended to these."""
+    """Return a value as JSON types; its arrays are appended to ``arrays``."""
     if isinstance(value, np.ndarray) and value.dtype == object:
         return {"ids": [tag(one) for one in value.tolist()]}
     if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""A client of a Dask cluster: its methods, connecting to it, and memory that workers release."""
+"""Connections to a Dask cluster, futures of a fit, and the release of workers' memory."""
 
 import ctypes
 import logging
@@ -20,25 +20,25 @@ Tell = Callable[[str, int, int], None]
 # Workers on this machine ignore interrupts, which the fit handles.
 _PRELOAD = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
 _LOCAL = "local:"
-# Dask's default returns freed memory at once (64 KiB), which takes much of a fit's time.
+# Dask's default returns freed memory at once (above 64 KiB), which takes much of a fit's time.
 _SPAWN = "distributed.nanny.pre-spawn-environ"
 _ENVIRONMENT = {
     f"{_SPAWN}.MALLOC_TRIM_THRESHOLD_": 128 << 20,
     f"{_SPAWN}.MALLOC_MMAP_THRESHOLD_": 32 << 20,
 }
-# Seconds to wait for a scheduler, and for workers that release memory.
+# The time to wait for a scheduler, and the seconds for workers to release memory.
 _PATIENCE, _RELEASE_PATIENCE = "5s", 5
 
 
 class Future(Protocol):
-    """The used methods of a result on the cluster."""
+    """The methods of a result on the cluster that a fit uses."""
 
     result: Callable[[], Any]
     release: Callable[[], None]
 
 
 class Client(Protocol):
-    """The used methods of a client of distributed."""
+    """The methods of `distributed.Client` that a fit uses."""
 
     submit: Callable[..., Future]
     gather: Callable[..., Any]
@@ -72,11 +72,11 @@ class FutureScope:
     _made: list[Future] = field(default_factory=list, init=False)
 
     def submit(self, work: Callable[..., object], *given: object) -> Future:
-        """Run a function on the cluster, without caching of its results."""
+        """Run a function on the cluster, without caching its result."""
         return self.client.submit(work, *given, pure=False)
 
     def make(self, work: Callable[..., object], *given: object) -> Future:
-        """Compute a result that stays on the cluster until the session releases it."""
+        """Compute a result that stays on the cluster until `release`."""
         self._made.append(self.submit(work, *given))
         return self._made[-1]
 
@@ -105,7 +105,7 @@ class FutureScope:
 
 
 def identity(given: R) -> R:
-    """Return the argument; it is sent to the cluster once, and all tasks share it."""
+    """Return the argument: its future is sent to the cluster once, and all tasks share it."""
     return given
 
 
@@ -153,7 +153,7 @@ def _local(distributed: ModuleType, address: str) -> Iterator[Client]:
 
 
 def release_memory() -> None:
-    """Return free memory to the system, of which Arrow and the C library may keep much.
+    """Return free memory of Arrow and of the C library to the system.
 
     Examples
     --------
@@ -166,9 +166,9 @@ def release_memory() -> None:
 
 
 def release_memory_of_workers(client: Client) -> None:
-    """Let all workers return free memory after their tasks; wait a little."""
+    """Make all workers return free memory after their tasks, and wait a few seconds for them."""
     distributed = require("distributed", "Labels on a cluster", "dask")
     workers = client.nthreads()
     waiting = [client.submit(release_memory, workers=[one], pure=False) for one in workers]
-    with suppress(TimeoutError), client.as_current():  # it need not be the default client
+    with suppress(TimeoutError), client.as_current():  # wait uses the default client
         distributed.wait(waiting, timeout=_RELEASE_PATIENCE)

@@ -1,4 +1,4 @@
-"""The executor of users on a Dask cluster: futures of parts, and their traffic."""
+"""The executor of passes over users on a Dask cluster, and its traffic."""
 
 import copy
 import operator
@@ -35,15 +35,15 @@ _add: Callable[[Any, Any], Any] = operator.iadd
 _MAP_REDUCE, _MAP, _DERIVE = "map_reduce", "map", "derive"
 # States larger than this go to the cluster once, and from worker to worker.
 _LARGE = 1 << 16
-# With more parts than this, workers first add up the answers of so many.
+# With more parts than this, workers first add up the answers of that many parts.
 _ADDED_AT_ONCE = 8
-# Responses of no more users than this may be brought to this process.
+# The largest number of users whose responses may be brought to this process.
 _FEW = 2000
 
 
 @dataclass
 class Traffic:
-    """Passes over the users of a fit, and the bytes sent, returned as sums, and asked for."""
+    """Passes over the users of a fit, and the bytes sent, returned as sums, and collected."""
 
     visits: int = 0
     sent: int = 0
@@ -52,7 +52,7 @@ class Traffic:
 
 
 class Carry:
-    """Results of blocks that the next pass needs; on the cluster, or in a checkpoint."""
+    """States of blocks for the next pass, on the cluster or in a checkpoint."""
 
     def __init__(
         self, session: "ClusterSession", n_parts: int, futures: "list[Any] | None"
@@ -63,7 +63,7 @@ class Carry:
         session._carries.add(self)
 
     def of_parts(self) -> list[Future | None]:
-        """Return the state of each part; that of an earlier process, from the checkpoint."""
+        """Return the state of each part; those of an earlier process come from the checkpoint."""
         if self.futures is None:
             self.futures = [
                 self.session.submit(_read_own, one) if one.exists() else None for one in self._files
@@ -91,13 +91,13 @@ class ClusterSession(FutureScope):
 
     @contextmanager
     def in_reach(self) -> Iterator[None]:
-        """Raise ConnectionError when the scheduler is lost, with how to resume."""
+        """Raise a ConnectionError that explains how to resume, if the scheduler is lost."""
         try:
             yield
         except CancelledError as error:
             folder = self.journal.folder
             how = (
-                "with a checkpoint, the same fit could resume from there"
+                "start the fit again, with a checkpoint to resume from the next time"
                 if folder is None
                 else f"start the same fit again with resume, to continue from {folder}"
             )
@@ -106,7 +106,7 @@ class ClusterSession(FutureScope):
             ) from error
 
     def sent(self, array: NDArray[Any], pieces: list[NDArray[Any]], key: int) -> list[Future]:
-        """Return the futures of the pieces of an array, one for each part; they are sent once."""
+        """Return the futures of an array's pieces, one for each part; each is sent once."""
         known = self._sent.get((id(array), key))
         if known is None:
             known = array, [self.submit(identity, piece) for piece in pieces]
@@ -216,7 +216,7 @@ class DaskExecutor(Executor[B]):
         session = self.session
         parts = self._submitted(_DERIVE, None, (work, state))
         session._made += parts
-        if consume:  # results that are lost with a worker can be computed again
+        if consume:  # Dask computes results again that are lost with a worker
             release(self.parts)
         users = session.results(session.submit(_positions_of, one) for one in parts)
         both = zip(users, self.users, strict=True)
@@ -224,7 +224,7 @@ class DaskExecutor(Executor[B]):
         return DaskExecutor(session, parts, known, here)
 
     def of_users(self, chosen: Bool) -> Any:
-        """Return the blocks of some of the users: of a few, in this process."""
+        """Return the blocks of some users; those of a few are in this process."""
         wanted = np.sort(np.concatenate(self.users))[chosen]
         if len(wanted) <= _FEW and self.here is not None:
             return self.here(wanted)
@@ -290,9 +290,9 @@ def _run(  # noqa: PLR0917 - what a worker needs for a part
     positions: Index | None = None,
     *pieces: NDArray[Any],
 ) -> Any:
-    """Run a work on a part, which gets its users' rows of the arrays in the state.
+    """Run a function on a part, with its users' rows of the arrays in the state.
 
-    The states of its blocks are written to a file, if one is given.
+    It writes the states of the blocks to ``file``, if given.
     """
     work, state = given
     if positions is not None:

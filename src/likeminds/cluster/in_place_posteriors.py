@@ -1,4 +1,4 @@
-"""Posteriors that stay on the workers: found in each shard, and written there."""
+"""Posteriors that workers compute and write for each shard, without sending them to the client."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ Unwritten = tuple[IdArray, dict[str, NDArray[Any]]]
 # Rows without their table, scores, variances and positions.
 Scored = tuple[Annotations, Float, Float, Index]
 
-# Seconds for which failing tasks wait for the others.
+# Seconds to wait for the other tasks after one has failed.
 _PATIENCE = 60
 
 
@@ -70,12 +70,12 @@ def _reads(path: str, token: str) -> bool:
 
 @dataclass(frozen=True)
 class InPlaceTask:
-    """The input of a worker that finds and writes the posteriors of a shard's users."""
+    """The input of a task that finds and writes the posteriors of a shard's users."""
 
     places: Index  # their positions among all users
     z: Float | None  # their covariates
     share: float  # the share of their labels whose scores are returned
-    file: Path | None  # without it, users are sent to the client
+    file: Path | None  # None to send users to the client
 
 
 def find_posteriors_in_place(
@@ -83,7 +83,7 @@ def find_posteriors_in_place(
 ) -> ScoredLabels | None:
     """Find posteriors on the workers; the ranker then reads them from the folder.
 
-    It returns some labels with their scores, if these calibrate probabilities.
+    If probabilities are calibrated, return some labels with their scores.
     """
     assert isinstance(ranker, HierarchicalRanker)
     client, through_client = shards.client, shards.through_client
@@ -120,7 +120,7 @@ def find_posteriors_in_place(
 def _collected(
     waiting: Sequence[Future], folder: UserFolder
 ) -> tuple[list[WrittenFile], list[Scored]]:
-    """Return the files of shards, and their scored labels; write users that are sent here."""
+    """Return the files of shards, and their scored labels; write the users that workers sent."""
     written: list[WrittenFile] = []
     scored: list[Scored] = []
     try:
@@ -143,7 +143,7 @@ def _collected(
 
 
 def order_as_files(ranker: Ranker, places: Sequence[Index]) -> None:
-    """Sort the prior's arrays of users by file: in the order of shards."""
+    """Sort the prior's arrays of users in the order of files, which is that of shards."""
     assert isinstance(ranker, HierarchicalRanker)
     order = np.concatenate(places)
     ranker.prior_ = of_users(ranker.prior_, order)
@@ -152,7 +152,7 @@ def order_as_files(ranker: Ranker, places: Sequence[Index]) -> None:
 
 
 def _shifts(prior: FittedPrior, shards: "Shards") -> MeanShifts | None:
-    """Return the shifts of the users' prior means by their covariates."""
+    """Return the shifts of users' prior means by their covariates."""
     traits = prior.covariate_effects
     if traits is None:
         return None
@@ -192,14 +192,14 @@ def _executor_of(responses: Responses) -> DaskExecutor[ResponseBlock]:
 
 
 def write_users_of(ranker: Ranker, folder: UserFolder, n_files: int) -> None:
-    """Write the users of a ranker that was solved here; the ranker then reads them from files."""
+    """Write the users of a ranker that was fitted here; the ranker then reads them from files."""
     stored = write_user_files(ranker, folder, -(-len(ranker.users_) // n_files))
     finish(stored, folder)
     _copy_users(ranker, stored)
 
 
 def finish(ranker: Ranker, folder: UserFolder) -> None:
-    """Write the model's own file, last; without the callback of the fit."""
+    """Write the model's own file, without the callback of the fit."""
     bare = _bare(ranker)
     write_model(bare, folder.main, users=user_files_of(bare))
     ranker._read_from = bare._read_from
@@ -212,7 +212,7 @@ def _copy_users(ranker: Ranker, stored: Ranker) -> None:
 
 
 def _bare(ranker: R) -> R:
-    """Return a copy without callback and training data, which goes to every worker."""
+    """Return a copy for every worker, without callback and training data."""
     bare = copy(ranker)
     if "callback" in bare.get_params(deep=False):
         bare.set_params(callback=None, verbose=False)

@@ -26,7 +26,7 @@ FeatureSource = ArrayLike | Mapping[Hashable, ArrayLike] | PathLike[str] | Seque
 class ItemBroadcast:
     """The items and their features, which are sent to every worker.
 
-    With ``in_rows``, features stay in the rows of labels, and one item near all represents them.
+    With ``in_rows``, features stay in the rows of labels, and one average item represents them all.
     """
 
     ids: IdArray
@@ -71,10 +71,10 @@ def read_catalogue(
     if table.dtype.kind != "f":
         table = table.astype(np.float64)
     if table.ndim != 2:
-        raise ValueError(f"features have {table.ndim} axes instead of two: items x features.")
+        raise ValueError(f"features must be items x features, but have {table.ndim} dimension(s).")
     ids: IdArray = np.arange(len(table)) if item_ids is None else as_id_array(item_ids, "items")
     if len(ids) != len(table):
-        raise ValueError(f"There are {len(ids)} items, but features of {len(table)}.")
+        raise ValueError(f"There are {len(ids)} items, but {len(table)} rows of features.")
     return ItemBroadcast(
         ids, table, as_names(None if names is None else list(names), table.shape[1])
     )
@@ -82,7 +82,7 @@ def read_catalogue(
 
 @contextmanager
 def in_partition(name: str) -> Iterator[None]:
-    """Name the partition in errors."""
+    """Add the partition's name to errors."""
     try:
         yield
     except ValueError as error:
@@ -105,14 +105,14 @@ def items_in(table: pa.Table, name: str, columns: Sequence[str]) -> tuple[str, A
     ids = table["item"].combine_chunks().dictionary.to_pylist()
     if len(other):
         raise ValueError(
-            f"{name} has different features in the rows of item {ids[codes[other[0]]]!r}: on a "
-            "cluster, items have one row of features each, except in shards of statistics."
+            f"{name} has different features in the rows of item {ids[codes[other[0]]]!r}: give "
+            "each item one row of features, or pass statistics=True."
         )
     return name, ids, rows[first]
 
 
 def _by_item(table: pa.Table, columns: Sequence[str]) -> tuple[Index, Index, FloatArray, Index]:
-    """Return the item of each row, the first row of each, features, and rows with other ones."""
+    """Return each row's item, each item's first row, features, and rows that differ from it."""
     codes = table["item"].combine_chunks().indices.to_numpy(zero_copy_only=False)
     _, first = np.unique(codes, return_index=True)
     rows = feature_matrix(as_frame(table.select(list(columns))), list(columns))
@@ -129,7 +129,7 @@ def near_in(table: pa.Table, name: str, columns: Sequence[str]) -> tuple[int, Fl
 
 
 def catalogue_in_rows(found: Sequence[tuple[int, Float]], names: Sequence[str]) -> ItemBroadcast:
-    """Return the one item that represents those of all partitions: see `near_in`."""
+    """Return one item that represents the items of all partitions: see `near_in`."""
     counts, points = zip(*found, strict=True)
     middle = np.average(np.stack(points), axis=0, weights=counts)
     return ItemBroadcast(np.arange(1), middle[np.newaxis], as_names(list(names), len(names)), True)
@@ -138,7 +138,7 @@ def catalogue_in_rows(found: Sequence[tuple[int, Float]], names: Sequence[str]) 
 def join_catalogue(
     found: Sequence[tuple[str, list[Hashable], FloatArray]], names: Sequence[str]
 ) -> ItemBroadcast:
-    """Join the items of partitions; refuse items with different features."""
+    """Join the items of partitions; an item with different features raises ValueError."""
     codes, ids = encode([one for _, some, _ in found for one in some], "items")
     rows = np.concatenate([features for _, _, features in found])
     parts = np.repeat(np.arange(len(found)), [len(some) for _, some, _ in found])

@@ -1,4 +1,4 @@
-"""Partitions as Arrow tables: reading of all labels, and rows by the shard of their user."""
+"""Partitions as Arrow tables: their labels, and their rows by the shard of the user."""
 
 import zlib
 from collections import Counter
@@ -27,7 +27,7 @@ from likeminds.data.sources import read_csv
 
 # The name of a partition, its distinct labels, and their counts.
 Counted = tuple[str, list[Hashable], list[int]]
-# The columns of a row after the items are found.
+# The columns of a row after `read_part`.
 _ROLES = ("user", "item", "label", "weight", "choice_set", *MARKS)
 _KINDS_IN_A_BYTE = 127
 # Columns of ids, which repeat in many rows.
@@ -41,8 +41,8 @@ _TEXTS, _WHOLE = "texts", "whole numbers"
 class LabelTable:
     """The distinct labels of all partitions: which are positive, and their counts.
 
-    For grades, those above the one that divides all most evenly are positive; ``grades`` are those
-    that occur, ascending.
+    Grades above the threshold that divides all labels most evenly are positive. ``grades`` are the
+    grades that occur, ascending.
     """
 
     values: tuple[Hashable, ...] = ()
@@ -130,7 +130,7 @@ def read_part(
 ) -> pa.Table:
     """Return a partition as a plain table: user, item, label, and weights, sets and marks, if any.
 
-    Users and items are codes of four bytes. ``name`` is the partition's in errors. With a
+    Users and items are codes of four bytes. ``name`` names the partition in errors. With a
     catalogue, labels of other items raise ValueError. ``features`` are columns of features.
     """
     table = _as_table(part, name, columns)
@@ -139,7 +139,9 @@ def read_part(
     wanted |= {column: column for column in features}
     missing = [column for column in wanted.values() if column not in table.column_names]
     if missing:
-        raise ValueError(f"{name} has no column {listing(missing)}: {listing(table.column_names)}.")
+        raise ValueError(
+            f"{name} has no column {listing(missing)}, only {listing(table.column_names)}."
+        )
     plain = {to: _plain(table[column]) for to, column in wanted.items()}
     for column, values in plain.items():
         if values.null_count:
@@ -214,8 +216,8 @@ def mixed_ids(found: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
         having = [name for name, kind in found if role in kind]
         if without and having:
             raise ValueError(
-                f"{without[0]} has no column {role}, and {having[0]} has one: write all "
-                f"partitions with the same columns, or name it ({role}=)."
+                f"{without[0]} has no column {role}, but {having[0]} has one: write all "
+                f"partitions with the same columns, or name the column with {role}=."
             )
     for role in _CODED:
         kinds = {name: kind[role] for name, kind in found if kind}
@@ -227,13 +229,13 @@ def mixed_ids(found: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
 
 
 def _refuse_other_kinds(what: str, kinds: dict[str, str]) -> None:
-    """Refuse partitions whose values are of another kind than those of the first."""
+    """Raise ValueError if a partition's values are of another kind than the first's."""
     for name, kind in kinds.items():
         first = next(iter(kinds))
         if kind != kinds[first]:
             raise ValueError(
-                f"{what} are {kinds[first]} in {first} and {kind} in {name}: write them in "
-                "the same way."
+                f"{what} are {kinds[first]} in {first}, but {kind} in {name}: write them in the "
+                "same way."
             )
 
 
@@ -247,7 +249,7 @@ def ids_as_texts(table: pa.Table, roles: Sequence[str]) -> pa.Table:
 
 
 def _with_short_labels(table: pa.Table) -> pa.Table:
-    """Return rows whose labels are codes of one byte, if there are not too many kinds."""
+    """Return rows whose labels are codes of one byte, if at most 127 are distinct."""
     coded = table["label"].combine_chunks().dictionary_encode()
     if len(coded.dictionary) > _KINDS_IN_A_BYTE:
         return table
@@ -282,13 +284,13 @@ def _coded(pieces: Sequence[pa.Table], role: str) -> IntegerCodes:
 def _as_in_catalogue(
     items: pa.DictionaryArray, name: str, catalogue: ItemBroadcast
 ) -> pa.DictionaryArray:
-    """Return items as in the catalogue, which may have 7 as "7"; refuse unknown ones."""
+    """Return items as in the catalogue, which may have 7 as "7"; unknown ones raise ValueError."""
     values = items.dictionary.to_pylist()
     written = coerce_ids(values, catalogue.ids, "items")
     unknown = lookup(written, catalogue.ids, "items") < 0
     if unknown.any():
         some = listing(np.array(values, dtype=object)[unknown])
-        raise ValueError(f"{name} has labels of items without features: {some}.")
+        raise ValueError(f"{name} has labels of items without features: {some}. Add features.")
     if written.tolist() == values:
         return items
     return pa.DictionaryArray.from_arrays(items.indices, pa.array(written.tolist()))
@@ -300,11 +302,11 @@ def _as_table(part: object, name: str, columns: PartitionColumns) -> pa.Table:
     if isinstance(part, str | Path) and is_csv(part):
         return read_csv(part, lambda names: _ids_among(names, columns))
     if isinstance(part, str | Path):
-        # Workers have enough threads, and each thread of Arrow keeps memory of its own.
+        # Workers have enough threads, and each thread of Arrow keeps its own memory.
         return pq.ParquetFile(part).read(use_threads=False)
     if isinstance(part, Annotations):
         codes, ids, choice_sets = part.choice_set_codes, part.choice_set_ids, None
-        if codes is not None:  # without ids, sets do not continue in other partitions
+        if codes is not None:  # sets without ids do not continue in other partitions
             choice_sets = [f"{name}, {one}" for one in codes] if ids is None else ids[codes]
         found: dict[str, Iterable[object] | None] = {
             "user": part.users,

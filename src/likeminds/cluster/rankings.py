@@ -38,7 +38,7 @@ T = TypeVar("T")
 # Features by item.
 FeaturesByItem = dict[Hashable, FloatArray]
 
-# Users of a ranker in memory that are ranked for at a time.
+# The number of users per part, if the ranker's users are in memory.
 _USERS_AT_ONCE = 50_000
 
 
@@ -61,7 +61,7 @@ def write_rankings(
         The folder to write. An existing folder of such parts is replaced once the new one is
         complete.
     items : mapping from item to features, or Annotations, optional
-        The items; by default those in training, if the ranker has kept them.
+        The items; by default the training items, if the ranker has kept them.
     k : int, default=10
         The number of items per user.
     client : distributed.Client, optional
@@ -90,7 +90,7 @@ def write_rankings(
     shown = ItemTableView.of(ranker, items)
     plain = dict(zip(shown.ids.tolist(), shown.features, strict=True))
     if not plain:
-        raise ValueError("There are no items to rank.")
+        raise ValueError("There are no items to rank: pass at least one.")
     target = folder_for(folder, "the rankings").absolute()
     _refuse_other(target)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -176,13 +176,13 @@ def _refuse_other(target: Path) -> None:
     other = [one.name for one in target.iterdir() if not one.match("part-*.parquet")]
     if other:
         raise FileExistsError(
-            f"{target} is a folder with other files ({listing(sorted(other))}): name another one "
-            "for the rankings."
+            f"{target} is a folder with other files ({listing(sorted(other))}): pass another "
+            "folder for the rankings."
         )
 
 
 def _put_in_place(scratch: Path, target: Path) -> None:
-    """Rename a complete folder; the earlier one stays until then."""
+    """Rename a complete folder, and only then delete the earlier one."""
     if not target.exists():
         scratch.rename(target)
         return
@@ -202,12 +202,12 @@ def mean_of_sums(totals: Iterable[float], counts: Iterable[int]) -> float:
     """Return the mean of AUCs, given sums and numbers of users."""
     n_users = sum(counts)
     if not n_users:
-        raise ValueError("No user has labels of both classes, so there is no AUC.")
+        raise ValueError("No user has labels of both classes, so the AUC is not defined.")
     return float(sum(totals) / n_users)
 
 
 def posteriors_of_new_users(shards: "Shards", ranker: Ranker) -> Posterior:
-    """Return the posteriors of all users of the shards as new users."""
+    """Return the posteriors of all users in the shards, as new users."""
     bare = shards.client.submit(identity, subset_users(ranker, slice(0, 0)), pure=False)
     answers = _answers(shards, _fold_in, [bare] * len(shards))
     release([bare])

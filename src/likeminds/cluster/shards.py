@@ -1,4 +1,4 @@
-"""Users on a Dask cluster: rows brought together by user once, then visited in shards."""
+"""Users on a Dask cluster: rows are shuffled by user once, and fits then visit the shards."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -50,10 +50,10 @@ from likeminds.storage.user_files import user_files_of
 
 @dataclass
 class Shards(LabelSource[Ranker, Posterior]):
-    """Users in shards on the workers of a cluster: all rows of a user are in one of them.
+    """Users in shards on the workers of a cluster: all rows of a user are in one shard.
 
-    Rankers are fitted to it as to `Annotations`: ``HierarchicalRanker().fit(shards)`` sends a small
-    state to the shards and sums their answers. The ranker equals one that is fitted here.
+    Rankers fit shards as they fit `Annotations`: ``HierarchicalRanker().fit(shards)`` sends a small
+    state to the shards and sums their answers. The ranker equals one that is fitted in one process.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Shards(LabelSource[Ranker, Posterior]):
     catalogue : ItemBroadcast
         The items and their features, which are sent to every worker.
     parts : list of futures
-        The labels of each shard; or statistics of them.
+        The labels of each shard, or their statistics.
     counts : LabelCounts
         Counts of all labels.
     journal : Journal
@@ -78,11 +78,11 @@ class Shards(LabelSource[Ranker, Posterior]):
     saved_in : Path, optional
         The folder of posteriors: see `saved_to`.
     through_client : bool, optional
-        Whether the client writes them; by default this is tried out.
+        Whether the client writes them; by default, only if workers do not see the folder.
     are_statistics : bool
         Whether shards have statistics of labels instead of rows.
     shuffled : int
-        The bytes that the shuffle sent.
+        The number of bytes that the shuffle sent.
 
     Examples
     --------
@@ -147,8 +147,8 @@ class Shards(LabelSource[Ranker, Posterior]):
             The cluster.
         features : array, mapping, data frame, path, or list of str, optional
             The features of items, which are sent to every worker: an array (n_items, n_features), a
-            mapping from items, or a table that is joined by item; or names of columns of the
-            partitions. Without features, items have learned effects and factors.
+            mapping from item to features, or a table with a row per item. A list names columns of
+            the partitions. Without features, items have learned effects and factors.
         item_ids : array of shape (n_items,), optional
             The items, if features are an array.
         feature_names : sequence of str, optional
@@ -165,10 +165,9 @@ class Shards(LabelSource[Ranker, Posterior]):
             Covariates of users, as in `Annotations`.
         statistics : bool, default=False
             Reduce partitions to statistics of users when they are read, and send these instead of
-            rows, if they are smaller. `ThreeLevelRanker` and other rankers of statistics need only
-            these. Other rankers, searches, item effects and scores need rows, and raise an error.
-            Features that are columns then stay with the rows, and may differ between the rows of an
-            item.
+            rows, if they are smaller. `ThreeLevelRanker` and other rankers of statistics need
+            nothing else. Other rankers, searches, item effects and scores need rows, and raise an
+            error. Features that are columns may then differ between the rows of an item.
         tell : callable, optional
             Called as ``tell(what, done, total)`` while partitions are read and shards visited.
         """
@@ -181,8 +180,8 @@ class Shards(LabelSource[Ranker, Posterior]):
             )
         if statistics and threshold == "median":
             raise ValueError(
-                'threshold="median" compares ratings with all those of a user, which no partition '
-                "has: leave out statistics=True."
+                'threshold="median" needs all ratings of a user, but a partition may have only '
+                "some: leave out statistics=True."
             )
         catalogue, names = None, []
         if is_in_rows(features):
@@ -231,7 +230,7 @@ class Shards(LabelSource[Ranker, Posterior]):
         return cls.from_parts(frame.to_delayed(), client, features, **more)
 
     def checkpointed(self, folder: str | Path, *, resume: bool = False) -> "Shards":
-        """Return the same shards, whose next fit writes the sums of its passes.
+        """Return the same shards, whose next fit writes a checkpoint: the sums of its passes.
 
         Parameters
         ----------
@@ -255,7 +254,7 @@ class Shards(LabelSource[Ranker, Posterior]):
             The folder of the model.
         through_client : bool, optional
             Whether the client writes users, one shard at a time, because workers do not see the
-            folder. By default this is tried out.
+            folder. By default, this is tested.
         """
         place = Path(folder).resolve()
         return replace(self, saved_in=place, through_client=through_client, traffic=Traffic())
@@ -323,7 +322,7 @@ class Shards(LabelSource[Ranker, Posterior]):
         release_memory_of_workers(self.client)
 
     def _record_training(self, ranker: Ranker) -> None:
-        """Record the training data as other fits do; refuse labels that are all alike."""
+        """Record the training data as other fits do; labels of one class raise ValueError."""
         counts, names = self.counts, self.catalogue.names
         if not counts.class_weight.all():
             raise ValueError(
@@ -335,7 +334,7 @@ class Shards(LabelSource[Ranker, Posterior]):
         record_training(ranker, names, reading, n_labels=counts.n_labels, n_choices=n_choices)
 
     def _about(self, ranker: Ranker) -> dict[str, object]:
-        """Return the facts that must agree with a checkpoint."""
+        """Return the facts of a fit that must equal those of its checkpoint."""
         counts, known = self.counts, self.user_features
         parameters = ranker.get_params().items()
         return {
@@ -363,8 +362,8 @@ class Shards(LabelSource[Ranker, Posterior]):
     def _refuse_statistics(self, what: str) -> None:
         if self.are_statistics:
             raise TypeError(
-                f"{what} needs rows of users, and these shards have statistics alone: "
-                "make shards without statistics=True."
+                f"{what} needs rows of users, but these shards have only statistics: make shards "
+                "without statistics=True."
             )
 
     def release(self) -> None:

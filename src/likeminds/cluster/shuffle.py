@@ -1,4 +1,4 @@
-"""Partitions brought together by user in one shuffle: rows, or statistics of them."""
+"""One shuffle of partitions by user: of rows, or of their statistics."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -53,7 +53,7 @@ _PLACE, _LABEL, _WEIGHT, _GRADE = 4, 1, 8, 2
 
 @dataclass(frozen=True)
 class PartitionStatistics:
-    """Statistics of the users of one shard in one partition, in the form that is sent.
+    """Statistics of the users of one shard in one partition, packed for sending.
 
     Users have matrices if these are smaller than their rows, otherwise rows.
     """
@@ -69,7 +69,7 @@ class PartitionStatistics:
     positive: Bool  # their labels
     row_weight: Float | None  # None if all are one
     grade: NDArray[np.uint16] | None  # numbers of grades
-    table: FloatArray | None  # without it, the features of all items
+    table: FloatArray | None  # None for the features of all items
 
     @classmethod
     def of(cls, found: Statistics, *, with_table: bool) -> "PartitionStatistics":
@@ -125,7 +125,7 @@ class PartitionStatistics:
 
 
 def enough_for_arrays(n_features: int, n_kinds: int, row_bytes: float) -> int:
-    """Return the least number of rows at which a user's matrices are smaller.
+    """Return the least number of rows at which a user's matrices take fewer bytes.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def _row_bytes(rows: Annotations, catalogue: ItemBroadcast) -> float:
 
 @dataclass
 class Shuffle(FutureScope):
-    """One shuffle by user; with ``statistics``, partitions are reduced before.
+    """One shuffle by user; with ``statistics``, it reduces partitions first.
 
     ``features`` are the columns of partitions that have features of items.
     """
@@ -215,7 +215,7 @@ class Shuffle(FutureScope):
     ) -> tuple[list[Future], ItemBroadcast, LabelTable, LabelCounts, int]:
         """Return shards, facts about all of them, and the number of bytes sent.
 
-        All other futures are released. ``how`` has the arguments of `read_label_table`.
+        It releases all other futures. ``how`` has the arguments of `read_label_table`.
         """
         try:
             items = None if catalogue is None else self.make(identity, catalogue)
@@ -251,7 +251,7 @@ class Shuffle(FutureScope):
         dask = require("dask", "Labels on a cluster", "dask")
         tables = []
         for number, part in enumerate(parts):
-            # Delayed partitions are computed on the cluster.
+            # The cluster computes delayed partitions.
             given = self.client.compute(part) if dask.is_dask_collection(part) else part
             name = f"Partition {number}"
             name += f" ({Path(part).name})" if isinstance(part, str | Path) else ""
@@ -276,7 +276,7 @@ class Shuffle(FutureScope):
         for n in range(n_shards):
             mine = [self.make(getitem, one, n) for one in pieces]
             shards.append(self.submit(join, mine, items, labels))
-        self.release()  # partitions and pieces are released once shards are made of them
+        self.release()  # partitions and pieces are only needed for the shards
         return shards, sizes
 
     def _each(self, work: Callable[..., object], tables: list[Part], *given: object) -> list[Any]:

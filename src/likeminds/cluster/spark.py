@@ -1,4 +1,4 @@
-"""Rows in Spark (extra ``spark``): executors reduce them to statistics, which are merged here.
+"""Rows in Spark (extra ``spark``): executors reduce them to statistics, which this process merges.
 
 `statistics_of_batches` is for ``DataFrame.mapInArrow``, and for ``map_batches`` of ``ray.data``:
 see the page on clusters.
@@ -38,7 +38,7 @@ _SCORES = "total double, users long"
 
 @dataclass(frozen=True)
 class SparkReader:
-    """The reading of partitions; executors get a copy."""
+    """Reads partitions on executors, which get a copy."""
 
     columns: PartitionColumns
     catalogue: ItemBroadcast
@@ -55,7 +55,7 @@ class SparkReader:
         feature_names: Iterable[str] | None = None,
         **how: Any,
     ) -> "SparkReader":
-        """Use the count of each label; ``how`` are the arguments of `SparkRows` for labels."""
+        """Read labels by their counts; ``how`` are the arguments of `SparkRows` for labels."""
         columns = columns or PartitionColumns()
         counted = ("The table", list(counts), list(counts.values()))
         labels = read_label_table([counted], column=columns.label, **how)
@@ -138,18 +138,18 @@ def fit_statistics(
 
 
 def refuse_visits(ranker: Ranker) -> None:
-    """Refuse rankers that need more than statistics."""
+    """Raise TypeError for a ranker that needs more than statistics."""
     if not isinstance(ranker, StatisticsRanker):
         raise TypeError(
-            f"{type(ranker).__name__} visits users many times, and Spark keeps no state between "
-            "visits: write the rows, frame.write.parquet(folder), and fit it to "
-            "likeminds.cluster.Shards.from_folder(folder, client, features); or fit a ranker of "
+            f"{type(ranker).__name__} visits users many times, but Spark keeps no state between "
+            "visits. Write the rows, frame.write.parquet(folder), and fit it to "
+            "likeminds.cluster.Shards.from_folder(folder, client, features). Or fit a ranker of "
             "statistics, such as ThreeLevelRanker."
         )
 
 
 class SparkFrame(Protocol):
-    """The used methods of a data frame of pyspark."""
+    """The methods of a pyspark data frame that `SparkRows` uses."""
 
     columns: list[str]
     select: Callable[..., "SparkFrame"]
@@ -171,8 +171,8 @@ class SparkRows(LabelSource[Ranker, Posterior]):
     item_ids, feature_names : sequences, optional
         The items and the names of the features, if features are an array.
     by_user : int, optional
-        Shuffle rows by user into so many partitions first. Without it, partitions are taken as
-        they are: rows of one user may be in several, and each then returns their statistics.
+        The number of partitions to shuffle rows into by user. Without it, partitions stay as they
+        are: rows of one user may be in several, and each returns statistics of its own rows.
     positive, threshold, grades
         The reading of labels, as in `Shards.from_parts`.
     user, item, label, weight, choice_set : str, optional
@@ -204,13 +204,13 @@ class SparkRows(LabelSource[Ranker, Posterior]):
         wanted = [name for name in astuple(columns) if name is not None]
         missing = [name for name in wanted if name not in frame.columns]
         if missing:
-            raise ValueError(f"The frame has no column {', '.join(missing)}.")
+            raise ValueError(f"The frame has no column {', '.join(missing)}: name another.")
         self.frame = frame.select(*wanted)
         if by_user is not None:
             self.frame = self.frame.repartition(by_user, columns.user)
         counts = {row[0]: row[1] for row in self.frame.groupBy(columns.label).count().collect()}
         if None in counts:
-            raise ValueError(f"The frame has rows without a {columns.label}.")
+            raise ValueError(f"The frame has rows without a {columns.label}: leave them out.")
         self.reading = SparkReader.of(
             counts,
             features,
@@ -223,7 +223,7 @@ class SparkRows(LabelSource[Ranker, Posterior]):
         )
 
     def fit_ranker(self, ranker: Ranker) -> None:
-        """Fit a ranker of statistics: partitions reduce their rows, which are merged here."""
+        """Fit a ranker of statistics: executors reduce their rows, and this process merges them."""
         refuse_visits(ranker)
         assert isinstance(ranker, StatisticsRanker)
         graded = as_loss(ranker.loss).takes_grades
@@ -232,17 +232,17 @@ class SparkRows(LabelSource[Ranker, Posterior]):
         fit_statistics(ranker, [found], self.reading)
 
     def score(self, ranker: Ranker) -> float:
-        """Return the mean over users of the AUC of their rows; each must be in one partition."""
+        """Return the mean over users of the AUC of their rows, shuffled by user first."""
         rows = self.frame.repartition(self.reading.columns.user)
         found = rows.mapInArrow(partial(_scores_of_batches, self.reading, ranker), _SCORES)
         total = found.groupBy().sum("total", "users").collect()[0]
         return mean_of_sums(total[:1], total[1:])
 
     def newcomers(self, ranker: Ranker) -> Posterior:
-        """Raise an error: posteriors of new users are found on Dask, or in this process."""
+        """Raise TypeError: only Dask, or one process, computes posteriors of new users."""
         raise TypeError(
-            f"New users of {type(ranker).__name__} are not computed on Spark: pass their rows, or "
-            "likeminds.cluster.Shards."
+            f"Spark cannot compute posteriors of new users of {type(ranker).__name__}: pass their "
+            "rows as Annotations, or likeminds.cluster.Shards."
         )
 
 
