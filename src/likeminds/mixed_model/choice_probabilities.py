@@ -13,7 +13,7 @@ from likeminds.mixed_model.likelihoods import SAFE_EXPONENT, VARIANCE_SCALES, da
 from likeminds.mixed_model.new_posteriors import without_choices
 from likeminds.mixed_model.posterior import Posterior
 
-# Folds of choices from which the scale of variances is learned.
+# The number of folds of choices for the scale of variances.
 _FOLDS = 5
 
 
@@ -90,10 +90,9 @@ def calibrate_choices(
 ) -> float:
     """Return the scale of variances that maximises the likelihood of held-out choices.
 
-    ``posteriors`` are those of users, given their labels. Each fold of choices is predicted from
-    users' posteriors given the others, and from `without_choices` of items. Leaving out single
-    choices of users by one Newton step is not enough: if these are nearly certain, it overstates
-    the accuracy.
+    ``posteriors`` returns users' posteriors, given labels. Those given the other folds, and the items
+    of `without_choices`, predict each fold of choices. Leaving out single choices of users by one
+    Newton step is not enough: if these are nearly certain, it overstates the accuracy.
     """
     sets = annotations.choice_set_codes
     if sets is None:  # choices among all of a user's labels
@@ -103,7 +102,7 @@ def calibrate_choices(
     fold = np.empty(len(first), dtype=np.intp)
     fold[order] = np.arange(len(first)) % _FOLDS
     fold = np.where(size > 1, fold, -1)[sets]  # single rows are labels
-    if annotations.tied is not None:  # probabilities are those of pairs that are not tied
+    if annotations.tied is not None:  # probabilities are for pairs that are not tied
         fold = np.where(annotations.tied, -1, fold)
     likely = np.zeros(len(VARIANCE_SCALES))
     for out in (fold == each for each in range(_FOLDS)):
@@ -123,5 +122,5 @@ def calibrate_choices(
         for k, scale in enumerate(VARIANCE_SCALES):
             chances = differences.chances(scale, test.choice_set_codes)
             likely[k] += (weights * np.log(chances[test.chosen])).sum()
-    # Without held-out choices of users whose others are known, the scale is 1.
+    # Without held-out choices of users who have others, the scale is 1.
     return float(VARIANCE_SCALES[int(np.argmax(likely))]) if likely.any() else 1.0

@@ -20,7 +20,7 @@ from likeminds.mixed_model.responses import (
     plan_blocks,
 )
 
-# The place, in a set, of "none", which is chosen by a no to a single item.
+# The code of "none" in a set: a user who says no to a single item chooses none.
 _OUTSIDE = -1
 
 
@@ -63,12 +63,12 @@ def _shown_together(annotations: Annotations) -> Index:
 class ChoiceBlocks(ItemTableResponses):
     """One set of rows per positive label: itself, then the negatives shown with it.
 
-    The negatives are those of its group. Without groups, or if a group has labels of one class only
-    (single items), they are all negatives of the user. A set has the weight of its positive label,
-    and in it each negative has its own weight. In a group with one chosen row and equal weights,
-    only the set has a weight. Sets are positions in the table of items, which has each item once.
-    ``rows`` has one row per set: the positions of its items, filled up to a common size; the count
-    of each (0 is padding); and 1, or -1 if the worst was chosen.
+    The negatives are those of its choice set. Without choice sets, or if one has labels of one
+    class only (single items), they are all negatives of the user. A set has the weight of its
+    positive label, and each negative in it has its own weight. In a choice set with one chosen row
+    and equal weights, only the set has a weight. ``rows`` has one row per set: the positions of its
+    items in ``items``, padded to a common size, then the count of each (0 is padding), then 1, or
+    -1 if the worst was chosen.
     """
 
     # (n_items, size) or (n_items, d): the items' coordinates; or their features, where
@@ -81,11 +81,11 @@ class ChoiceBlocks(ItemTableResponses):
     def of_annotations(
         cls, annotations: Annotations, design: Design, *, single: bool = False
     ) -> "ChoiceBlocks":
-        """Put the sets together.
+        """Make the sets of annotations.
 
-        With ``single``, a row that is alone in its group (every row, without groups) is a choice
-        between the item and none. The coordinates of none, the intercept included, are zero: that
-        is logistic regression.
+        With ``single``, a row that is alone in its choice set (every row, without choice sets) is a
+        choice between the item and none. The coordinates of none, the intercept included, are zero,
+        so this is logistic regression.
         """
         sets = _with_single(annotations) if single else _sets(annotations)
         set_size = sets.members.shape[1]
@@ -144,7 +144,7 @@ class ChoiceBlocks(ItemTableResponses):
         padding = np.repeat(block.weight[:, POSITIVE] == 0, self.set_size, axis=1)
         first = np.arange(n_sets * self.set_size) % self.set_size == 0
         with np.errstate(divide="ignore"):  # absent items have the logarithm minus infinity
-            # Sets that are padding as a whole do not count, whatever they hold.
+            # Sets that are padding do not count, whatever their values.
             log_count = np.log(np.where(padding, 1.0, counts.reshape(n_users, -1)))
         rows, beyond = self._rows(members.astype(np.intp), sign)
         return PaddedRows(
@@ -193,7 +193,7 @@ class _ChoiceRows(NamedTuple):
 
 
 def _sets(annotations: Annotations, together: Index | None = None) -> _ChoiceRows:
-    """Return the sets of rows that belong together; ``together`` is -1 for rows left out."""
+    """Return the sets of rows with equal ``together``, which is -1 for rows to leave out."""
     weight = np.ones(len(annotations))
     if annotations.weights is not None:
         weight[:] = annotations.weights
@@ -229,7 +229,7 @@ def _sets(annotations: Annotations, together: Index | None = None) -> _ChoiceRow
 
 
 def _with_single(annotations: Annotations) -> _ChoiceRows:
-    """Return the sets of groups, and one of an item and none for each row that is alone."""
+    """Return the choice sets, and a set of an item and none for each row that is alone."""
     groups = annotations.choice_set_codes
     alone = np.ones(len(annotations), dtype=np.bool_)
     if groups is not None:

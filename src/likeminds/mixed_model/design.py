@@ -9,7 +9,7 @@ from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import encode, lookup
 from likeminds.mixed_model.gaussian_prior import ROUNDING, ItemPosteriors
 
-# Numbers that stay in the processor's cache: tables are read by so many at a time.
+# Tables are read by so many numbers at a time, which fit in the processor's cache.
 _FEW_NUMBERS = 1 << 17
 
 
@@ -42,8 +42,8 @@ class Design:
     ) -> "Design":
         """Fit a design to the rows of a table, weighted by their labels.
 
-        With ``every``, all directions are kept, also those in which items do not differ, and
-        ``spread`` is left out. ``most`` is the largest number of leading directions to keep.
+        With ``every``, keep all directions, even those in which items do not differ, and leave out
+        ``spread``. ``most`` is the largest number of leading directions to keep.
         """
         if not table.shape[1]:
             return cls(np.zeros(0), np.ones(0), None, intercept, np.zeros((0, 0)))
@@ -100,8 +100,8 @@ class Design:
     def products_beyond(self, features: FloatArray, rows: Float) -> Float | None:
         """Return the inner products, (..., n, n), of features' parts beyond their ``rows``.
 
-        Features have shape (..., n, d), and ``rows`` are their coordinates; None without such
-        parts.
+        Features have shape (..., n, d), and ``rows`` are their coordinates. Return None without
+        such parts.
         """
         if not self.beyond:
             return None
@@ -181,7 +181,7 @@ class PredictionRows:
 
     @property
     def effects(self) -> Float:
-        """B of each row's item."""
+        """The item effect b of each row."""
         return np.zeros(len(self.rows)) if self.items is None else self.items.effects
 
     def is_known(self, items: ItemPosteriors | None) -> Bool:
@@ -193,7 +193,7 @@ class PredictionRows:
         return np.asarray(lookup(self.items.ids, items.ids, "items") >= 0)
 
     def same_as(self, other: "PredictionRows") -> Bool:
-        """Return the positions at which both are the same item."""
+        """Return whether the items of both are the same, row by row."""
         if self.items is None or other.items is None or not (self.is_named and other.is_named):
             return np.zeros(len(self.rows), dtype=np.bool_)
         return np.asarray(self.items.ids == other.items.ids, dtype=np.bool_)
@@ -218,11 +218,11 @@ def labels_of_rows(annotations: Annotations) -> Float:
 
 @dataclass(frozen=True)
 class _Centred:
-    """The rows of a table that have a share, measured from their mean.
+    """The rows of a table with a positive share, less their mean.
 
     A unit is half the range of a column, and zero for a column that is constant up to rounding.
-    Columns are measured from the middle of the range and in units. So a large mean does not swallow
-    a small spread, and squares are not zero.
+    Columns are centred at the middle of their range and divided by their unit. So large means do
+    not hide small spreads, and squares do not underflow.
     """
 
     table: FloatArray
@@ -267,8 +267,8 @@ class _Centred:
     def directions(self, shrink: Float, most: int | None = None) -> tuple[Float | None, Float]:
         """Return orthonormal directions in which rows times ``shrink`` differ, strongest first.
 
-        None means all directions, unchanged. The covariance along them comes second. If rows or
-        ``most`` are few, no matrix has as many rows and columns as there are columns here.
+        None means all directions, unchanged. The covariance along them comes second. If rows are
+        few or ``most`` is small, no matrix of columns x columns is formed.
         """
         if most is not None and most < min(int(np.count_nonzero(self.share)), len(shrink)):
             rows = np.vstack([self.rows(part) * shrink for part in self._parts])
@@ -321,7 +321,7 @@ def _active(strength: Float) -> Bool:
 
 def _parts(share: Float, width: int) -> list[Index]:
     used = np.flatnonzero(share)
-    # Rows of the table that are turned into double precision at a time; of rows longer than so many
-    # numbers, as many numbers as stay in the processor's cache.
+    # The number of rows that are converted to double precision at a time: long rows, if several,
+    # fit in the processor's cache.
     at_once = 1 << 14 if width <= 256 else max(1, _FEW_NUMBERS // width)
     return [used[start : start + at_once] for start in range(0, len(used), at_once)]

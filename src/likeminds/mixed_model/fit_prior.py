@@ -1,18 +1,18 @@
 """Fit the prior: choose its covariance structure, then minimise the objective.
 
-Large data sets fit the prior to a sample of users, then correct it for all. The prior has k
+With large data, the prior is fitted to a sample of users, then corrected for all. The prior has k
 parameters. A fit to n of U users with m labels each leaves J above its minimum, per label, by
 
     excess(n) = k / (2 m) (1/n - 1/U).
 
-The sample gives the curvature, a larger sample of users the gradient: J of the sample plus (their
-gradient - the sample's) times the parameters is minimised (Jordan, Lee and Yang 2019), which
-squares the sample's error. Corrected steps repeat until one promises less than the tolerance.
-With all of Omega, steps are those of `optimisers`.
+The sample gives the curvature, a larger sample the gradient. A step minimises J of the sample plus
+(the larger sample's gradient - the sample's) times the parameters (Jordan, Lee and Yang 2019). It
+squares the sample's error. Steps repeat until the predicted gain is below the tolerance. With all
+of Omega, steps are those of `optimisers`.
 
-The sample's excess is at most 100 times the tolerance, that of the users who correct it at most 10
-times. All users correct if that is more than half of them; there is no sample if it would be more
-than a quarter.
+The sample's excess is at most 100 times the tolerance, the larger sample's at most 10 times. All
+users are the larger sample if it would be more than half of them. The prior is fitted to all users
+if the sample would be more than a quarter of them.
 """
 
 from dataclasses import dataclass, field, replace
@@ -163,7 +163,7 @@ def learn_from_sample(
     max_iter: int,
     callback: Callback | None = None,
 ) -> tuple[PriorFit, Moments]:
-    """Fit to a sample and correct; return the moments of the users who correct, too."""
+    """Fit to a sample, then correct; also return the moments of the larger sample."""
     n_users = responses.n_users
     subsample = _weighted(start, sample(responses, plan.n_learned), n_users)
     is_partial = plan.n_asked < n_users
@@ -214,7 +214,7 @@ def _correct(  # noqa: PLR0917 - the sizes, two objectives and a fit to correct
             new = evaluate_directions(many, step.model)
             gained = at.value - new.value
             if gained <= 0.0:
-                # The sample's curvature was too far off: a larger sample has a better one.
+                # The sample's curvature was not accurate enough: enlarge the sample.
                 n_learned = min(2 * record.n_learned, plan.n_asked)
                 if n_learned == record.n_learned:
                     break
@@ -235,7 +235,7 @@ def _correct(  # noqa: PLR0917 - the sizes, two objectives and a fit to correct
 
 
 def _weighted(start: MarginalLikelihood, some: Responses, n_users: float) -> MarginalLikelihood:
-    """Return the objective of a sample, weighted to so many users."""
+    """Return the objective of a sample, weighted as ``n_users``."""
     share = n_users / some.n_users
     return replace(start, responses=some, warm_starts=WarmStarts(), user_weight=share)
 

@@ -89,8 +89,8 @@ def find_mode(
     """Find the posterior modes of a block by Newton's method, from an earlier mode if given.
 
     A user has converged after a gain below ``tol``, in units of log-likelihood. So has a user whose
-    next step has a predicted gain below about its square. ``approximate`` solves for steps
-    iteratively.
+    next step has a predicted gain below about the square of ``tol``. ``approximate`` steps come
+    from an iterative solver.
     """
     system = system_of(data, prior, approximate=approximate and not likelihood.is_quadratic)
     start = _start(data, prior, system, warm_start)
@@ -200,7 +200,7 @@ def _of(part: T, users: Index) -> T:
 
 
 def _put(part: T, users: Index, others: T) -> T:
-    """Return the same with some users' part replaced by others."""
+    """Return an array, or a dataclass of arrays, with some users' parts replaced."""
     found: Any = part
     if isinstance(part, np.ndarray):
         found = part.copy()
@@ -227,7 +227,7 @@ class Moments:
     comparisons: float  # the effective number of observations
 
     def times(self, factor: float) -> "Moments":
-        """Return the moments times a factor, as of more users."""
+        """Return the moments times a factor, as if there were more users."""
         return Moments(**{name: factor * part for name, part in vars(self).items()})
 
     def __add__(self, other: "Moments") -> "Moments":

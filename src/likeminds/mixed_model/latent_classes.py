@@ -1,6 +1,6 @@
 """Latent classes of users: a finite mixture of logits, fitted by EM and Newton's method.
 
-A user i belongs to class k with probability pi_k, and labels with the coefficients b_k of it:
+A user i belongs to class k with probability pi_k, and then labels with its coefficients b_k:
 
     log L = sum_i log sum_k pi_k exp(-loss_i(b_k)).
 
@@ -92,7 +92,7 @@ class LatentClasses:
         shares = np.full(n_classes, 1.0 / n_classes)
         found = []
         for _ in range(n_starts):
-            # Starts differ by one, in log-odds, from the coefficients of a single class.
+            # Starts are the coefficients of a single class plus standard normal noise.
             points = pooled.parameters.points + rng.standard_normal((n_classes, size))
             start = ClassParameters(shares, points)
             found.append(self._em(start, tol, min(_FIRST_STEPS, max_iter)))
@@ -258,7 +258,7 @@ class LatentClassFit:
 
     @cached_property
     def criteria(self) -> dict[str, float]:
-        """The criteria by which numbers of classes are compared; BIC counts users."""
+        """Criteria to compare numbers of classes; in BIC, users are the observations."""
         member, likelihood = self.evaluated.memberships, float(self.evaluated.log_likelihoods.sum())
         n_users, n_classes = member.shape
         n_free = self.parameters.points.size + n_classes - 1
@@ -315,7 +315,7 @@ def class_covariance(member: Float, points: Float) -> Float:
 
 @dataclass(frozen=True)
 class ClassNewcomers:
-    """New users, by the posterior probabilities of classes given their labels.
+    """Posteriors of new users, by the probabilities of classes given their labels.
 
     Standard errors are those of a normal distribution with the variance of coefficients between
     classes, and are at most those of users without labels.
@@ -330,7 +330,7 @@ class ClassNewcomers:
         """Return the losses of new users in each class."""
         prepared, prior = self.loss.prepare_new_users(annotations, self.fitted_prior)
         responses, prior = self.loss.of_newcomers(prepared, prior, self.positive_share)
-        # Choices do not identify an intercept: for single labels it is that of training labels.
+        # Choices do not identify an intercept: single labels have that of training labels.
         added = prior.prior.mean[self.fitted_prior.design.size :]
         more = np.repeat(added[None], self.parameters.n_classes, axis=0)
         parameters = replace(self.parameters, points=np.hstack([self.parameters.points, more]))
@@ -346,4 +346,4 @@ class ClassNewcomers:
         return member @ points, roots.astype(np.float32)
 
     def answered(self, annotations: Annotations, posterior: Posterior) -> None:
-        """Return nothing: items have no effects of their own."""
+        """Return None, since items have no effects."""

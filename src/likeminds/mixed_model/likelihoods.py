@@ -93,7 +93,7 @@ class DiagonalCurvature:
     times_root_back = times_root
 
     def grad_half_logdet(self, variance: Float) -> Float:
-        """Return the gradient of half the log-determinant; ``bend`` is that of log H by eta."""
+        """Return the gradient of half the log-determinant, by the gradient of log H by eta."""
         if self.log_gradient is None:
             return np.zeros_like(variance)
         return np.asarray(0.5 * self.log_gradient * variance)
@@ -109,7 +109,7 @@ class RowLikelihood(ABC):
         """Return the loss of every row, given scores with a variance."""
 
     def row_scores(self, eta: Float, data: PaddedRows) -> Float:  # noqa: ARG002
-        """Return the scores by which `each` takes rows one by one: eta itself."""
+        """Return the scores that `each` takes for single rows: eta itself."""
         return eta
 
     def response_losses(self, eta: Float, data: PaddedRows) -> Float:
@@ -142,7 +142,7 @@ class LogisticLikelihood(RowLikelihood):
         self,
         eta: Float,
         response: Float,
-        users: Index,  # noqa: ARG002 - to all of them, scores mean the same
+        users: Index,  # noqa: ARG002 - scores mean the same for all users
         variance: Float | float = 0.0,
     ) -> Float:
         """Return the loss of every label, given scores with a variance."""
@@ -164,7 +164,7 @@ class LogisticLikelihood(RowLikelihood):
 
 @dataclass(frozen=True)
 class ChoiceCurvature:
-    """H = w (diag(p) - p p') in each set of items that one was chosen from."""
+    """H = w (diag(p) - p p') in each choice set."""
 
     chance: Float
     weight: Float
@@ -290,7 +290,7 @@ class GaussianLikelihood:
         )
 
     def expected_information(self, eta: Float) -> Float:
-        """Return the same for all items: one more label is half a comparison more."""
+        """Return the same for all items: one more label counts as half a comparison."""
         return np.full(len(eta), 0.5 * self.precision)
 
 

@@ -1,4 +1,4 @@
-"""Losses that a prior can be learned from, each with its likelihood and responses."""
+"""Losses of labels for a learned prior, each with its likelihood and responses."""
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -71,7 +71,7 @@ class PriorLoss(ABC):
     takes_items : bool
         Whether items may have effects of their own; see `item_effects`.
     curvature_bound : float
-        The largest second derivative of a label's loss, if they may.
+        The largest second derivative of a label's loss, if items may have effects.
     rows_are_items : bool
         Whether the rows of `responses` are items (the intercept last), or items times a number. The
         prior can then be learned from wide features: see `wide_fit`.
@@ -86,7 +86,7 @@ class PriorLoss(ABC):
     rows_are_items: ClassVar[bool] = False
 
     def first_of_ties(self, ties: Float) -> Likelihood:  # noqa: ARG002
-        """Return the likelihood that learning starts from, by the weights of `tie_weights`."""
+        """Return the starting likelihood, given the weights of `tie_weights`."""
         return self.likelihood
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:  # noqa: ARG002
@@ -103,17 +103,17 @@ class PriorLoss(ABC):
     def responses(
         self, annotations: Annotations, design: Design, *, items: bool = False
     ) -> Responses:
-        """Return each user's labels as rows and responses; with ``items``, rows know theirs."""
+        """Return each user's labels as rows and responses; with ``items``, rows name items."""
 
     def of_newcomers(
         self,
         annotations: Annotations,
         fitted_prior: FittedPrior,
-        positive_share: float,  # noqa: ARG002 - for losses that cannot tell the odds themselves
+        positive_share: float,  # noqa: ARG002 - for losses that do not identify intercepts
     ) -> tuple[Responses, FittedPrior]:
         """Return new users' labels, and their fitted prior, which may have more coordinates.
 
-        ``positive_share`` is the share in training.
+        ``positive_share`` is the share of positive training labels.
         """
         if fitted_prior.items is None:
             return self.responses(annotations, fitted_prior.design), fitted_prior
@@ -149,7 +149,7 @@ class MedianLoss(LogisticLoss):
     name = "median"
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:  # noqa: ARG002
-        """Return which grades are above the median of their user's grades."""
+        """Return labels that are positive for grades above the user's median."""
         if annotations.grades is None:
             return annotations
         median = block_medians(annotations.grades, annotations.user_codes)
@@ -194,7 +194,7 @@ class GaussianLoss(GradedLoss):
     curvature_bound = StandardNormal.curvature_bound
 
     def prepare(self, annotations: Annotations, likelihood: Likelihood) -> Annotations:
-        """Return labels with the bin of each grade, which weigh the user's precision."""
+        """Return labels with the bin of each grade, weighted by the user's precision."""
         assert isinstance(likelihood, StandardNormal)
         weight = likelihood.precision[annotations.user_codes]
         if annotations.weights is not None:
@@ -203,7 +203,7 @@ class GaussianLoss(GradedLoss):
 
 
 class MixedLoss(PriorLoss):
-    """Groups of rows are choices, rows of their own are labels, with an intercept per user.
+    """Choice sets of several rows are choices, single rows are labels; users have an intercept.
 
     A label is a choice between the item and none, whose score is zero. Intercepts cancel in all
     other sets.
@@ -253,7 +253,7 @@ class AucLoss(PriorLoss):
     """The squared AUC loss as a regression, whose precision is learned."""
 
     name = "auc"
-    likelihood = GaussianLikelihood(2.0)  # the precision without any knowledge of labels
+    likelihood = GaussianLikelihood(2.0)  # the initial precision
     has_intercept = False
     one_class_informs = False
 
@@ -279,7 +279,7 @@ ALL_LOSSES = PRIOR_LOSSES | GRADE_LOSSES
 
 
 def are_mixed(annotations: Annotations) -> bool:
-    """Return whether some groups are choices, and all others single labels."""
+    """Return whether some choice sets are choices, and all others single labels."""
     groups = annotations.choice_set_codes
     if groups is None or are_choices(annotations):
         return False

@@ -26,16 +26,16 @@ from likeminds.mixed_model.laplace import (
 from likeminds.mixed_model.likelihoods import GaussianLikelihood, Likelihood
 from likeminds.mixed_model.responses import Responses
 
-# Standard deviations have a prior of their own, in units of the first guess, with which scores
-# differ by about one. Residuals: a gamma distribution of shape 1 + OFF_ZERO. The likelihood is so
-# flat near zero that its maximum often lies there, with intervals too narrow; this moves it off
-# zero by about one standard error (Chung et al. 2013 take a shape of 2; 3 gives intervals of ranks
-# their nominal coverage). All: a scale that only matters if labels can be separated perfectly, so
-# the likelihood has no maximum.
+# Standard deviations have priors, in units of the first guess, with which scores differ by about
+# one. OFF_ZERO: residuals have a gamma prior of shape 1 + OFF_ZERO. The likelihood is so flat near
+# zero that its maximum often lies there, with intervals too narrow. The prior moves it off zero by
+# about one standard error (Chung et al. 2013 take a shape of 2; 3 gives intervals of ranks their
+# nominal coverage). FAR is the scale of all these priors. It only matters if labels can be
+# separated perfectly, so the likelihood has no maximum.
 FAR = 10.0
 OFF_ZERO = 2.0
-# The least share of a direction that counts as known: without it, steps that divide by the
-# information would be too long.
+# The least reliability of a direction: without it, steps that divide by the information would be
+# too long.
 LEAST_KNOWN = 1e-3
 
 

@@ -70,7 +70,7 @@ def new_item_posteriors(
 ) -> ItemPosteriors:
     """Return the posteriors of items not in training, from the labels of users.
 
-    Choice sets may show items of the training, too; their posteriors do not change.
+    Choice sets may also show training items, whose posteriors do not change.
     """
     if posterior.items is None:
         raise ValueError("This model has no item effects (`item_effects_` is False).")
@@ -140,7 +140,7 @@ def without_choices(
 def _pointwise(
     posterior: Posterior, annotations: Annotations, users: Index, rows: Float
 ) -> tuple[Slopes, Float]:
-    """Return the loss of rows, and the rows themselves, less the mean of the others in a set."""
+    """Return the slopes of rows' losses, and the rows less the mean of the others in a set."""
     sets = annotations.choice_set_codes
     if sets is None:
         if annotations.grades is not None and posterior.response_style is not None:
@@ -195,10 +195,10 @@ def fold_in(
     score_variance: Float,
     v: Float,
 ) -> ItemPosteriors:
-    """Return the posteriors of new items, given labels with scores eta of other parts.
+    """Return the posteriors of new items, given labels; ``eta`` are scores by the prior of items.
 
-    ``bound`` times the curvatures of rows bounds the Hessian: 2 if rows share a choice set, as
-    its Hessian is diagonally dominant.
+    ``bound`` times the curvatures of rows bounds the Hessian. It is 2 if rows share a choice set,
+    whose Hessian is diagonally dominant.
     """
     n_items, size = len(unknown.effects), 1 + unknown.n_factors
     new = item >= 0

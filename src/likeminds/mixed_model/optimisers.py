@@ -78,7 +78,7 @@ class StepLength:
 
     If each step is r times as long as the one before, gains shrink by r^2. All further steps
     together are then 1 / (1 - r) times as long as the next. Only Omega and item factors are
-    extrapolated. A step that raises J is not taken.
+    extrapolated.
 
     Examples
     --------
@@ -209,10 +209,10 @@ def _free_shift(objective: MarginalLikelihood, at: EvaluatedModel) -> Float:
 
 
 def _pseudo_variances(prior: GaussianPrior, objective: MarginalLikelihood) -> tuple[float, Float]:
-    """Return the variances of pseudo-users, and log |Omega| with their squares under Omega.
+    """Return log |Omega|, plus the squares of pseudo-users under Omega, and their variances.
 
-    Their variances are those that resemble Omega most, and squares then do not depend on Omega.
-    Only a fixed variance of factor weights adds to the logarithm.
+    The variances are those nearest to Omega, so squares do not depend on it. Only a fixed variance
+    of factor weights adds to the logarithm.
     """
     inverse, n_weights = prior.inverse_root, objective.n_weights
     precision = np.einsum("ij,ij->j", inverse, inverse)

@@ -3,9 +3,9 @@
     cumulative:  P(grade <= k) = logistic(s_i c_k - slope eta)    cuts c_k shared by all users
     normal:      (grade - m_i) / s_i = eta + noise                noise with a user's own variance
 
-Users use a scale differently. A user's shift is the intercept of eta (and m_i), which the prior
-shrinks. The range s_i comes from the spread of the user's grades. It is shrunk towards the typical
-spread, less so if spreads differ between users beyond chance.
+Users differ in their use of a scale. A user's shift is the intercept of eta (and m_i), which the
+prior shrinks. The range s_i comes from the spread of the user's grades. It is shrunk towards the
+typical spread, less so if spreads differ between users beyond chance.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class GradeCounts:
 
     @classmethod
     def of(cls, grades: FloatArray, users: Index) -> "GradeCounts":
-        """Count grades, and each user's own."""
+        """Count all grades, and compute the moments of each user's grades."""
         given: Float = np.asarray(grades, dtype=np.float64)
         values, counts = np.unique(given, return_counts=True)
         n = np.bincount(users).astype(np.float64)
@@ -56,7 +56,7 @@ class GradeCounts:
 
     @classmethod
     def joined(cls, parts: "Sequence[GradeCounts]", places: Sequence[Index]) -> "GradeCounts":
-        """Join the grades of several groups of users; ``places`` are their positions among all."""
+        """Join the counts of several parts of the users, whose positions are ``places``."""
         every = np.concatenate([one.values for one in parts])
         values, codes = np.unique(every, return_inverse=True)
         counts = np.bincount(codes, weights=np.concatenate([one.counts for one in parts]))
@@ -150,7 +150,7 @@ class CumulativeLogit(RowLikelihood):
 
     @classmethod
     def given(cls, grade_counts: GradeCounts) -> "CumulativeLogit":
-        """Return cuts that reproduce the share of every grade, if scores differ by about one."""
+        """Return cuts that reproduce the share of each grade, if scores differ by about one."""
         scale = GradeScale.given(grade_counts)
         counts = np.bincount(scale.codes(grade_counts.values), weights=grade_counts.counts)
         share = np.clip((np.cumsum(counts) / counts.sum())[:-1], 1e-4, 1.0 - 1e-4)
@@ -158,7 +158,7 @@ class CumulativeLogit(RowLikelihood):
         return cls(scale, _apart(cuts), scale.spread / scale.spreads(grade_counts))
 
     def of_users(self, grades: FloatArray | None, users: Index) -> "CumulativeLogit":
-        """Return the same for other users: the narrower their grades, the farther their cuts."""
+        """Return the likelihood of other users: equal grades of a user mean wide cuts."""
         assert grades is not None
         grade_counts = GradeCounts.of(grades, users)
         return replace(self, use=self.scale.spread / self.scale.spreads(grade_counts))
@@ -330,7 +330,7 @@ class StandardNormal(RowLikelihood):
     centres: Float
     spreads: Float
     precision: Float  # (n_users,): one over the variance of each user's noise
-    typical: float  # the value for new users
+    typical: float  # the precision of new users
 
     is_quadratic = True
     curvature_bound = 1.0
@@ -342,7 +342,7 @@ class StandardNormal(RowLikelihood):
         return cls(GradeScale.given(grade_counts), none, none, none, 2.0)._of(grade_counts)
 
     def of_users(self, grades: FloatArray | None, users: Index) -> "StandardNormal":
-        """Return the same for other users, whose noise is the typical one."""
+        """Return the likelihood of other users, with the typical noise."""
         assert grades is not None
         return self._of(GradeCounts.of(grades, users))
 

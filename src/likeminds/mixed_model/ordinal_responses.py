@@ -1,6 +1,6 @@
 """Users' response styles, predicted grades, ties of pairs, and refinement of likelihoods by scores.
 
-Pairs that may be tied have the model of Davidson (1970):
+Pairs that may be tied follow the model of Davidson (1970):
 
     P(a wins) = exp(a) / Z,   P(tie) = nu exp((a + b) / 2) / Z,
     Z = exp(a) + exp(b) + nu exp((a + b) / 2)
@@ -42,7 +42,7 @@ from likeminds.mixed_model.responses import LabelResponses, PaddedRows, Response
 
 # The largest share of ties: if all pairs are tied, nu is infinite.
 _MOST_TIED = 0.98
-# Likelihoods are refined by about so many responses.
+# Likelihoods are refined with about so many responses.
 _MOST_RESPONSES = 20_000
 # The quadrature of normal distributions.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
@@ -58,7 +58,7 @@ class GradePredictions(ResultTable):
     grades : array of shape (n_grades,)
         The grades, from worst to best (with very many, the mean of each bin).
     probabilities : array of shape (n_rows, n_grades)
-        The probability of each.
+        The probability of each grade.
     expected : array of shape (n_rows,)
         The expected grade; for words, the mean of their positions from 0.
     """
@@ -107,7 +107,7 @@ class ResponseStyle:
         return lambda scores: self.grading.slopes(scores + added, codes, use)
 
     def some(self, users: slice | Index) -> "ResponseStyle":
-        """Return the response styles of some of the users."""
+        """Return the response styles of some users."""
         grading, shifts = self.grading, self.grading.shifts
         shifts = None if shifts is None else shifts[users]
         return replace(self, grading=replace(grading, use=grading.use[users], shifts=shifts))
@@ -200,10 +200,10 @@ class DavidsonLikelihood(ChoiceLikelihood):
         self,
         eta: Float,
         response: Float,
-        users: Index,  # noqa: ARG002 - to all of them, scores mean the same
+        users: Index,  # noqa: ARG002 - scores mean the same for all users
         variance: Float | float = 0.0,
     ) -> Float:
-        """Return the loss of every row by its lead over the other, with some variance."""
+        """Return the loss of every row, given its lead over the other item, with a variance."""
         half = 0.5 * eta / damping(variance)
         return np.asarray(self._log_total(half) - (2.0 * response - 1.0) * half)
 
@@ -248,7 +248,7 @@ def refine_likelihood(
 def _errors(
     block: ResponseBlock, state: tuple[EStepParams, float], warm_start: WarmStart | None
 ) -> tuple[CollectedRows, None]:
-    """Return the number of grades of all users, and the squared errors of their scores."""
+    """Return each user's number of grades, and the sum of squared errors of their scores."""
     params, _ = state
     likelihood, data = params.likelihood, block.data
     assert isinstance(likelihood, StandardNormal)

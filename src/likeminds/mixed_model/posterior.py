@@ -225,18 +225,14 @@ class Posterior:
     def chance_tied(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
         """Return the probability that the items of a and b are tied."""
         if not isinstance(self.likelihood, DavidsonLikelihood):
-            raise TypeError(
-                "This model has no ties: fit Annotations.from_comparisons(..., ties=...)."
-            )
+            raise TypeError("This model has no ties: fit from_comparisons(..., ties=...).")
         variance = self.deviation(a, users, less=b) ** 2
         return self.likelihood.tie_chance(self._score_difference(a, b, users), variance)
 
     def grades(self, targets: PredictionRows, users: Index) -> GradePredictions:
         """Return predicted grades (-1: of a new user)."""
         if self.response_style is None:
-            raise ValueError(
-                "This ranker was not fitted to grades, so it cannot predict them: fit it to grades."
-            )
+            raise ValueError("This ranker was not fitted to grades, so it cannot predict them.")
         return self.response_style.predict(*self.linear_predictor(targets, users), users)
 
     def with_response_style(
@@ -309,7 +305,7 @@ class Posterior:
         covariance = self.covariance(user_index)
         eta = rows @ self._point(user_index) + targets.effects
         information = self.likelihood.expected_information(eta)
-        # Items share little beyond the coordinates, so that part counts as the item's own.
+        # Items share little beyond the coordinates: that part counts as the item's own.
         own = self._of_items(targets, np.full(len(targets), user_index))
         own += self.variance_beyond(targets)
         chosen: list[int] = []

@@ -17,10 +17,10 @@ from likeminds.mixed_model.design import Design
 S = TypeVar("S")
 R = TypeVar("R")
 
-# Blocks are kept in memory when all of them together take no more than this.
+# Blocks are kept in memory if all of them together take no more than this.
 _KEPT_BYTES = 1 << 28
-# Less than this is processed by one thread, in few blocks even with more padding: the overhead of
-# calls then exceeds their work.
+# Smaller responses are processed by one thread, in few blocks even with more padding, since the
+# overhead of calls would exceed their work.
 _SMALL_BYTES = 1 << 22
 
 
@@ -278,8 +278,8 @@ class AucResponses(CachedResponses):
 
     Z has a row per label: the item less the mean of its class, over the root of the class's weight.
     Its last row is the difference of the means: see `losses.SquaredAUC.rows`. Users with more
-    labels than coordinates have as many rows as coordinates, and one, by orthogonal rotation. A
-    user counts n+ n- / (n+ + n-) times; those without pairs not at all.
+    labels than coordinates have one row more than coordinates, by an orthogonal rotation. A user
+    counts n+ n- / (n+ + n-) times, so users without pairs do not count.
     """
 
     labels: LabelResponses
@@ -359,10 +359,10 @@ def plan_blocks(
 
 
 def is_cheap_table(table: FloatArray, n_labels: int, design: Design) -> bool:
-    """Return whether to make the coordinates of a table of items once, for so many labels."""
+    """Return whether to compute the coordinates of a table of items once, for all labels."""
     if design.beyond:  # the parts beyond them are needed, too
         return False
-    # So are the coordinates of a table of items, if it is that small or is shared by the users.
+    # The table is small, or several labels share its rows.
     shared = 2 * len(table) <= n_labels
     return shared or 8 * len(table) * design.size <= _KEPT_BYTES
 
@@ -373,7 +373,7 @@ def _triangle(matrices: Float) -> Float:
 
 
 def sample(responses: Responses, most: int) -> Responses:
-    """Return the labels of at most so many users, evenly spread."""
+    """Return the labels of at most ``most`` users, evenly spaced."""
     chosen = np.zeros(responses.n_users, dtype=np.bool_)
     places = np.linspace(0, responses.n_users - 1, min(most, responses.n_users))
     chosen[places.astype(np.intp)] = True

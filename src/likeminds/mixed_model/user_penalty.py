@@ -23,12 +23,12 @@ class UserPenalty:
     array([[1. , 0.5]])
     """
 
-    precision: Float  # (b, r, r): P: each user's
-    directions: Float  # (r, p): D: that of all
+    precision: Float  # (b, r, r): P of each user
+    directions: Float  # (r, p): D, the same for all users
     means: Float | None = None  # (b, r): m, the prior means of factor weights, unless zero
 
     def of(self, users: Index) -> "UserPenalty":
-        """Return the penalties of some of the users, by their places in the block."""
+        """Return the penalties of some users, by their places in the block."""
         means = None if self.means is None else self.means[users]
         return UserPenalty(self.precision[users], self.directions, means)
 

@@ -102,7 +102,7 @@ class FittedPrior:
     def weights_by(self, name: str) -> list[tuple[str | None, Float]]:
         """Return the effect of a covariate on the weights of features, then of item factors.
 
-        For each of its categories; for a number (None), of a standard deviation more.
+        There is one for each category; for a number (None), it is that of a standard deviation.
         """
         if self.covariate_effects is None:
             return []
@@ -129,8 +129,8 @@ class FittedPrior:
     def of_single_labels(self, positive_share: float) -> "FittedPrior":
         """Return a prior fitted to choices, extended to labels of single items.
 
-        Choices do not identify the intercept. Its prior mean is that of the labels in training,
-        its standard deviation 2.
+        Choices do not identify the intercept. Its prior has the log-odds of training labels as
+        mean, and standard deviation 2.
         """
         odds = float(np.log(positive_share / (1.0 - positive_share)))
         at = self.design.size
@@ -228,7 +228,7 @@ class PosteriorFinder:
     ) -> tuple[Float, Single]:
         """Return modes and matrices K, without labels, given rows of K by covariates."""
         size = len(self.params.prior.mean)
-        # The penalty for the uncertainty of items takes a few more rows.
+        # The penalty for the uncertainty of items adds a few rows.
         n_rows = self.rank + (0 if fitted_prior.items is None else fitted_prior.items.n_factors)
         n_users, n_more, _ = of_covariates.shape
         reduction = np.zeros((n_users, n_rows + n_more, size), dtype=np.float32)

@@ -1,8 +1,8 @@
 """Fit the prior to wide features: the consensus first, then leading directions.
 
-Omega is s^2 I plus a few leading directions. The consensus and each direction have a ridge penalty
-of their own, by maximum marginal likelihood. The number of directions is chosen by the loss of
-held-out users (`model_selection.is_lower`). The result has a few coordinates: the consensus, the
+Omega is s^2 I plus a few leading directions. The consensus and each direction have their own ridge
+penalties, by maximum marginal likelihood. The loss of held-out users chooses the number of
+directions (`model_selection.is_lower`). The result has a few coordinates: the consensus, the
 leading directions, and the directions in which items differ most.
 """
 
@@ -62,7 +62,7 @@ class InformationSpectrum:
         >>> float(round(spectrum.degrees_of_freedom(1.0), 6))    # 1/2 + 2/3 + 3/4 + 4/5
         2.716667
         """
-        # Random vectors: sums over d eigenvalues are within a few per cent of 1 / sqrt(d).
+        # With random vectors, the relative error of sums over eigenvalues falls with 1 / sqrt(d).
         if n_features <= 8:
             start = np.eye(n_features)
         else:
@@ -199,7 +199,7 @@ def _with_ridges(
     away = objective.mean_deviation(model)
     ridge = spectrum.next_ridge(model.ridge, float(away @ away))
     B = model.prior.scaled_loadings[: objective.n_weights]
-    # The less is known of users along a direction, the smaller is its information.
+    # Directions along which labels say little about users have less information.
     ridges = [
         spectrum.times(float(share)).next_ridge(last, float(b @ b))
         for last, b, share in zip(objective.ridges, B.T, _known_along(moments, B), strict=True)
@@ -218,8 +218,8 @@ def _known_along(moments: RowMoments, directions: Float) -> Float:
 def with_directions(at: FittedWideModel, n: int) -> WideMarginalLikelihood:
     """Return the objective with so many directions, at a good start.
 
-    The gradient by the variance along a direction, over the information about it, is a step of
-    scoring: see `optimisers`. The directions are those in which more variance would help most.
+    The directions are those in which J falls most with their variance. Their variances are a step
+    of scoring, the gradient over the information: see `optimisers`.
     """
     objective, model, n_weights = at.objective, at.objective.model, at.objective.n_weights
     values, vectors = lowest_eigenvectors(at.moments.by_covariance, n_weights, n)

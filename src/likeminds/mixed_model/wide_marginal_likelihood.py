@@ -1,6 +1,6 @@
 """J of `marginal_likelihood` and its gradient, without a features x features matrix.
 
-All is in the space of a user's rows X. At the mode, these have the residuals a and the information
+Everything is in the space of a user's rows X. At the mode, these have residuals a and information
 C = R (I + R' X Omega X' R)^-1 R'. h is the shift of the mode from the mean (see `laplace.Moments`).
 J's gradients by the mean and by Omega are
 
@@ -46,7 +46,7 @@ class KernelRows(InMemoryResponses):
 
     table: FloatArray  # (m, d): items, centred and scaled, in the precision of the features
     mixing: sparse.csr_matrix  # (rows, m): the combinations: one item, or a difference of two
-    # Their rows hold the intercept alone; ``beyond`` are the inner products in the features.
+    # Their rows have the intercept alone; ``beyond`` are inner products of features.
     blocks: Sequence[PaddedRows]
 
     @classmethod
@@ -159,7 +159,7 @@ def _gram(mixing: sparse.csr_matrix, table: FloatArray, n_rows: int) -> Float:
     """Return the inner products of each user's ``n_rows`` rows: (b, n, n)."""
     gram = np.empty((mixing.shape[0] // n_rows, n_rows, n_rows))
     mixing = mixing.astype(table.dtype)
-    # Rows are made for so many users at a time.
+    # The number of users whose rows are made at a time.
     at_once = max(1, (1 << 21) // (n_rows * table.itemsize * table.shape[1]))
     for start in range(0, len(gram), at_once):
         flat = mixing[start * n_rows : (start + at_once) * n_rows] @ table

@@ -77,7 +77,7 @@ class CovariateEffects:
         return np.asarray(self.encoder.of_users(covariates, users) @ self.slopes.T)
 
     def examples(self, name: str) -> list[tuple[str | None, Float]]:
-        """Return Gamma z by category, or for a standard deviation more, of an average user."""
+        """Return Gamma z of each category, or for one standard deviation more of a number."""
         number = self.encoder.names.index(name)
         slopes = self.slopes[:, self.encoder.blocks == number]
         categories, scale = self.encoder.categories[number], self.encoder.scales[number]
@@ -193,7 +193,7 @@ class CovariateQuadratic:
     def maximise_evidence(self) -> PenalisedShifts:
         """Return the best Gamma with the ridges of the greatest evidence."""
         ridges = self._at.ridges
-        # Steps of the fixed point at most, its tolerance, and bounds of the ridges.
+        # At most 500 steps of the fixed point; ridges stay between 1e-3 and 1e8.
         for _ in range(500):
             best, freedom = self.minimum(ridges)
             squares = self._by_covariate((best**2).sum(axis=0), len(ridges))
@@ -238,7 +238,7 @@ def learn_with_covariates(  # noqa: PLR0917 - the data, and how to fit the prior
         with one_blas_thread():
             return CovariateQuadratic(labels, learned.model, learned.warm_starts, at)
 
-    # Rounds that estimate the ridges and the structure of the prior again.
+    # These rounds estimate the ridges and the structure of the prior again.
     for _ in range(2):
         if learned.interrupted:
             break
@@ -247,7 +247,7 @@ def learn_with_covariates(  # noqa: PLR0917 - the data, and how to fit the prior
         at = at.in_units_of(learned)
     cost = at.penalty
     trace = [value + cost for value in learned.trace]
-    # Rounds with constant ridges, at most.
+    # At most so many rounds have constant ridges.
     for _ in range(20):
         if learned.interrupted:
             break
@@ -262,7 +262,7 @@ def learn_with_covariates(  # noqa: PLR0917 - the data, and how to fit the prior
     effects = CovariateEffects(
         encoder, at.shifts.slopes, at.ridges, z.T @ z / len(z), covariance * np.outer(unit, unit)
     )
-    # The number of directions is that of all differences between users.
+    # The first fit's number of directions is for all differences between users.
     learned = replace(learned, trace=trace, n_groups=first.n_groups, criterion=first.criterion)
     return learned, effects
 

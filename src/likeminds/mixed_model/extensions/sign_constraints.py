@@ -111,7 +111,7 @@ def weights_of_logs(logs: Float, signs: Float) -> Float:
 
 
 def constrained_weights(normal: Float, signs: Float | None, logs: Float | None = None) -> Float:
-    """Return weights, (..., p), of normal numbers: wrong signs are zero, logs exponentiated."""
+    """Return weights, (..., p): set wrong signs to zero, and exponentiate logarithms."""
     if signs is not None and signs.any():
         normal = np.where(signs * normal < 0.0, 0.0, normal)
     return normal if logs is None else weights_of_logs(normal, logs)
@@ -210,7 +210,7 @@ def slopes_of_logs(logs: Float, signs: Float) -> Float:
 
 
 def variance_reductions(covariance: Float, prior: GaussianPrior, rank: int) -> Float:
-    """Return matrices K of few rows, (b, rank, p), with prior less K'K near some covariances.
+    """Return matrices K of few rows, (b, rank, p), so Omega - K'K is near the covariances.
 
     Variances above the prior's are replaced by the prior's.
     """
