@@ -188,7 +188,7 @@ def test_export_has_all_and_deletion_leaves_nothing(client, settings):
 
 def test_the_model_says_nothing_about_somebody_who_was_deleted(client):
     gone = client.delete("/v1/users/person-07/data")
-    assert "next refresh" in gone.json()["model"]
+    assert "next refit" in gone.json()["model"]
     assert client.post("/v1/rank", json={"user": "person-07"}).status_code == 404
     assert "person-07" not in client.get("/v1/users", params={"limit": 100}).json()["users"]
     assert client.get("/v1/users/person-07/facts").status_code == 404
