@@ -614,7 +614,7 @@ RANKERS = [
     (lambda: several().standard_error(TABLE, ["a"]), "users has 1 entries, but X has 4 rows"),
     (
         lambda: several().standard_error(TABLE[:, :1], ["a"] * 4),
-        "X has 1 features, but there are 2",
+        "X has 1 features, but the model has 2",
     ),
     (lambda: several().probability_above(TABLE[:1], TABLE[:2], ["a"]), "a has shape"),
     (lambda: several().rank_interval(TABLE, user="a", level=1.0), "level must lie between 0 and 1"),

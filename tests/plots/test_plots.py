@@ -207,7 +207,7 @@ def test_accuracy_by_person(simulation, ranker):
     axes = plots.auc_by_user(found)
     drawn = np.concatenate([d.get_offsets()[:, 1] for d in axes.collections[1:]])
     np.testing.assert_allclose(np.sort(drawn), np.sort(found.own_auc))
-    assert f"{found.own_auc.mean():.2f} on average" in axes.get_title(loc="left")
+    assert f"held-out labels: {found.own_auc.mean():.2f}" in axes.get_title(loc="left")
 
 
 def test_convergence(ranker):

@@ -255,7 +255,7 @@ def test_numbers_are_those_of_the_data_and_nothing_is_claimed_beyond_them(tmp_pa
     n_items = len(np.unique(few.item_codes))
     assert f"{len(few):,} labels about {n_items} distinct items" in content
     assert "40 people rank alike" in content
-    assert 'alt="Share of people that say yes to each item, in order"' in content  # a picture first
+    assert 'alt="Share of people who say yes to each item, in order"' in content  # a picture first
     for claim in ("divisive", "below", "-0.00", "all agree", "very stable"):
         assert claim not in re.sub("<style>.*?</style>", "", content, flags=re.DOTALL)
 
