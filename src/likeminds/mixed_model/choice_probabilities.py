@@ -90,9 +90,9 @@ def calibrate_choices(
 ) -> float:
     """Return the scale of variances that maximises the likelihood of held-out choices.
 
-    ``posteriors`` returns users' posteriors, given labels. Those given the other folds, and the items
-    of `without_choices`, predict each fold of choices. Leaving out single choices of users by one
-    Newton step is not enough: if these are nearly certain, it overstates the accuracy.
+    ``posteriors`` returns users' posteriors, given labels. Posteriors given the other folds, and
+    items `without_choices`, predict each fold. Leaving out single choices of users by one Newton
+    step is not enough: if these are nearly certain, it overstates the accuracy.
     """
     sets = annotations.choice_set_codes
     if sets is None:  # choices among all of a user's labels
