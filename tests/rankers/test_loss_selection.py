@@ -44,6 +44,26 @@ def test_another_loss_is_chosen_if_its_lead_is_not_noise(noise, expected, monkey
     assert scores["cumulative"] == pytest.approx(0.7)
 
 
+@pytest.mark.parametrize("n_item_factors", ["auto", 2, 0])
+def test_the_best_and_the_default_are_compared_with_factors(n_item_factors, monkeypatch):
+    tried = []
+
+    def scores_of(ranker, candidates, *halves):
+        tried.append((ranker.n_item_factors, *candidates))
+        # "gaussian" is ahead without factors only.
+        lead = 0.01 * np.tile([-1.0, 1.0], 10) + (0.1 if ranker.n_item_factors == 0 else -0.1)
+        return {name: 0.7 + lead * (name == "gaussian") for name in candidates}
+
+    monkeypatch.setattr(loss_selection, "_try", scores_of)
+    data = TrainingData.of(make_grades(np.random.default_rng(1)))
+    ranker = HierarchicalRanker(n_item_factors=n_item_factors)
+    chosen, scores = choose_grade_loss(ranker, data)
+    assert scores["gaussian"] == pytest.approx(0.8)
+    assert chosen == ("cumulative" if n_item_factors else "gaussian")
+    again = [(n_item_factors, "cumulative", "gaussian")] * 2
+    assert tried[2:] == (again if n_item_factors else [])
+
+
 @pytest.mark.parametrize(("n_features", "n_groups"), [(3, "auto"), (200, 0)])
 def test_no_directions_are_tried_where_people_have_fewer_grades_than_features(
     n_features, n_groups, monkeypatch

@@ -35,10 +35,11 @@ def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, d
     """Choose the likelihood of grades by held-out users; also return all scores.
 
     This is two-fold cross-validation over (a sample of) users, with rough fits without item
-    factors. If there are fewer grades per user than features, fits have no leading directions. The
-    score is the concordance of held-out grades of test users, as new users. The second fold leaves
-    out candidates that are clearly worse in the first, and keeps their difference from the best.
-    The default is chosen unless the 95 % interval of its difference from the best excludes zero.
+    factors. If the best candidate is not the default, both are compared again, with item factors.
+    If there are fewer grades per user than features, fits have no leading directions. The score is
+    the concordance of held-out grades of test users, as new users. The second fold leaves out
+    candidates that are clearly worse in the first, and keeps their difference from the best. The
+    default is chosen unless the 95 % interval of its difference from the best excludes zero.
     """
     n_users = len(data.counts.user_ids)
     if n_users < _FEWEST_USERS:
@@ -49,11 +50,15 @@ def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, d
     halves = [_for_trials(data.rows_of(some[first::2])) for first in (0, 1)]
     if ranker.n_groups == "auto" and data.table.n_features > grades_each:
         ranker = clone(ranker).set_params(n_groups=0)
-    first = _try(ranker, CANDIDATES, *halves)
-    second = _try(ranker, _not_behind(first), *halves[::-1])
+    plain = clone(ranker).set_params(n_item_factors=0)
+    first = _try(plain, CANDIDATES, *halves)
+    second = _try(plain, _not_behind(first), *halves[::-1])
     by_user = {name: np.concatenate([first[name], second[name]]) for name in second}
     scores = {name: _mean(values) for name, values in by_user.items()}
     best, default = max(scores, key=scores.__getitem__), CANDIDATES[0]
+    if best != default and ranker.n_item_factors and data.is_shared:
+        folds = [_try(ranker, (default, best), *order) for order in (halves, halves[::-1])]
+        by_user = {name: np.concatenate([fold[name] for fold in folds]) for name in folds[0]}
     behind = {name: scores[best] + _mean(first[name] - first[best]) for name in CANDIDATES}
     if default in by_user and over_users(by_user[best] - by_user[default]).low <= 0.0:
         best = default
@@ -137,7 +142,7 @@ def _judge(
 ) -> Float:
     """Return the concordance of each test user's held-out grades."""
     with warnings.catch_warnings(action="ignore"):  # the final fit repeats these warnings
-        quick = _fit_trial(ranker, train, loss=loss, n_item_factors=0)
+        quick = _fit_trial(ranker, train, loss=loss)
         scores = quick.newcomer(labelled).decision_function(held_out, held_out.users)
     return concordance_by_user(held_out.outcomes, scores, held_out.users).values
 
