@@ -63,7 +63,7 @@ def test_one_row_per_choice_gives_the_same_model(folder):
         if file == "wide":
             wide.iloc[:1].to_csv(folder / "new.csv", index=False)
             new = run(folder, "newcomer", "m.likeminds", "--annotations", "new.csv", "--top", "2")
-            assert "What 0 would choose most" in new.out, new.err
+            assert "Items that 0 would choose most" in new.out, new.err
         ask = ("explain", "m.likeminds", "--table", "--json")
         (facts,) = json.loads(run(folder, *ask).out)["explained"]
         likelihoods.append(facts["log_likelihood"])

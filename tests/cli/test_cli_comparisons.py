@@ -79,7 +79,7 @@ def test_ties_have_a_learned_probability_or_are_half_wins(tmp_path):
 def test_items_without_features_are_told_apart(folder):
     done = told(folder, "explain", "m.likeminds", "--items", "agreed")["explained"][0]
     assert {one["item"] for one in done["items"]} == set(ITEMS)
-    assert "What everyone chooses most" in run(folder, "rank", "m.likeminds").out
+    assert "Items that everyone chooses most" in run(folder, "rank", "m.likeminds").out
     assert run(folder, "report", "m.likeminds", "--out", "m.html", "--no-diagnostics").code == 0
     page = (folder / "m.html").read_text()
     assert "choices among 2" in page

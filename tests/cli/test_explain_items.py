@@ -52,7 +52,7 @@ def test_agreed_and_divisive_items(folder):
     assert first["agreed"] == {"a"}
     assert first["divisive"] <= {"c", "d"}
     shown = run(*ask, "agreed").stdout
-    assert "What every school agrees with, surest first" in shown
+    assert "Items that every school agrees with" in shown
     assert "More than half in every school would agree with 6 of 24 items." in shown
     assert run(*ask, "both").exit_code == 2
     assert "Give one of" in run(*ask, "agreed", "--user", 3).output

@@ -104,7 +104,7 @@ def test_suggestions_for_argilla(tmp_path, version):
 
 def test_what_cannot_go_back_is_said(studio, tmp_path):
     ask = ("export", "mood.likeminds", "--out", "x.json", "--back-to")
-    assert "there are label-studio, argilla" in run(studio, *ask, "prodigy", "export.json").err
+    assert "choose label-studio or argilla" in run(studio, *ask, "prodigy", "export.json").err
     (tmp_path / "other.json").write_text(json.dumps([{"id": 1, "data": {}}]))
     done = run(studio, *ask, "label-studio", str(tmp_path / "other.json"))
     assert done.code == 2

@@ -103,8 +103,8 @@ def test_unseen_items_are_those_that_newcomers_would_rate_highest(stars):
     folder, _ = stars
     (folder / "new.csv").write_text("item,label\ns1,5\ns2,1\n")
     ask = ("newcomer", "s.likeminds", "--annotations", "new.csv", "--top", "2")
-    assert "What newcomer would rate highest" in run(folder, *ask).out
-    assert "What newcomer rates highest" in run(folder, *ask, "--labelled").out
+    assert "Items that newcomer would rate highest" in run(folder, *ask).out
+    assert "Items that newcomer rates highest" in run(folder, *ask, "--labelled").out
 
 
 def test_rankings_have_the_number_of_ratings_and_explain_their_order(stars):

@@ -87,7 +87,7 @@ def test_an_interrupted_fit_goes_on_from_what_it_has_grouped(labels, monkeypatch
         patch.setattr(HierarchicalRanker, "_fit_annotations", interrupt)
         ended = run(labels, *words, "--scratch", "grouped")
     assert ended.code == 130
-    assert "Labels are grouped in grouped: the same command resumes from there." in ended.out
+    assert "Labels are grouped in grouped: run the same command to resume." in ended.out
     assert not (labels / "m.likeminds").exists()
     assert len(list((labels / "grouped").iterdir())) == 1
     monkeypatch.setattr(ExternalSort, "spill", None)

@@ -79,7 +79,7 @@ def test_columns_of_style_are_features_of_each_answer(folder):
     table.to_csv(folder / "counted.csv", index=False)
     done = run(folder, "fit", "--from", "arena", "counted.csv", "--out", "counted.likeminds")
     assert done.code == 0, done.err
-    assert "lacks the style of answers" in done.out + done.err
+    assert "lacks the features of style" in done.out + done.err
     model = load(folder / "counted.likeminds")
     assert list(model.feature_names_) == ["length", "bold"]
     length, bold = model.consensus_

@@ -65,7 +65,7 @@ def test_what_is_missing_is_said(folder):
         assert done.exit_code == 2
         assert message in " ".join(done.output.split())
     done = run("explain", folder / "kept.likeminds", "--price", "price")
-    assert "belongs to --table" in done.output
+    assert "needs --table" in done.output
 
 
 def test_new_users_have_choices_with_features_in_their_rows(tmp_path):

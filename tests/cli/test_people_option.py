@@ -104,6 +104,6 @@ def test_people_who_rank_alike_may_have_covariates(folder, tmp_path):
     assert fit.code == 0, fit.err
     assert fit.err.count("planet") == 1
     told = run(tmp_path, "explain", "m.likeminds")
-    assert " with no difference between people's rankings." in told.out
+    assert " not explain differences between people's rankings." in told.out
     assert "town" in told.out
     assert "planet" not in told.out

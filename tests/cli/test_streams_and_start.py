@@ -34,14 +34,14 @@ def test_demo_tells_the_whole_story(story):
         "learned prior",
     ):
         assert ranker in text
-    assert "What households want" in text
+    assert "Preferences of the households" in text
     # What the file says of itself later is what was told.
     for line in str(likeminds.find_schools(likeminds.load(path))).splitlines():
         assert " ".join(line.split()) in " ".join(text.split())
     assert text.count("household-") == 3
     assert str(path.name) in text
     for what in (
-        "What to try next",
+        "Next:",
         "likeminds compare",
         "HierarchicalRanker",
         "likeminds explain",
@@ -138,7 +138,7 @@ class TestHowItEnds:
         )
         assert self.answered(OSError("No space left on device"), capsys)[0] == 1
         assert self.answered(MemoryError(), capsys)[1] == (
-            "Error: There is not enough memory for this.\n"
+            "Error: There is not enough memory: use fewer labels, or --memory.\n"
         )
         assert self.answered(KeyboardInterrupt(), capsys) == (130, "Error: Interrupted.\n")
 

@@ -57,7 +57,7 @@ def test_words_are_features_and_are_shown(folder):
         *("--texts", folder / "comments.csv", "--holdout", "0.3", "--verb", "find rude"),
     )
     assert told.exit_code == 0, told.output
-    assert "what everyone finds most rude" in told.output
+    assert "items that everyone finds most rude" in told.output
     assert "Without texts: 0." in told.output
     fitted = load(model)
     assert fitted.verb.one("it") == "finds it rude"
@@ -68,7 +68,7 @@ def test_words_are_features_and_are_shown(folder):
     assert any("nitwit" in one["text"] or "scoundrel" in one["text"] for one in explained["agreed"])
     assert explained["consensus"][0]["wish"].startswith("texts with")
     shown = run("explain", model).stdout
-    assert "What people find rude" in shown
+    assert "Features people find rude" in shown
     assert " 1 features" not in shown
 
 

@@ -93,7 +93,7 @@ def file_lock(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterato
 
 
 def readable(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file or a folder; refuse pipes and devices, which may never end."""
+    """Return the path of a file or a folder; raise ValueError for pipes, sockets and devices."""
     found = Path(path)
     try:
         mode = found.stat().st_mode
@@ -113,7 +113,7 @@ def readable(path: str | os.PathLike[str]) -> Path:
 
 
 def place_for(path: str | os.PathLike[str], what: str) -> Path:
-    """Return the path if a file can be written there; else raise an error before any work."""
+    """Return the path if a file can be written there; otherwise raise an error before any work."""
     target = Path(path)
     place = _follow_links(target)
     if place.is_dir():
@@ -149,7 +149,7 @@ def make_folder(path: str | os.PathLike[str], what: str) -> Path:
 
 
 def _follow_links(target: Path) -> Path:
-    """Return a path with symbolic links resolved; refuse devices, pipes and circular links."""
+    """Resolve symbolic links; raise ValueError for devices, pipes and circular links."""
     place = Path(os.path.realpath(target))
     if place.is_symlink():
         raise ValueError(f"{target} is a symbolic link to itself: name a file.")

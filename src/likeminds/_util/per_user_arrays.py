@@ -308,7 +308,7 @@ def hashes_of(ids: Iterable[Hashable], seed: int = 0) -> Hashes:
 
 
 def lots_of(users: Index | Hashes, numbers: Index | Hashes) -> Hashes:
-    """Return a hash for each label, of the numbers of its user and its item (splitmix64)."""
+    """Return a hash for each label, computed from the numbers of its user and item (splitmix64)."""
     lots = users.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + numbers.astype(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         lots = (lots ^ (lots >> np.uint64(shift))) * np.uint64(factor)

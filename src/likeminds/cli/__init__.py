@@ -1,6 +1,6 @@
 """The command line: ``likeminds COMMAND``.
 
-Large modules are imported when a command runs, so ``--help`` answers at once.
+Large modules are imported when a command runs, so ``--help`` is fast.
 """
 
 from importlib import import_module

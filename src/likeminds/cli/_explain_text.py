@@ -25,11 +25,11 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
     verb = Verb.of(facts["verb"])
 
     if "best" in facts:
-        output.show(f": {_items(facts['best'])}", head=f"What people {verb.most(many=True)}")
-        output.show(f": {_items(facts['worst'])}", head="And least")
+        output.show(f": {_items(facts['best'])}", head=f"Items people {verb.most(many=True)}")
+        output.show(f": {_items(facts['worst'])}", head="Lowest items")
     else:
         wishes = [one["wish"] for one in facts["consensus"][:_MOST_FEATURES]]
-        head = "What people want" if verb.wishes else f"What people {verb.many()}"
+        head = f"Features people {'want' if verb.wishes else verb.many()}"
         output.show(f", strongest first: {', '.join(wishes)}", head=head)
     rows = [
         {
@@ -67,11 +67,11 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
         output.show(f"Most divisive items: {_items(facts['divisive'])}")
     if not facts["items"]:
         output.hint(
-            "Without items, correlations of features are unknown, and each feature is explained by "
-            "itself; give --features or --images."
+            "Without items, the correlations of features are unknown, so each feature is explained "
+            "separately. Give --features or --images."
         )
     output.hint(
-        "\nNext: --user ID, --school N or --item ID explain one of them, --items agreed or "
+        "\nNext: --user ID, --school N or --item ID explains one of them; --items agreed or "
         "divisive lists items."
     )
 
@@ -112,8 +112,8 @@ def _names(names: Sequence[object]) -> str:
 def _show_covariates(output: Output, covariates: "list[Facts]") -> None:
     idle = [str(one["covariate"]) for one in covariates if one["share"] < _ROUNDING]
     if idle:
-        go = "goes" if len(idle) == 1 else "go"
-        output.show(f"{_names(idle)} {go} with no difference between people's rankings.")
+        explain = "does" if len(idle) == 1 else "do"
+        output.show(f"{_names(idle)} {explain} not explain differences between people's rankings.")
     for one in covariates:
         if one["covariate"] in idle:
             continue
@@ -124,7 +124,8 @@ def _show_covariates(output: Output, covariates: "list[Facts]") -> None:
 def _show_user(output: Output, facts: "Facts") -> None:
     school, where = facts["school"], "no schools stand apart"
     if school is not None:
-        where = f"school {school['number']} ({school['name']}), {facts['membership']:.0%} sure"
+        likely = f"probability {facts['membership']:.0%}"
+        where = f"school {school['number']} ({school['name']}), {likely}"
     output.show(f": {where}", head=str(facts["user"]))
     _show_level_shares(output, facts["level_shares"], "Scores")
     if facts["loner"]:
@@ -175,8 +176,8 @@ def _show_school(output: Output, facts: "Facts") -> None:
         output.show(f"{most.capitalize()}: {_items(facts['typical'])}")
     for one in facts["divisive"][:_FEW_ITEMS]:
         where = "higher" if one["places"] > 0 else "lower"
-        output.show(f"  {_called(one)}: {abs(one['places']):.0%} {where} than all others place it")
-    output.show(f"Members, surest first: {_names(facts['members'])}")
+        output.show(f"  {_called(one)}: ranked {abs(one['places']):.0%} {where} than by all others")
+    output.show(f"Members, by probability: {_names(facts['members'])}")
 
 
 def _show_item(output: Output, facts: "Facts") -> None:
@@ -208,7 +209,7 @@ def _show_items(output: Output, facts: "Facts") -> None:
         for one in facts["items"][:_MOST_NAMES]
     ]
     titles = {
-        "agreed": f"What {'every school' if several else 'the crowd'} {verb.one()}, surest first",
+        "agreed": f"Items that {'every school' if several else 'the crowd'} {verb.one()}",
         "divisive": "Most divisive items",
     }
     output.table(titles[facts["which"]], rows, digits=2)
@@ -293,7 +294,7 @@ def _show_levels(output: Output, why: "ScoreDecomposition", called: str) -> None
 
 
 def _feature_words(ranker: "Ranker", shown: "ModelItems") -> dict[str, str]:
-    """Return descriptions of learned features: the items with most and least of them."""
+    """Return descriptions of learned features: the items with the highest and lowest values."""
     from likeminds.rankers.item_table import ItemTableView, columns_of
     from likeminds.schools.school_names import LETTERS_IN_A_NAME, is_made, name_feature, shorten
 
@@ -325,7 +326,7 @@ def show_part_worths(output: Output, ranker: "Ranker", price: str | None) -> "Fa
     if ranker.annotations_ is None:
         raise ValueError("The table needs training labels: fit the model with --keep-data.")
     if ranker.item_effects_:
-        # Part-worths are those of a mixed logit, whose likelihood is a product over users.
+        # Part-worths need a mixed logit, whose likelihood is a product over users.
         output.show("Part-worths of a fit without item effects:")
         ranker = clone(ranker).set_params(item_effects=False).fit(ranker.annotations_)
     table = ranker.summary()
@@ -334,7 +335,7 @@ def show_part_worths(output: Output, ranker: "Ranker", price: str | None) -> "Fa
     if isinstance(table, Summary) and table.correlations:
         _show_notes(output, table.correlated())
     if price is None:
-        output.hint("\nNext: --price FEATURE shows the willingness to pay for the others.")
+        output.hint("\nNext: --price FEATURE shows the willingness to pay for other features.")
     else:
         paid = ranker.wtp(price)
         facts["wtp"] = paid.to_dict()

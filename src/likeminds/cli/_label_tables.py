@@ -1,4 +1,4 @@
-"""Tables of labels, comparisons, exports, features and texts that options name."""
+"""Read the tables of labels, comparisons, exports, features and texts given by options."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Names = dict[Hashable, str]
 Columns = dict[str, str | None]
-# Columns of texts that are names of items.
+# Usual names of the column with names of items.
 _NAMES = ("title", "name")
 # Usual names of the column of texts, if a table has several columns of texts.
 _TEXTS = ("text", "title", "name", "statement", "comment-body")
@@ -38,11 +38,11 @@ class Dropped:
         return table.drop_columns([name for name in self.names if name in table.column_names])
 
     def refuse_unknown(self) -> None:
-        """Refuse columns that are in no table."""
+        """Raise ValueError for columns that are not in any table."""
         unknown = [name for name in self.names if name not in self.seen]
         if unknown:
             raise ValueError(
-                f"--drop: no such column(s) {listing(unknown)}; there are "
+                f"--drop: no such column(s) {listing(unknown)}; the columns are "
                 f"{listing(sorted(self.seen))}.{did_you_mean(unknown[0], sorted(self.seen))}"
             )
 
@@ -54,7 +54,7 @@ def read_tables(
     user: str | None,
     dropped: Dropped,
 ) -> tuple[list[tuple["pa.Table", Columns]], list[SetRows], Names]:
-    """Return tables of labels with their columns by role, choice sets, and texts of an export."""
+    """Return tables of labels (with columns by role), choice sets, and texts of an export."""
     from likeminds.data.column_roles import id_texts, usual_columns
     from likeminds.data.sources import read_table
     from likeminds.data.wide import is_wide
@@ -74,7 +74,7 @@ def read_tables(
     if pairs.comparisons is not None:
         sets.append(_read_comparisons(pairs, data.user, user))
     if pairs.of_attribute is not None and pairs.export is None:
-        raise ValueError("--attribute chooses from an export: give --from, or leave it out.")
+        raise ValueError("--attribute selects from an export: give --from, or leave it out.")
     if pairs.export is not None:
         labels, choices, texts = _read_export(output, *pairs.export, pairs)
         tables, sets = tables + labels, sets + choices
@@ -101,7 +101,7 @@ def _as_long(table: "pa.Table", data: LabelOptions) -> tuple["pa.Table", Columns
 def _with_user(
     table: "pa.Table", column: str | None, user: str | None, wide: bool = False
 ) -> "pa.Table":
-    """Return a table with a column of users; without one, all rows are of one user."""
+    """Return a table with a column of users; add one with a single user if it is missing."""
     from likeminds.data.column_roles import find_column, id_of_choosers
 
     names = table.column_names
@@ -124,8 +124,7 @@ def _read_comparisons(pairs: ComparisonOptions, column: str | None, user: str | 
     about = find_column("attribute", table.column_names)
     if about is not None and len(table[about].unique()) > 1:
         raise ValueError(
-            f"The comparisons are about several attributes (column {about!r}): give a table of "
-            "one of them."
+            f"The comparisons have several attributes (column {about!r}): give a table of one."
         )
     return preference_arguments(_with_user(table, column, user), names, pairs.tie_model, {})
 
@@ -164,7 +163,7 @@ def _read_export(
 
 
 def _find_item_and_label(output: Output, table: "pa.Table", columns: Columns) -> Columns:
-    """Return the columns by role; print which ones are guessed to be the item and the label."""
+    """Return the columns by role; print guesses of the columns of items and labels."""
     from likeminds.data.column_roles import as_frame, find_column, find_columns, usual_columns
 
     if columns["item"] is None and find_column("item", table.column_names) is None:
@@ -198,7 +197,7 @@ class FeatureTable(NamedTuple):
         model: "ReadableModel | None",
         without: Callable[["pa.Table"], "pa.Table"] = lambda table: table,
     ) -> "FeatureTable":
-        """Read --features, in the order of the model's; ``column`` has the items of labels."""
+        """Read --features in the model's order; ``column`` is the column of items of the labels."""
         from likeminds.data.column_roles import id_texts
         from likeminds.data.sources import read_table
         from likeminds.data.tables import encode_items
@@ -241,14 +240,14 @@ def _find_names(table: "pa.Table", key: str, column: str | None) -> str | None:
         return str(usual[0]) if len(usual) == 1 else None
     if column not in columns:
         raise ValueError(
-            f"--item-name: there is no column {column!r}.{did_you_mean(column, columns)} "
-            f"There are {listing(columns)}."
+            f"--item-name: there is no column {column!r}; the columns are {listing(columns)}."
+            f"{did_you_mean(column, columns)}"
         )
     return column
 
 
 def read_texts(source: str, column: str = "item", *, blank: bool = False) -> Names:
-    """Read the texts of items by id, and by id as a text; without blank ones unless ``blank``."""
+    """Read the texts of items, by id and by id as text; blank texts only with ``blank``."""
     from likeminds.data.column_roles import id_texts
     from likeminds.data.sources import read_table
 
@@ -263,8 +262,10 @@ def read_texts(source: str, column: str = "item", *, blank: bool = False) -> Nam
     if len(columns) > 1 and len(usual) == 1:
         columns = usual
     if len(columns) != 1:
-        found = f"there are {listing(columns)}" if columns else "there is none"
-        raise ValueError(f"{source} needs one column of texts in addition to {key}, but {found}.")
+        found = listing(columns) or "none"
+        raise ValueError(
+            f"{source} needs one column of texts in addition to {key}; it has {found}."
+        )
     both = zip(table[key].to_pylist(), table[columns[0]].to_pylist(), strict=True)
     stripped = {item: (text or "").strip() for item, text in both}
     texts = {item: text for item, text in stripped.items() if text or blank}

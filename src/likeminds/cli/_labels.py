@@ -1,4 +1,4 @@
-"""Labels and comparisons, from options to annotations with the features of their items."""
+"""Read the labels and comparisons of options as annotations with the features of their items."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class ReadLabels:
     annotations: "Annotations"
     reduction: "Reduce | None" = None
     names: Names | None = None
-    # Whether features are those of texts alone.
+    # Whether all features are features of texts.
     words_only: bool = False
 
 
@@ -49,8 +49,8 @@ def read_labels(
 ) -> ReadLabels:
     """Read labels and comparisons with the features of their items.
 
-    ``model`` defines the features and the reading of labels; ``shown`` are its items. ``user`` is
-    the user of tables without a column of users.
+    ``model`` defines the features and the reading of labels, and ``shown`` are its items. ``user``
+    is the user of tables without a column of users.
     """
     data.refuse_two_sources()
     refuse_two_inputs(data, pairs, texts)
@@ -81,7 +81,7 @@ def read_labels(
 def refuse_two_inputs(
     data: LabelOptions, pairs: ComparisonOptions, texts: str | None = None
 ) -> None:
-    """Refuse standard input for more than one table."""
+    """Raise ValueError if more than one table is from standard input."""
     sources = (data.annotations, data.features, data.user_features, pairs.comparisons, texts)
     if sources.count("-") > 1:
         raise ValueError("Only one table can come from standard input.")
@@ -89,7 +89,7 @@ def refuse_two_inputs(
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads tables of labels, with the features that the options or a model name."""
+    """Reader of tables of labels, with the features of the options or of a model."""
 
     output: Output
     data: LabelOptions
@@ -172,7 +172,7 @@ class _Reader:
         items = training_items(model) if shown is None else shown
         if items is None:
             raise ValueError(
-                "Neither the labels nor the model have features of these items: give --features or "
+                "Neither the labels nor the model have features of these items. Give --features or "
                 "--images."
             )
         return *self._with_items(table, columns, items, names), None, None
@@ -245,12 +245,12 @@ class _Reader:
         for what, source in ((f"{self.texts} has no text", texts), ("--features has no row", row)):
             missing = [item for item in labelled if item not in source]
             if missing and (source is texts or features is not None):
-                raise ValueError(f"{what} for {listing(missing)}, which users labelled.")
+                raise ValueError(f"{what} for {listing(missing)}, which have labels. Add them.")
         blank = [item for item in ids if not texts[item]]
         if blank:
             self.output.note(
-                f"{counted(len(blank), 'item')} with a blank text ({listing(blank)}): these "
-                "have labels, but no words."
+                f"{counted(len(blank), 'item')} with a blank text ({listing(blank)}), whose "
+                "features of texts are zero."
             )
         words = TextFeatures(random_state=0)
         matrix = words.fit_transform([texts[item] for item in ids])
@@ -268,7 +268,7 @@ def _item_column(table: "pa.Table", columns: dict[str, str | None]) -> str:
     column = find_columns(as_frame(table), columns, ())["item"]
     if column is None:
         raise ValueError(
-            "There is no column of items. Name it with --item-column; there are "
+            "There is no column of items. Name it with --item-column; the columns are "
             f"{', '.join(table.column_names)}."
         )
     return column
@@ -277,7 +277,7 @@ def _item_column(table: "pa.Table", columns: dict[str, str | None]) -> str:
 def _with_ids(
     table: "pa.Table", column: str, ids: Sequence[Hashable], names: Names | None, *, strict: bool
 ) -> "pa.Table":
-    """Return labels with ids of items instead of names; with ``strict``, refuse unknown items."""
+    """Replace names of items by ids; with ``strict``, raise ValueError for unknown items."""
     from likeminds.data.identifiers import as_id_array
     from likeminds.rankers.item_table import places_of_items
 
@@ -299,7 +299,7 @@ def _with_values(table: "pa.Table", column: str, new: Mapping[Hashable, Hashable
 
 
 def _has_features(table: "pa.Table", columns: Mapping[str, str | None], names: list[str]) -> bool:
-    """Return whether a table has the features of a model, constants of alternatives included."""
+    """Return whether a table has the features of a model, including constants of alternatives."""
     from likeminds.data.column_roles import find_column
 
     present = set(table.column_names)

@@ -66,7 +66,7 @@ class LargeFit:
             except (KeyboardInterrupt, SignalledError):
                 if any(scratch.glob("grouped-*")):
                     self.output.show(
-                        f"Labels are grouped in {scratch}: the same command resumes from there."
+                        f"Labels are grouped in {scratch}: run the same command to resume."
                     )
                 raise
         # A hash of all labels would take as much memory as they do.
@@ -97,7 +97,7 @@ class LargeFit:
                 model = learn_watched(self.ranker, show, lambda new: new.fit(shards))
             except SignalledError:
                 if checkpoint is not None:
-                    output.note(f"The same command with --resume continues from {checkpoint}.")
+                    output.note(f"Run the same command with --resume to resume from {checkpoint}.")
                 raise
             if options.resume and not shards.journal.replayed:
                 output.note(
@@ -106,7 +106,7 @@ class LargeFit:
         return self._saved(model)
 
     def _saved(self, model: Any) -> Path:
-        """Save a model of a cluster; if workers wrote its users, add the verb."""
+        """Save a model fitted on a cluster; if workers wrote its users, add only the verb."""
         from likeminds.storage.models import main_file, write_model
         from likeminds.storage.user_files import user_files_of
 
@@ -132,15 +132,15 @@ class LargeFit:
             raise ValueError("On a cluster, labels need a column of items: give --item-column.")
         if found["attribute"] is not None:
             raise ValueError(
-                f"Labels about several attributes ({found['attribute']}) are not learned on a "
-                "cluster: give it those of one."
+                f"On a cluster, labels must have one attribute, but column {found['attribute']!r} "
+                "has attributes. Give labels of one, without this column."
             )
         reading = data.label_reading()
         if reading.pop("duplicates", None) not in {None, "keep"}:
-            raise ValueError("--duplicates on a cluster: both labels count (keep).")
+            raise ValueError("On a cluster, --duplicates must be keep.")
         reading.pop("reading")
         features = data.features if data.features is not None else (columns or None)
-        # The median is that of all labels of a user, which may be in several partitions.
+        # A median needs all labels of a user, which may be in several partitions.
         suffices = features is not None and reading.get("threshold") != "median"
         return {
             "features": features,

@@ -24,7 +24,7 @@ _COMPARED = 100_000
 
 
 def rankers_of(model: "ReadableModel", attribute: str | None = None) -> dict[str, "Ranker"]:
-    """Return the rankers by attribute: one of them, or all."""
+    """Return rankers by attribute: all, or that of one attribute."""
     if attribute is None:
         return dict(model.rankers_)
     if not model.has_attributes:
@@ -38,7 +38,9 @@ def the_ranker_of(model: "ReadableModel", attribute: str | None) -> tuple[str, "
     """Return one ranker and its attribute; several need --attribute."""
     rankers = rankers_of(model, attribute)
     if len(rankers) > 1:
-        raise ValueError(f"Which attribute? Give --attribute: {', '.join(rankers)}.")
+        raise ValueError(
+            f"The model has several attributes. Give --attribute: {', '.join(rankers)}."
+        )
     return next(iter(rankers.items()))
 
 
@@ -71,7 +73,7 @@ def about(attribute: str) -> dict[str, str]:
 
 
 def find_user(text: str, users: "IdArray") -> Hashable:
-    """Return the user with an id, which is written as a text."""
+    """Return the user with an id, given as text."""
     from likeminds.data.identifiers import coerce_ids, lookup
 
     place = lookup(coerce_ids([text], users, "user"), users, "user")[0]
@@ -83,7 +85,7 @@ def find_user(text: str, users: "IdArray") -> Hashable:
 
 
 def find_item(text: str, ids: "IdArray", names: Mapping[Hashable, str]) -> Hashable:
-    """Return the item with an id or a name; suggest others if there is none."""
+    """Return the item with an id or a name; the error for an unknown one suggests others."""
     from likeminds.rankers.item_table import places_of_items
 
     place = int(places_of_items([text], ids, names)[0])
@@ -96,16 +98,16 @@ def parts_of(annotations: "Annotations", model: "ReadableModel") -> dict[str, "A
     if not model.has_attributes:
         if annotations.n_attributes > 1:
             raise ValueError(
-                f"These labels are about {annotations.n_attributes} attributes, but the model "
-                "tells none apart."
+                f"These labels have {annotations.n_attributes} attributes, but the model has none. "
+                "Give the labels of one attribute."
             )
         return dict.fromkeys(model.rankers_, annotations)
     if annotations.attribute_ids is None:
         attributes = list(model.rankers_)
         if len(attributes) > 1:
             raise ValueError(
-                f"The model is about {listing(attributes)}, but no column has the attribute of a "
-                "label. Name it with --attribute-column."
+                f"The model has the attributes {listing(attributes)}, but the labels have no "
+                "column of attributes. Name it with --attribute-column."
             )
         return {attributes[0]: annotations}
     return by_attribute(annotations)
@@ -134,7 +136,7 @@ class ModelItems:
 def read_items(
     output: Output, items: ItemOptions, model: "ReadableModel", item: str | None = None
 ) -> ModelItems:
-    """Read items to be ranked; by default those of the model's training data."""
+    """Read the items to rank; by default, those of the model's training data."""
     items.refuse_two_sources()
     if items.images is not None:
         from likeminds.data.identifiers import as_id_array
@@ -159,9 +161,7 @@ def read_items(
         )
     trained = training_items(model)
     if trained is None:
-        raise ValueError(
-            "Which items? This model was saved without its items: give --features or --images."
-        )
+        raise ValueError("This model was saved without its items: give --features or --images.")
     return trained
 
 

@@ -1,6 +1,6 @@
-"""Options that several commands have in common, each declared once.
+"""Options that several commands share, each declared once.
 
-Options without a panel come first in the help: most calls need them.
+The help lists options without a panel first: most calls need them.
 """
 
 from collections.abc import Hashable
@@ -30,7 +30,7 @@ def option(
 
 
 def _field(description: str, *names: str, default: Any = None, **others: Any) -> Any:
-    """Return an option as a field of a dataclass, whose options several commands have."""
+    """Return an option as a field of a dataclass of shared options."""
     declared = option(description, *names, default=default, **others)
     return field(default=default, metadata={"option": declared})
 
@@ -42,9 +42,9 @@ _cluster = partial(_field, panel="On a cluster")
 _output = partial(_field, panel="Output")
 
 
-Model = Annotated[Path, typer.Argument(help="The model, which fit wrote.", show_default=False)]
+Model = Annotated[Path, typer.Argument(help="The model, written by fit.", show_default=False)]
 Attribute = Annotated[str | None, option("The attribute, if the model has several.", "--attribute")]
-Top = Annotated[int, option("How many rows to show.", "--top", "-k", min=1)]
+Top = Annotated[int, option("Number of rows to show.", "--top", "-k", min=1)]
 Like = Annotated[list[str] | None, option("An attribute the items should have; may be repeated.")]
 NotLike = Annotated[
     list[str] | None, option("An attribute the items should not have; may be repeated.", "--not")
@@ -52,16 +52,14 @@ NotLike = Annotated[
 Without = Annotated[
     str | None,
     option(
-        "Leave out annotators by verdict, as diagnose finds it: constant,random. This takes six "
+        "Leave out annotators with these verdicts of diagnose: constant,random. This takes six "
         "more fits for each attribute.",
         metavar="VERDICTS",
     ),
 ]
-NSchools = Annotated[int | None, option("The number of schools; by default estimated.", min=1)]
+NSchools = Annotated[int | None, option("The number of schools; by default, estimated.", min=1)]
 Seed = Annotated[int, option("Makes random draws reproducible.", panel=SETTINGS)]
-Jobs = Annotated[
-    int, option("How many fits run at the same time; -1 is one for each core.", panel=SETTINGS)
-]
+Jobs = Annotated[int, option("Number of parallel fits; -1 is one for each core.", panel=SETTINGS)]
 Folds = Annotated[int, option("Folds of the search for hyperparameters.", panel=SETTINGS, min=2)]
 Table = Annotated[
     str | None,
@@ -75,7 +73,7 @@ Table = Annotated[
 Texts = Annotated[
     str | None,
     option(
-        "Texts of items, to show them: a table with a column of item ids and one of texts.",
+        "Texts of items to show: a table with a column of item ids and one of texts.",
         "--texts",
     ),
 ]
@@ -83,11 +81,11 @@ Texts = Annotated[
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Options of output that every command has."""
+    """Options of output, which every command has."""
 
     as_json: bool = _output("Print the result as JSON, and nothing else.", "--json", default=False)
     quiet: bool = _output(
-        "No progress and no hints, only the result.", "--quiet", "-q", default=False
+        "Print only the result, without progress and hints.", "--quiet", "-q", default=False
     )
     debug: bool = _output("Show the traceback of an error.", "--debug", default=False)
 
@@ -102,11 +100,11 @@ class ItemOptions:
         "-f",
     )
     images: Path | None = _field(
-        "A folder with a picture of each item, instead of features: shapes (GIST) and colours "
-        "are computed from them."
+        "A folder with a picture of each item, instead of features: features of shapes (GIST) and "
+        "colours are computed."
     )
     item_name: str | None = _column(
-        "The column of --features with names of items, shown next to their ids; by default "
+        "The column of --features with names of items, shown next to their ids; by default, "
         "title or name."
     )
 
@@ -131,23 +129,23 @@ class LabelTableOptions:
     item: str | None = _column("The item: item, image, ...", "--item-column")
     label: str | None = _column("The label: label, rating, chosen, ...", "--label-column")
     attribute: str | None = _column(
-        "The attribute that a label is about, if there are several.", "--attribute-column"
+        "The attribute of a label, if there are several: attribute.", "--attribute-column"
     )
     choice_set: str | None = _column(
-        "Items that were shown together: choice_set, group, chid.", "--choice-set-column"
+        "The choice set, items shown together: choice_set, group, chid.", "--choice-set-column"
     )
     alternative: str | None = _column(
-        "The alternative of a choice set that a row is about: alternative, alt. Each but the "
+        "The alternative of a row in its choice set: alternative, alt. Each alternative but the "
         "base gets an alternative-specific constant.",
         "--alternative-column",
     )
     alternatives: str | None = _column(
-        "For one row per choice with columns such as price.car, price.train: the alternatives "
-        "(car,train), or the values of the label with their alternatives (1=car,2=train). By "
-        "default the alternatives in the label."
+        "For tables with one row per choice and columns such as price.car, price.train: the "
+        "alternatives (car,train), or the values of the label with their alternatives "
+        "(1=car,2=train). By default, the alternatives in the label."
     )
     base: str | None = _column(
-        "The base alternative of the constants; by default the first in sorted order."
+        "The base alternative of the constants; by default, the first in sorted order."
     )
     constants: bool = _column(
         "Whether alternatives get constants.", "--constants/--no-constants", default=True
@@ -158,21 +156,21 @@ class LabelTableOptions:
     drop: list[str] | None = _column(
         "A column to leave out, of labels or features; may be repeated."
     )
-    weight: str | None = _column("How much a row counts.", "--weight-column")
-    positive: str | None = _column("Which of two labels is the positive one.")
+    weight: str | None = _column("The weight of a row: weight, sample_weight.", "--weight-column")
+    positive: str | None = _column("The positive one of two labels.")
     threshold: str | None = _column(
-        "Ratings above this number are positive; median is that of each user."
+        "Ratings above this number are positive; median is each user's own median."
     )
     grades: str | None = _column(
         "Grades that are words, from worst to best: bad,fair,good. More than two numbers are "
-        "grades by themselves."
+        "read as grades by default."
     )
     nominal: bool = _column(
         "Labels are classes without an order: toxic, spam, fine.", "--nominal", default=False
     )
     duplicates: str | None = _column(
-        "If a user labels an item twice: keep counts both labels, weights makes one row of "
-        "equal ones, error refuses them."
+        "If a user labels an item twice: keep both labels, merge equal labels and add their "
+        "weights (weights), or stop (error)."
     )
 
     @property
@@ -191,7 +189,7 @@ class LabelTableOptions:
         return {written or name: name for written, _, name in pairs}
 
     def label_reading(self, model: "ReadableModel | None" = None) -> dict[str, Any]:
-        """Return the options for the reading of labels; by default those of the model."""
+        """Return the options for the reading of labels; by default, those of the model."""
         readings: set[LabelReading | None] = set()
         if model is not None:  # the reading of all classes, or the one that all rankers share
             by_ranker = {one.label_reading_ for one in model.rankers_.values()}
@@ -208,7 +206,7 @@ class LabelTableOptions:
             try:
                 options["threshold"] = float(str(self.threshold))
             except ValueError:
-                message = f"--threshold is a number or median, not {self.threshold!r}."
+                message = f"--threshold must be a number or median, not {self.threshold!r}."
                 raise ValueError(message) from None
         if self.grades is not None:
             options["grades"] = [word.strip() for word in self.grades.split(",")]
@@ -226,24 +224,24 @@ class ComparisonOptions:
 
     comparisons: str | None = _field(
         "Comparisons, one row for each, with user, preferred and other item: a table as for "
-        "annotations, instead of these or in addition."
+        "--annotations, which may be given, too."
     )
     export: tuple[str, str] | None = _field(
         "An export of a labelling or survey tool instead of tables: label-studio, argilla, "
-        "prodigy, crowd-kit, lewidi, polis (a folder), preferences, arena, sawtooth or qualtrics, "
+        "prodigy, crowd-kit, lewidi, polis (a folder), preferences, arena, sawtooth or qualtrics; "
         "and its file.",
         "--from",
         metavar="TOOL FILE",
     )
     of_attribute: str | None = _pair(
-        "With --from: the attribute, or the category of an arena's votes.", "--attribute"
+        "With --from: the attribute to select, or the category of arena votes.", "--attribute"
     )
     winner: str | None = _pair("The preferred item: winner, chosen.", "--winner-column")
     loser: str | None = _pair("The other item: loser, rejected.", "--loser-column")
     tie: str | None = _pair("Whether neither was preferred: tie, draw.", "--tie-column")
-    strength: str | None = _pair("How much a comparison counts.", "--strength-column")
+    strength: str | None = _pair("The weight of a comparison: strength.", "--strength-column")
     tie_model: Literal["davidson", "half"] = _pair(
-        "How ties count: with a learned probability (Davidson), or as half a win of each.",
+        "The model of ties: a learned probability (Davidson), or half a win of each item.",
         "--ties",
         default="davidson",
     )
@@ -257,21 +255,21 @@ class LargeFitOptions:
     """Labels that are larger than memory, on disk or on the workers of a cluster."""
 
     memory: str | None = _large(
-        "Read labels in pieces: --annotations (or --comparisons) is a folder of Parquet or CSV "
-        "files, and reading takes at most this much memory: 4GB, 512MiB. The model keeps no labels."
+        "Read labels in pieces, with at most this much memory (4GB, 512MiB): --annotations (or "
+        "--comparisons) is a folder of Parquet or CSV files. The model is saved without labels."
     )
     scratch: Path | None = _large(
-        "With --memory: a folder that keeps labels grouped by user for the next fit. By "
-        "default it is next to the model, and removed after the fit."
+        "With --memory: a folder for labels grouped by user, which the next fit reuses. By "
+        "default, it is next to the model, and removed after the fit."
     )
     dask: str | None = _cluster(
         "Fit on a Dask cluster: the address of its scheduler (tcp://host:8786), or local:4 for "
         "four processes on this machine. --annotations is a folder of Parquet or CSV files "
-        "that all workers see. The model keeps no labels.",
+        "that all workers can read. The model is saved without labels.",
         metavar="ADDRESS",
     )
     checkpoint: Path | None = _cluster(
-        "With --dask: a folder that all workers see, for checkpoints of the fit."
+        "With --dask: a folder for checkpoints of the fit, which all workers can access."
     )
     resume: bool = _cluster("Resume the fit in --checkpoint.", "--resume", default=False)
     user_files: bool = _cluster(
@@ -283,7 +281,7 @@ class LargeFitOptions:
 
     @property
     def requested(self) -> bool:
-        """Whether labels stay out of memory; contradictory options raise ValueError."""
+        """Whether the fit is out of core; contradictory options raise ValueError."""
         if self.dask is not None and self.memory is not None:
             raise ValueError("Give --dask or --memory, not both.")
         if self.dask is None and (self.checkpoint or self.resume or self.user_files):

@@ -39,9 +39,9 @@ _BAD_INPUT = (
     *(ValueError, TypeError, KeyError),
     *(FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError),
 )
-# Columns of a result that no terminal shows.
+# The width of output that does not go to a terminal.
 _WIDTH = 100
-# Arguments of Python in messages, and the options that replace them.
+# Python arguments in messages, and the options that replace them.
 _ARGUMENTS = re.compile(r"\b([a-z_]+)=(?:True\b|(['\"]?)([\w.-]*\w)?\2(?=[\s,.:;)]|$))")
 _OPTIONS = {
     **{
@@ -68,7 +68,7 @@ _OPTIONS = {
     "ties": "--tie-column",
     "with_data": "--keep-data",
 }
-# Arguments without an option, in messages that commands print.
+# Arguments in messages of commands for which there is no option.
 _PYTHON_ONLY = frozenset({"draws", "item_effects", "wide"})
 _SUBJECT = re.compile(r"^(\w+(?=: no such column| names )|[a-z]+_\w+(?= must ))")
 # Scikit-learn's message about a parameter that is not one of several words.
@@ -83,7 +83,7 @@ _OTHERWISE = {
         "Name these as the columns do, with --alternatives (1=TRAIN,2=CAR),"
     ),
     "item_ids must be distinct": "Items of --features must be distinct",
-    "attribute= to choose it": "--attribute to choose it",
+    "attribute= to choose one": "--attribute to choose one",
     "grades=True": "--grades (1,2,3,4,5, say)",
     "user_features:": "--user-features:",
     "user_features must": "--user-features must",
@@ -109,7 +109,7 @@ class Output:
         from likeminds._util.console import SafeConsole
 
         width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH
-        # Ids are shown as they are, brackets included.
+        # Ids are shown unchanged, including brackets.
         return SafeConsole(width=width, highlight=False, markup=False, emoji=False)
 
     def show(self, thing: "RenderableType", *, head: str = "") -> None:
@@ -181,8 +181,8 @@ class Output:
         except (ImportError, OSError) as error:
             self._fail(str(error), FAILURE)
         except MemoryError:
-            self._fail("There is not enough memory for this.", FAILURE)
-        except Exception as error:  # tracebacks are for --debug
+            self._fail("There is not enough memory: use fewer labels, or --memory.", FAILURE)
+        except Exception as error:  # --debug shows the traceback
             self._fail(
                 f"{type(error).__name__}: {error} (a bug of likeminds; --debug shows where)",
                 FAILURE,
@@ -218,7 +218,7 @@ class Output:
         raise typer.Exit(code)
 
     def refuse_two_results(self, out: str | None) -> None:
-        """Refuse two results in one stream, and files that cannot be written, before any work."""
+        """Raise ValueError for two results in one stream, and for files that cannot be written."""
         if out == "-" and self.as_json:
             raise ValueError("--json and --out - both write to standard output: give one of them.")
         if out not in {None, "-"}:
@@ -235,7 +235,7 @@ def learn_watched(ranker: "Ranker", show: Show, work: "Callable[[Ranker], Ranker
     steps = count(1)
 
     def show_step(step: int, objective: float, residual: float) -> bool:  # noqa: ARG001
-        # A fit consists of several descents: their steps are counted together.
+        # A fit consists of several optimisations: their steps are counted together.
         show(f"learning (objective {objective:.6g}), step", next(steps))
         return False
 
@@ -269,8 +269,8 @@ def in_options(text: str) -> str:
 
     Examples
     --------
-    >>> in_options("Pass positive= to say which of two answers is the positive one.")
-    'Pass --positive to say which of two answers is the positive one.'
+    >>> in_options("Pass positive= with the positive one of two answers.")
+    'Pass --positive with the positive one of two answers.'
     >>> in_options('Save it with_data=True, or set loss="logistic" or draws=500.')
     'Save it --keep-data, or set --loss logistic or draws=500 in Python.'
     >>> in_options("test_size must lie between 0 and 1, but is 2.0.")

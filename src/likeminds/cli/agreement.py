@@ -47,16 +47,16 @@ def agreement(
     data: LabelOptions,
     pairs: ComparisonOptions,
     n_bootstrap: int = option(
-        "Resampled sets of items for the 95 % intervals; 0 for none.", min=0, default=1000
+        "Bootstrap samples for the 95 % intervals; 0 for no intervals.", min=0, default=1000
     ),
     seed: Seed = 0,
     out: Table = None,
 ) -> None:
     """Print Krippendorff's alpha, Fleiss' and Cohen's kappa and ICC of each attribute.
 
-    Intervals are bootstrapped over items. --out has the mean of Cohen's kappa of each user with
-    the others. A low coefficient means noise, or disagreement that is predictable:
-    `likeminds compare` tells them apart, by how well a ranking per user predicts held-out labels.
+    Intervals are bootstrapped over items. --out writes each user's mean Cohen's kappa with the
+    other users. A low coefficient means noise, or predictable disagreement. `likeminds compare`
+    distinguishes them by how well a ranking per user predicts held-out labels.
     """
     output.refuse_two_results(out)
     if model is not None:
@@ -77,8 +77,8 @@ def agreement(
             output.table(": ".join(filter(None, [name, one._headline()])), rows[name])
             output.show(one.reading())
         output.hint(
-            "Low agreement is noise, or disagreement that is predictable: likeminds compare "
-            "tells them apart. --out FILE has each annotator's mean kappa."
+            "Low agreement is noise, or predictable disagreement: likeminds compare distinguishes "
+            "them. --out FILE writes each annotator's mean kappa."
         )
 
 
@@ -91,18 +91,19 @@ def diagnose(
     pairs: ComparisonOptions,
     seconds: str | None = option(
         "Response times: a table with a user and seconds (lead_time, response_time) in each "
-        "row. Fast annotators are called constant on less evidence. Exports of Label Studio "
-        "(--from) have them already.",
+        "row. For fast annotators, the verdict constant needs less evidence. Exports of Label "
+        "Studio (--from) have response times already.",
         default=None,
     ),
     out: Table = None,
 ) -> None:
-    """Find annotators who answer at random, and those who follow a ranking of their own.
+    """Find annotators who answer at random, or who follow a ranking of their own.
 
-    Each annotator gets a verdict from held-out labels, by five more fits for each attribute. The
-    output ends with coefficients of agreement, and whether disagreement is predictable. --out has a
-    row per annotator, with AUCs, intervals, p-values and mean kappa. The labels are those of the
-    model, or --annotations if it was saved without them. To leave annotators out: fit --without.
+    Held-out labels decide the verdict on each annotator, with five more fits for each attribute.
+    The output ends with coefficients of agreement, and whether disagreement is predictable. --out
+    writes a row per annotator, with AUCs, intervals, p-values and mean kappa. The labels are those
+    of the model, or --annotations if it was saved without them. fit --without leaves annotators
+    out.
     """
     from likeminds.diagnostics import MEANINGS, UNUSUAL
 
@@ -142,7 +143,7 @@ def diagnose(
             shown = [{key: row[key] for key in _COLUMNS} for row in unusual[:_MOST_SHOWN]]
             output.table(f"{head}Annotators to check", shown)
         if len(unusual) > _MOST_SHOWN:
-            output.show(f"... and {len(unusual) - _MOST_SHOWN:,} more: --out FILE has all.")
+            output.show(f"... and {len(unusual) - _MOST_SHOWN:,} more: --out FILE writes all.")
         if one.severity is not None:
             output.show(f"Severity: {one.severity}.")
         if one.agreement is not None:
@@ -181,7 +182,7 @@ def _labels_by_attribute(
     data: LabelOptions,
     pairs: ComparisonOptions,
 ) -> "dict[str, Annotations]":
-    """Return the labels of the options, by default those of the model, by attribute."""
+    """Return labels by attribute: those of the options, or else those of the model."""
     if data.annotations or pairs.comparisons or pairs.export:
         return parts_of(read_labels(output, data, pairs, model=model).annotations, model)
     return training_labels(rankers_of(model))

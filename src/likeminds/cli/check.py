@@ -1,4 +1,4 @@
-"""``likeminds reproduce`` and ``doctor``: the paper's results, and whether this machine works."""
+"""``likeminds reproduce`` and ``doctor``: the paper's results, and a check of the installation."""
 
 import os
 import platform
@@ -44,7 +44,7 @@ def reproduce(
         default="all",
     ),
     scale: str = option(
-        "quick (minutes), paper (15 repeats, hours), or tiny (to see it run).", default="quick"
+        "quick (minutes), paper (15 repeats, hours), or tiny (a test run).", default="quick"
     ),
     out: Path = option("The folder of the report.", "--out", "-o", default=Path("reproduced")),
     shoes: Path | None = option("A folder with the original Shoes data.", default=None),
@@ -53,24 +53,24 @@ def reproduce(
         "A further data set for Table 3 (.csv, .parquet, .npz); may be repeated.", default=None
     ),
     tuned: str | None = option(
-        "Choose penalties in the first repeat of Tables 1 and 3, or in every one (the default "
-        "at the paper's scale): first or every.",
+        "Repeats of Tables 1 and 3 that tune penalties: first, or every (the default at the "
+        "paper's scale).",
         panel=SETTINGS,
         default=None,
     ),
     repeats: int | None = option(
-        "Repeats of Tables 1 and 3, at least 2; by default those of the scale.",
+        "Repeats of Tables 1 and 3, at least 2; by default, those of the scale.",
         panel=SETTINGS,
         default=None,
     ),
     jobs: int | None = option(
-        "Fits at the same time; by default one for each core.", panel=SETTINGS, default=None
+        "Number of parallel fits; by default, one per core.", panel=SETTINGS, default=None
     ),
     seed: Seed = 0,
 ) -> None:
-    """Rebuild the tables and figures of the paper, and check its claims.
+    """Reproduce the tables and figures of the paper, and check its claims.
 
-    Finished parts are stored in the folder, so an interrupted run continues.
+    Finished parts are stored in the folder, so the same command resumes an interrupted run.
     """
     from likeminds._util.console import SafeConsole
     from likeminds.paper.experiments.command import reproduce as run
@@ -87,37 +87,36 @@ def reproduce(
     try:
         pages = run(what, scale, out, **options)
     except (KeyboardInterrupt, SignalledError):
-        output.note(f"finished parts are stored in {out}: the same command continues.")
+        output.note(f"finished parts are stored in {out}: run the same command to resume.")
         raise
     output.json({"pages": [str(page) for page in pages], "folder": str(out)})
     output.show(f"Written: {', '.join(map(str, pages))}")
-    output.hint(f"Open {pages[-1]} in a browser; figures for programs are in {out}.")
+    output.hint(f"Open {pages[-1]} in a browser; machine-readable results are in {out}.")
 
 
 @command("Check", "likeminds doctor")
 def doctor(output: Output) -> None:
-    """Show versions, threads, memory and extras, and check the result of a small fit."""
+    """Show versions, threads, memory and extras, and run a small fit as a self-check."""
     machine, threads, check = _machine(), _threads(), _self_check()
     packages = {name: _version(name) for name in _NEEDED}
     extras = {extra: _version(package) for extra, (package, _) in _EXTRAS.items()}
     found = machine | {"threads": threads, "packages": packages, "extras": extras}
     output.json(found | {"self_check": check})
     machine |= {pool["library"]: counted(pool["threads"], "thread") for pool in threads}
-    rows = [{"what": name, "is": value} for name, value in (machine | packages).items()]
+    rows = [{"component": name, "found": value} for name, value in (machine | packages).items()]
     output.table("This machine", rows)
     rows = [
         {
             "extra": extra,
-            "for": purpose,
-            "is": extras[extra] or f"missing: pip install 'likeminds[{extra}]'",
+            "purpose": purpose,
+            "found": extras[extra] or f"missing: pip install 'likeminds[{extra}]'",
         }
         for extra, (_, purpose) in _EXTRAS.items()
     ]
     output.table("Extras", rows)
-    verdict = "all is well" if check["passed"] else "SOMETHING IS WRONG"
     output.show(
-        f"Self-check: AUC {check['auc']:.3f} on a simulated crowd in {check['seconds']:.2f} s, "
-        f"saved and read again: {verdict}."
+        f"Self-check: AUC {check['auc']:.3f} on simulated labels in {check['seconds']:.2f} s, "
+        f"saved and read again: {'passed' if check['passed'] else 'FAILED'}."
     )
     if not check["passed"]:
         raise typer.Exit(1)

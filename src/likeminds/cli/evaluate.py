@@ -1,4 +1,4 @@
-"""``likeminds evaluate`` and ``compare``: the accuracy of a model, and of several rankers."""
+"""``likeminds evaluate`` and ``compare``: the accuracy of a model, or of several rankers."""
 
 import io
 from collections.abc import Callable
@@ -47,8 +47,8 @@ def evaluate(
     data: LabelOptions,
     pairs: ComparisonOptions,
     shots: list[int] | None = option(
-        "Give the model so many choices or labels of each new user, and score it on the rest; "
-        "several numbers may follow: 0 5 10.",
+        "Learn from this number of choices or labels of each new user, and score on the rest. "
+        "Several numbers may follow: 0 5 10.",
         min=0,
         default=None,
     ),
@@ -58,10 +58,10 @@ def evaluate(
     """Score a model on labels: the AUC of each user, compared with that of the consensus.
 
     For grades, the score is the concordance: the share of pairs of unequal grades in the right
-    order. For comparisons, it is the share predicted right, with the log loss. --out writes the
-    score of each user. Unknown users are an error without --shots, the number of their labels
-    to learn from; with --shots 0, the consensus ranks. In a model without features, unknown
-    items are an error, too; with --shots, they score as average items.
+    order. For comparisons, it is the share predicted correctly, with the log loss. --out writes the
+    score of each user. Users who are not in the model need --shots, the number of their labels to
+    learn from; --shots 0 ranks by the consensus. In a model without features, unknown items need
+    --shots, too, and score as average items.
     """
     output.refuse_two_results(out)
     loaded = likeminds.load(model)
@@ -97,16 +97,16 @@ def evaluate(
 
 def _title(found: Rows, *, by_shots: bool) -> str:
     if by_shots:
-        return "Shots: the number of choices (or labels) of each new user that the model was given"
+        return "Shots: the number of choices (or labels) of each new user to learn from"
     if any("concordance" in row for row in found):
-        return "Concordance: the share of a person's pairs of unequal grades in the right order"
-    return "AUC: the share of a person's pairs in the right order"
+        return "Concordance: the share of a user's pairs of unequal grades in the right order"
+    return "AUC: the share of a user's pairs in the right order"
 
 
 def _by_shots(
     ranker: "Ranker", annotations: "Annotations", shots: list[int], seed: int
 ) -> tuple[Rows, Rows]:
-    """Return a row for known users and one for each number of shots; and one for each user."""
+    """Return rows for known users and for each number of shots, and a row for each user."""
     total, users = [], []
     for one in likeminds.score_shots(ranker, annotations, shots, seed):
         row = one.as_row()
@@ -124,9 +124,8 @@ def _scores(ranker: "Ranker", annotations: "Annotations") -> tuple[Rows, Rows]:
     unknown = annotations.user_ids[lookup(annotations.user_ids, ranker.users_, "users") < 0]
     if len(unknown):
         raise ValueError(
-            f"{counted(len(unknown), 'user')} of these labels not in the model: "
-            f"{listing(unknown)}. --shots 0 scores unknown users by the consensus, --shots 5 "
-            "after five labels each."
+            f"{counted(len(unknown), 'user')} not in the model: {listing(unknown)}. --shots 0 "
+            "scores unknown users by the consensus, --shots 5 after five labels each."
         )
     outcomes, users, weights = annotations.outcomes, annotations.users, annotations.weights
     own, consensus = (
@@ -158,9 +157,9 @@ def score_held_out(
     share: float,
     seed: int,
 ) -> dict[str, Any]:
-    """Return the mean score on held-out labels, its error, and that of the consensus.
+    """Return the mean score on held-out labels, its standard error, and the consensus's score.
 
-    For grades, it is the concordance; for comparisons, the accuracy; else the AUC.
+    For grades, the score is the concordance; for comparisons, the accuracy; else the AUC.
     """
     from likeminds.rankers.capabilities import with_consensus
 
@@ -214,7 +213,7 @@ def _judged(test: "Annotations", scores: "FloatArray") -> tuple[str, "MetricByUs
 def compare_without_texts(
     output: Output, ranker: "Ranker", annotations: "Annotations", share: float, seed: int
 ) -> None:
-    """Print whether texts predict held-out labels better than ids alone."""
+    """Print whether texts improve the predictions of held-out labels."""
     from sklearn.base import clone
 
     from likeminds.metrics.paired import over_users
@@ -231,10 +230,11 @@ def compare_without_texts(
         scores = with_consensus(clone(ranker).fit(train)).decision_function(test)
         found.append(_judged(test, scores)[1])
     change = over_users(found[0].values - found[1].values)
-    pays = "texts pay" if change.low > 0 else "texts do not pay for items that were labelled"
+    improve = "texts improve" if change.low > 0 else "texts do not improve"
     output.show(
         f"Without texts: {found[1].mean:.3f}; with texts {change.mean:+.3f} (95 % interval "
-        f"{change.low:+.3f} to {change.high:+.3f}): {pays}. New items have texts only."
+        f"{change.low:+.3f} to {change.high:+.3f}): {improve} predictions of labelled items. "
+        "Predictions of new items need texts."
     )
 
 
@@ -249,26 +249,26 @@ def compare(
     *,
     data: LabelOptions,
     ranker: list[str] | None = option(
-        "A ranker to compare, by name, or all; may be repeated. By default all; with more "
-        "than 20,000 labels, those without long searches.",
+        "A ranker to compare, by name, or all; may be repeated. By default, all; with more "
+        "than 20,000 labels, only rankers without long searches.",
         default=None,
     ),
     repeats: int | None = option(
-        "How many splits. By default 5; with more than 20,000 labels, 2.", min=1, default=None
+        "Number of splits. By default, 5; with more than 20,000 labels, 2.", min=1, default=None
     ),
     holdout: float = option("The share of labels held out.", default=0.15),
     folder: Path | None = option(
-        "Keeps finished fits, so an interrupted run continues.", default=None
+        "A folder for finished fits, from which an interrupted run resumes.", default=None
     ),
     out: Path | None = option(
         "Write the comparison: .md, .csv, .parquet, .arrow or .json.", "--out", "-o", default=None
     ),
-    plot: Path | None = option("Draw a box for each ranker: .png, .svg or .pdf.", default=None),
+    plot: Path | None = option("Draw a box plot of the rankers: .png, .svg, .pdf.", default=None),
     folds: Folds = 5,
     jobs: Jobs = -1,
     seed: Seed = 0,
 ) -> None:
-    """Compare rankers by the paper's protocol: the same splits for all, each tuned inside."""
+    """Compare rankers on the same splits, each tuned on training labels (the paper's protocol)."""
     from likeminds.comparing.comparison import ALL, compare_each
     from likeminds.comparing.runs import MANY_LABELS
     from likeminds.rankers.registry import ranker_called
@@ -301,7 +301,7 @@ def compare(
 
 
 def _refuse_bad_places(out: Path | None, plot: Path | None, folder: Path | None) -> None:
-    """Refuse files that cannot be written, before any fit."""
+    """Raise an error before any fit for files that cannot be written."""
     from likeminds.data.sources import as_written
     from likeminds.plots.figures import new_figure
 
@@ -315,9 +315,7 @@ def _refuse_bad_places(out: Path | None, plot: Path | None, folder: Path | None)
         supported = new_figure(1, 1, shown=False).canvas.get_supported_filetypes()
         if plot.suffix.lower().removeprefix(".") not in supported:
             endings = ", ".join(f".{ending}" for ending in sorted(supported))
-            raise ValueError(
-                f"{plot} is not a picture that can be drawn: end its name in {endings}."
-            )
+            raise ValueError(f"Cannot draw a plot to {plot}: end its name in {endings}.")
         place_for(plot, "the picture")
 
 

@@ -1,4 +1,4 @@
-"""``likeminds explain``: a crowd, a user, a school, an item or a score in words."""
+"""``likeminds explain``: all users, a user, a school, an item or a score in words."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -51,19 +51,19 @@ def explain(
     school: int | None = option("Explain a school, by number.", default=None),
     item: str | None = option("Explain an item, by id.", default=None),
     which: ItemOrder | None = option(
-        "List items: those that every school likes, or the most divisive ones, with the "
-        "share of people who would say yes.",
+        "List the items that every school likes, or the most divisive items, with the share of "
+        "people who would say yes.",
         "--items",
         default=None,
     ),
     table: bool = option(
-        "The choice modeller's table: means and standard deviations of part-worths in the "
-        "features' own units, with standard errors, and correlations.",
+        "Show a table of part-worths: means and standard deviations in the units of the "
+        "features, with standard errors and correlations.",
         "--table",
         default=False,
     ),
     price: str | None = option(
-        "With --table: the feature that is the price, for the willingness to pay.", default=None
+        "With --table: the feature with the price, for the willingness to pay.", default=None
     ),
     texts: Texts = None,
     attribute: Attribute = None,
@@ -86,7 +86,7 @@ def explain(
             "Give one of --user, --school, --item, --items and --table, or --user and --item."
         )
     if price is not None and not table:
-        raise ValueError("--price belongs to --table: give both.")
+        raise ValueError("--price needs --table: give both.")
     loaded = likeminds.load(model)
     rankers = rankers_of(loaded, attribute)
     if chosen and which is None:
@@ -142,7 +142,7 @@ def _facts(
     if school is not None:
         return explained.school(school)
     if item is not None:
-        assert explained.items is not None  # otherwise the reader has printed that
+        assert explained.items is not None  # read_items raises an error without items
         items = explained.items
         return explained.item(find_item(item, items.ids, dict(items.texts or {})))
     crowd = explained.population()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from likeminds.rankers.multi_attribute import AttributeModel
     from likeminds.rankers.ranker import Ranker
 
-# Measures on held-out labels, and how they are shown.
+# Measures on held-out labels: their names and the labels that they are computed from.
 _MEASURES = {
     "auc": ("AUC", "held-out labels"),
     "concordance": ("Concordance", "held-out grades"),
@@ -50,21 +50,21 @@ def fit(
     data: LabelOptions,
     texts: str | None = option(
         "Texts of items, whose words become features: a table with a column of item ids and one "
-        "of texts. With --from, give its file again to read the texts from it.",
+        "of texts. With --from, give the same file again to use its texts.",
         default=None,
     ),
     pairs: ComparisonOptions,
     out: Path = option("The file to write the model to.", "--out", "-o"),
     ranker: str = option(
-        "hierarchical (nothing to tune), three-level (the paper's, tuned), latent-class (a "
+        "hierarchical (no tuning), three-level (the paper's, tuned), latent-class (a "
         "few classes of users, their number chosen by BIC), or a baseline: "
         "RMTL, rMTFL, Lasso, JFL, CMTL, COMT, RAMU, RidgeToConsensus, OnePerUser, "
         "ConsensusOnly, ...",
         default="hierarchical",
     ),
     holdout: float | None = option(
-        "First hold out this share of each user's labels, and put the score on them on the "
-        "model's card; the model then learns from all.",
+        "Hold out this share of each user's labels first, and write the score on them into the "
+        "model card. The model is then fitted to all labels.",
         default=None,
     ),
     without: Without = None,
@@ -76,14 +76,14 @@ def fit(
         default=True,
     ),
     loss: str | None = option(
-        "The loss, if the ranker has several. Of hierarchical: auto, logistic, choice, mixed or "
-        "auc; for grades also cumulative, gaussian or median.",
+        "The loss, if the ranker has several. For hierarchical: auto, logistic, choice, mixed or "
+        "auc; for grades, also cumulative, gaussian or median.",
         panel=SETTINGS,
         default=None,
     ),
     verb: str | None = option(
-        'What a positive label means: "find offensive", "agree with", "would buy"; {} is the '
-        'attribute. By default "agree with" for votes, "choose" for choices, "find {}" for '
+        'The verb of a positive label: "find offensive", "agree with", "would buy"; {} is the '
+        'attribute. By default, "agree with" for votes, "choose" for choices, "find {}" for '
         'several attributes, else "rate high".',
         panel=SETTINGS,
         default=None,
@@ -95,7 +95,7 @@ def fit(
 ) -> None:
     """Learn the ranking of each user from labels or comparisons, and save the model.
 
-    A table with a column of attributes becomes a model of all of them, fitted at the same time.
+    If the table has a column of attributes, the model has a ranker for each of them.
     """
     from likeminds.storage.models import writable
 
@@ -153,7 +153,7 @@ def _new_ranker(name: str, loss: str | None, folds: int, seed: int) -> Any:
     parameters = ranker.get_params()
     parameter = "loss" if "loss" in parameters else "ranker__loss"
     if parameter not in parameters:
-        raise ValueError(f"{called} has no choice of loss: leave out --loss.")
+        raise ValueError(f"{called} has one loss only: leave out --loss.")
     return ranker.set_params(**{parameter: loss})
 
 
@@ -163,7 +163,7 @@ def _without(
     annotations: "Annotations",
     verdicts: list[str],
 ) -> "Annotations":
-    """Return the labels without those of annotators with the verdicts, by a first fit."""
+    """Return the labels without annotators who have one of the verdicts in a first fit."""
     kept = without_verdicts(output, verdicts, first, by_attribute(annotations))
     about = annotations.attributes
     if about is None:
@@ -240,11 +240,11 @@ def _show_next(output: Output, path: Path, data: LabelOptions) -> None:
     if items or has_items:
         verbs = {one.verb for one in best}
         what = verbs.pop() if len(verbs) == 1 else RATE
-        steps.append((f"rank {file}{items} --top 5", f"what everyone {what.most()}"))
+        steps.append((f"rank {file}{items} --top 5", f"items that everyone {what.most()}"))
     if all(Capability.LEVELS.of(one) for one in best):
-        steps.append((f"explain {file}{items}", "who thinks alike, and on what"))
+        steps.append((f"explain {file}{items}", "users who rank alike, and why"))
     page = shlex.quote(f"{path.stem}.html")
-    steps.append((f"report {file} --out {page}", "all of it on one page"))
+    steps.append((f"report {file} --out {page}", "all results on one page"))
     width = max(len(step) for step, _ in steps) + 4
     lines = [f"{program()} {step.ljust(width)}{what}" for step, what in steps]
     output.hint("\nNext: " + "\n      ".join(lines))
@@ -265,21 +265,21 @@ def update(
     data: LabelOptions,
     pairs: ComparisonOptions,
     out: Path | None = option(
-        "The file to write the updated model to; by default its own.", "--out", "-o", default=None
+        "The file to write the updated model to; by default, MODEL.", "--out", "-o", default=None
     ),
 ) -> None:
-    """Add labels, of known or new users, to a model that was saved with its data.
+    """Add labels of known or new users to a model that was saved with its data.
 
-    The result is that of fitting everything at once. Features of known items may be left out if the
-    model has them. Ids and labels are read as in the first fit; others raise an error. Choice sets
-    in two tables are joined by their ids.
+    The result is the same as fitting all labels at once. Features of known items may be left out if
+    the model has them. Ids and labels are read as in the first fit; labels that do not fit raise an
+    error. Choice sets with the same id in two tables are joined.
     """
     from likeminds.storage.models import main_file, writable
 
     target = writable(model if out is None else out)
     if not likeminds.read_card(model).get("takes_updates"):
         raise ValueError(
-            f"{model} was saved without its labels, so nothing can be added to it: fit it with "
+            f"{model} was saved without its labels, so it cannot be updated. Fit it with "
             "--keep-data, or use newcomer, which does not need them."
         )
     in_place = target.exists() and target.samefile(model)
@@ -305,7 +305,7 @@ def update(
 
 
 def _n_items(loaded: "Ranker | AttributeModel") -> int:
-    """Return how many items have effects."""
+    """Return the number of items with effects."""
     items = None if loaded.has_attributes else loaded.item_posteriors()
     return 0 if items is None else len(items.ids)
 

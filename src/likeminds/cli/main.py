@@ -37,17 +37,17 @@ FIT = (
     "likeminds fit --annotations power/annotations.csv --features power/features.csv "
     "--out power.likeminds"
 )
-# Commands of this panel query a model, in one thread. They do not need these modules, which
-# scikit-learn imports and whose import takes longer than most commands.
+# Commands of this panel query a model, in one thread. Scikit-learn imports these modules, which
+# they do not need, and whose import takes longer than most commands.
 _QUICK, _SLOW_MODULES = "Ask", ("pandas", "scipy.stats")
 # An option that any number of numbers may follow.
 _SEVERAL_NUMBERS = "--shots"
-# Terminals have fewer columns, and tables are not padded to more.
+# Terminals have fewer columns: larger values of COLUMNS are ignored.
 _WIDEST = 10_000
 # A shell adds this to the number of the signal that ended a program.
 _BY_SIGNAL = 128
 _SIGNAL_NAMES = {"SIGINT": "Interrupted", "SIGTERM": "Terminated", "SIGHUP": "Hung up"}
-# A signal in a critical section is sent again after so many seconds.
+# A signal in a critical section is sent again after this many seconds.
 _SOON = 0.05
 _WAIT = threading.Condition.wait.__code__
 _LOCKING = {threading.Condition.__enter__.__code__, threading.Condition.__exit__.__code__}
@@ -60,9 +60,9 @@ _UsageError: type[Any] = next(
 def command(panel: str, *examples: str) -> Callable[[Work], Work]:
     """Register a function as a command.
 
-    Its first parameter is the `Output`. A parameter whose type is a dataclass stands for the
-    options that are the fields of the dataclass. ``--json``, ``--quiet`` and ``--debug`` are
-    added, errors become one sentence and an exit code, and the examples go below the help.
+    Its first parameter is the `Output`. A parameter whose type is a dataclass stands for the fields
+    of the dataclass as options. The decorator adds ``--json``, ``--quiet`` and ``--debug``, appends
+    the examples to the help, and turns errors into one sentence and an exit code.
     """
 
     def register(work: Work) -> Work:
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Parameters
     ----------
     arguments : sequence of str, optional
-        The words after the name of the program; by default those of the shell.
+        The words after the name of the program; by default, those of the shell.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     for name in ("COLUMNS", "LINES"):  # unset if they are not usable sizes
@@ -197,7 +197,7 @@ class SignalledError(BaseException):
 
 
 def run_to_the_end(run: Callable[[], int]) -> int:
-    """Run the program and return its exit code: signals are raised, closed pipes end it quietly."""
+    """Run the program and return its exit code; signals and closed pipes end it without errors."""
     _fill_closed_streams()
     try:
         with _signals_raised():
@@ -249,7 +249,7 @@ def _signals_raised() -> Iterator[None]:
 
 
 def _in_critical_section(frame: FrameType | None) -> bool:
-    """Return whether an exception raised in a frame would be lost, or would leave a lock behind.
+    """Return whether an exception in a frame would be lost, or would leave a lock behind.
 
     Python prints and drops exceptions of ``__del__``. An exception in a `threading.Condition`
     that acquires or releases its lock leaves the lock in the wrong state.
@@ -265,7 +265,7 @@ def _in_critical_section(frame: FrameType | None) -> bool:
 
 
 def _send(number: int) -> None:
-    """Send a signal to the main thread, which may be waiting for something."""
+    """Send a signal to the main thread, even if it is waiting."""
     if sys.platform == "win32":
         signal.raise_signal(number)
         return

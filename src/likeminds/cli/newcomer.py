@@ -49,18 +49,20 @@ def newcomer(
     pairs: ComparisonOptions,
     top: Top = 10,
     ask: int = option(
-        "Propose so many items whose labels would be most informative.", min=0, default=0
+        "Propose this number of items to label next, the most informative first.",
+        min=0,
+        default=0,
     ),
-    labelled: bool = option("Rank the items they labelled, too.", "--labelled", default=False),
+    labelled: bool = option("Also rank the labelled items.", "--labelled", default=False),
     like: Like = None,
     not_like: NotLike = None,
     out: Table = None,
 ) -> None:
-    """Rank items for new users, by a few labels of theirs.
+    """Rank items for new users, from a few of their labels.
 
-    Labels name items by id or by title; without a column of users, all are of one user. The model
-    is not fitted again, and labelled items are left out. Without labels, the ranking is that of the
-    consensus; or, with --user-features, that of users with the same covariates.
+    Labels name items by id or by title. Without a column of users, all labels are of one user. The
+    model is not fitted again, and labelled items are left out. Without labels, the ranking is the
+    consensus or, with --user-features, the mean of users with the same covariates.
     """
     from likeminds.data.covariates import Covariates
 
@@ -91,7 +93,7 @@ def newcomer(
 
 @dataclass(frozen=True)
 class _Newcomers:
-    """Posteriors of new users by attribute: given their labels, or given covariates alone."""
+    """Posteriors of new users by attribute, given their labels, or given only covariates."""
 
     model: "Ranker | AttributeModel"
     annotations: "Annotations | None"
@@ -107,7 +109,7 @@ class _Newcomers:
         annotations: "Annotations | None",
         covariates: "Covariates | None",
     ) -> "_Newcomers":
-        """Compute the posteriors, without a fit."""
+        """Compute the posteriors without fitting the model again."""
         from likeminds.rankers.capabilities import Capability
 
         rankers = rankers_of(model)
@@ -164,7 +166,7 @@ class _Newcomers:
         return rows
 
     def items_to_ask(self, user: Hashable, shown: "ModelItems", n: int) -> Rows:
-        """Return the items to ask about, most informative first, as rows of a table."""
+        """Return the items to label next, most informative first, as rows of a table."""
         from likeminds.rankers.newcomers import to_score
 
         rows = []
@@ -185,7 +187,7 @@ class _Newcomers:
             return posterior, user
         if user in self.described or not self.described:
             return self.without_labels[name], user if self.described else _NEW
-        # Labels about another attribute, and no covariates: the prior.
+        # With labels of another attribute only, and no covariates, this is the prior.
         return self.model._ranker_of(name).newcomer(users=[_NEW]), _NEW
 
     def _labelled(self, name: str, user: Hashable, shown: "ModelItems") -> "Index | list[int]":

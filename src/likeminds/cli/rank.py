@@ -54,7 +54,7 @@ def rank(
         "A user, by id; may be repeated. By default, everyone.", default=None
     ),
     each_user: bool = option(
-        "One ranking for each user; with --out and a name without an ending, a folder of "
+        "One ranking for each user. If --out is a name without an ending, write a folder of "
         "Parquet files.",
         "--each-user",
         default=False,
@@ -70,10 +70,9 @@ def rank(
 ) -> None:
     """Rank items for a user, or for everyone by the consensus.
 
-    For everyone, items are sorted by the lower 95 % bound of their score. Models of grades show the
-    expected grade as well.
-    A model of several attributes ranks by each of them, or by a wish, such as
-    --like comfortable --like open --not pointy: the mean share of items that an item beats.
+    For everyone, items are sorted by the lower 95 % bound of their score. Models of grades also
+    show the expected grade. A model of several attributes ranks by each of them, or by a wish such
+    as --like comfortable --like open --not pointy: the mean share of items that an item beats.
     Without --features or --images, the items are those of the model's training data.
     """
     from likeminds.rankers.item_table import ItemTableView
@@ -88,13 +87,13 @@ def rank(
     if to_folder and out is not None:
         if not whole:
             raise ValueError(
-                "A folder of rankings is about one attribute, and about all of the items: name a "
+                "A folder of rankings needs a model without attributes, and no --unseen. Name a "
                 "file with --out, such as rankings.parquet."
             )
         _write_folder(output, loaded, shown, top, out)
         return
     if wish and attribute is not None:
-        raise ValueError("A wish names its attributes: leave out --attribute.")
+        raise ValueError("--like and --not name the attributes: leave out --attribute.")
     rows: Rows = []
     users: list[Any] = [find_user(text, loaded.users_) for text in user or ()] or [None]
     if each_user:
@@ -107,7 +106,7 @@ def rank(
             continue
         for name, ranker in rankers_of(loaded, attribute).items():
             if attribute is None and one is not None and find_users(ranker, [one])[0] < 0:
-                output.hint(f"{one} has no labels about {name}: no ranking.")
+                output.hint(f"{one} has no labels about {name}, so no ranking.")
                 continue
             view = ItemTableView(ranker, fresh.ids, fresh.features)
             rows += _with_counts(ranker, as_rows(fresh, ranker.rank(one, view, k=top), one, name))
@@ -115,7 +114,7 @@ def rank(
 
 
 def _rank_all(model: "Ranker | AttributeModel", shown: "ModelItems", top: int) -> Rows:
-    """Return the best items of each user, by products of many users at a time."""
+    """Return the best items of each user, computed for many users at a time."""
     from likeminds.rankers.item_table import ItemTableView
 
     ((name, ranker),) = model.rankers_.items()
@@ -125,7 +124,7 @@ def _rank_all(model: "Ranker | AttributeModel", shown: "ModelItems", top: int) -
 
 
 def _with_counts(ranker: "Ranker", rows: Rows) -> Rows:
-    """Return rows of items with the number of training labels of each, if loaded."""
+    """Add the number of training labels of each item, if the labels are loaded."""
     from likeminds.data.identifiers import as_id_array, lookup
 
     annotations = ranker.training_annotations_
@@ -138,7 +137,7 @@ def _with_counts(ranker: "Ranker", rows: Rows) -> Rows:
 
 
 def _is_folder(out: str) -> bool:
-    """Return whether a table goes to a folder of Parquet files: a name without an ending."""
+    """Return whether a name is of a folder of Parquet files: it exists, or has no ending."""
     return out != "-" and "://" not in out and (Path(out).is_dir() or not Path(out).suffix)
 
 
@@ -163,7 +162,7 @@ def _unseen(shown: "ModelItems", model: "Ranker | AttributeModel", user: Hashabl
     return replace(shown, ids=shown.ids[fresh], features=shown.features[fresh])
 
 
-def by_wish(  # noqa: PLR0917 - who wishes for what
+def by_wish(  # noqa: PLR0917 - the options of `rank`
     model: "Ranker | AttributeModel | AttributeNewcomers",
     shown: "ModelItems",
     user: Hashable,
@@ -219,7 +218,7 @@ def show_rankings(
     columns = ("rank", "item", "name", "score", "expected", "labels")
     for (user, attribute), ranked in tables.items():
         verb = Verb.of(learned.get(attribute))
-        title = f"What {user} {(verb.conditional if unseen else verb).most()}"
+        title = f"Items that {user} {(verb.conditional if unseen else verb).most()}"
         lines = [{key: row[key] for key in columns if key in row} for row in ranked]
         output.table(title if attribute in title else f"{title}: {attribute}", lines)
     rises = {
@@ -230,13 +229,13 @@ def show_rankings(
     }
     if True in rises:
         output.hint(
-            "(sorted by score, the lower 95 % bound: an item with few labels may come after one "
+            "(sorted by score, the lower 95 % bound: an item with few labels may rank below one "
             "with a lower expected grade)"
         )
     if False in rises:
         output.hint(
-            "(sorted by score: expected grades need not fall, since they are nearer the average "
-            "if the score is uncertain)"
+            "(sorted by score: expected grades may be in another order, since they are closer to "
+            "the average if the score is uncertain)"
         )
 
 
@@ -256,7 +255,7 @@ def _show_brief(output: Output, tables: dict[tuple[Any, str], Rows]) -> None:
             for row in ranked
         ]
         lines.append({"user": user} | about(attribute) | {"best first": ", ".join(names)})
-    output.table("Best for each person", lines)
+    output.table("Best items for each user", lines)
 
 
 @command(
@@ -273,10 +272,10 @@ def similar(
     attribute: Attribute = None,
     out: Table = None,
 ) -> None:
-    """List the users most like a user, or the items most like an item.
+    """List the users most similar to a user, or the items most similar to an item.
 
-    The similarity of two users is the correlation of their scores of the items. That of two items
-    is the correlation of their scores by the users.
+    The similarity of two users is the correlation of their scores of the items. The similarity of
+    two items is the correlation of their scores over users.
     """
     output.refuse_two_results(out)
     if (user is None) == (item is None):
@@ -298,7 +297,7 @@ def similar(
         write_rows(rows, out)
     if out != "-":
         output.table(f"{found.what.capitalize()} most like {of}", rows)
-        output.hint("likeness: 1 is the same ranking, -1 the reverse.")
+        output.hint("likeness: 1 is the same ranking, -1 the reverse ranking.")
 
 
 @command("Ask", DATA, FIT, "likeminds leaderboard power.likeminds --user household-007")
@@ -309,14 +308,14 @@ def leaderboard(
     user: list[str] | None = option("A user, by id; may be repeated.", default=None),
     schools: NSchools = None,
     level: float = option("The probability of each interval.", default=0.9),
-    n_next: int = option("How many comparisons to ask next.", "--next", min=0, default=5),
+    n_next: int = option("Number of comparisons to propose.", "--next", min=0, default=5),
     attribute: Attribute = None,
     out: Table = None,
 ) -> None:
     """Rank items for everyone, for each school and for users, with intervals of the ranks.
 
-    Scores are log-odds of beating the average item, at the same style of answers if the votes had
-    one. Each leaderboard ends with the comparisons whose results would be most informative.
+    Scores are log-odds of beating the average item, with style held equal if the votes have
+    features of style. Each leaderboard ends with the most informative comparisons to ask next.
     """
     output.refuse_two_results(out)
     name, ranker = the_ranker_of(likeminds.load(model), attribute)

@@ -21,14 +21,14 @@ _LIMITS = "Limits"
 State = Annotated[
     Path | None,
     option(
-        "The folder for the database and the refreshed model; by default MODEL.service "
+        "The folder for the database and the refreshed model; by default, MODEL.service "
         "next to the model."
     ),
 ]
 Database = Annotated[
     str | None,
     option(
-        "Where labels are stored: sqlite:///FILE or postgresql://USER@HOST/NAME; by default "
+        "The database for labels: sqlite:///FILE or postgresql://USER@HOST/NAME; by default, "
         "a file in the state folder.",
         envvar="LIKEMINDS_DATABASE",
     ),
@@ -56,7 +56,7 @@ def serve(
     ),
     host: str = option("The address to listen on.", default="127.0.0.1"),
     port: int = option("The port to listen on.", min=0, max=65535, default=8000),
-    workers: int = option("Processes, which share the mapped model.", min=1, max=64, default=1),
+    workers: int = option("Processes, which share the model's memory.", min=1, max=64, default=1),
     state: State = None,
     database: Database = None,
     check: bool = option(
@@ -68,7 +68,7 @@ def serve(
         default=False,
     ),
     refresh: float = option(
-        "Seconds between refreshes of the model; 0 is never.", min=0, default=60.0
+        "Seconds between refreshes of the model; 0 for no refreshes.", min=0, default=60.0
     ),
     origin: list[str] | None = option(
         "Another site whose pages may call the service; may be repeated.", default=None
@@ -80,7 +80,7 @@ def serve(
         default=50.0,
     ),
     seconds: float = option(
-        "Seconds that a request may take.", panel=_LIMITS, min=0.1, default=10.0
+        "The time limit of a request, in seconds.", panel=_LIMITS, min=0.1, default=10.0
     ),
     batch: int = option(
         "The largest number of entries in a batch.", panel=_LIMITS, min=1, default=1000
@@ -118,7 +118,7 @@ def serve(
         local=is_loopback(host),
     )
     require_keys(host, settings.database, visitors=visitors)
-    AppState(settings).close()  # refuses unsuitable models before any worker starts
+    AppState(settings).close()  # raises for unsuitable models before any worker starts
     if check:
         _greet(output, settings, host, port)
         return
@@ -144,7 +144,7 @@ def keys(
     state: State = None,
     database: Database = None,
 ) -> None:
-    """List, make or revoke the keys of a service. A key is shown once; only its hash is stored."""
+    """List, make or revoke API keys of a service. A key is shown once; only its hash is stored."""
     from likeminds.service.store import add_key, open_store
 
     folder = _state_of(model, state)
@@ -158,7 +158,7 @@ def keys(
     store = open_store(address)
     try:
         if revoke is not None and not store.drop_key(revoke):
-            raise ValueError(f"There is no key {revoke!r}: keys without --revoke lists them.")
+            raise ValueError(f"There is no key {revoke!r}. likeminds keys MODEL lists the keys.")
         rows = [{"id": one.key_id, "name": one.name, "role": one.role} for one in store.api_keys()]
     finally:
         store.close()
@@ -176,7 +176,7 @@ def _what(output: Output, model: str | None, *, demo: bool, state: Path | None) 
     if demo:
         return make_demo(model or "shoes", state, output.note)
     if model is None:
-        raise ValueError("There is no model to serve: give one, or --demo.")
+        raise ValueError("There is no model to serve. Give one, or --demo.")
     path = Path(model)
     if not (path.is_file() or has_main(path)):
         raise FileNotFoundError(f"There is no model at {path}. Check the name and the folder.")

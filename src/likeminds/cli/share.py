@@ -1,4 +1,4 @@
-"""``likeminds report``, ``card`` and ``export``: results of a model for other readers."""
+"""``likeminds report``, ``card`` and ``export``: reports, model cards and soft labels."""
 
 from collections.abc import Hashable
 from pathlib import Path
@@ -38,13 +38,13 @@ def report(
     title: str | None = option("The title of the page.", default=None),
     schools: NSchools = None,
     diagnostics: bool = option(
-        "Accuracy and annotators, which take five more fits for each attribute.", default=True
+        "Include accuracy and annotators, with five more fits for each attribute.", default=True
     ),
 ) -> None:
-    """Write one self-contained HTML page about a model: schools, people, accuracy, pictures.
+    """Write a self-contained HTML page about a model: schools, people, accuracy, pictures.
 
-    --annotations are the training labels, if the model was saved without them. With --images, items
-    are shown as thumbnails.
+    Give the training labels with --annotations if the model was saved without them. With --images,
+    items are shown as thumbnails.
     """
     if out.suffix.lower() not in {".html", ".htm"}:
         raise ValueError(f"The report is an HTML page: end {out} in .html.")
@@ -55,7 +55,7 @@ def report(
     if data.annotations is not None:
         annotations = read_labels(output, data, model=loaded).annotations
     if diagnostics and annotations is None and loaded.training_annotations_ is None:
-        output.note("the model has no labels for diagnostics: --annotations gives them.")
+        output.note("the model has no labels for diagnostics: give --annotations.")
     elif diagnostics:
         fits = 5 * len(loaded.rankers_)
         output.note(f"diagnostics take up to {fits} more fits; --no-diagnostics leaves them out.")
@@ -65,19 +65,19 @@ def report(
             out,
             annotations,
             None if data.images is None else _thumbnails(data.images),
-            title or f"What people make of it: {model.stem}",
+            title or f"Report: {model.stem}",
             n_schools="auto" if schools is None else schools,
             diagnostics=diagnostics,
             texts=called,
         )
     size = page.stat().st_size
     output.json({"model": str(model), "page": str(page), "bytes": size})
-    output.show(f": {size / 1e6:.1f} MB, everything in this one file", head=str(page))
+    output.show(f": {size / 1e6:.1f} MB, all in one file", head=str(page))
     output.hint("Open it in a browser.")
 
 
 def _thumbnails(folder: Path) -> dict[Hashable, Path]:
-    """Return the pictures of the items, by all the names that items may have."""
+    """Return the pictures of the items, by full name and by name without folder and ending."""
     from likeminds.features.images import list_images
 
     found: dict[Hashable, Path] = {}
@@ -105,14 +105,14 @@ def export(
         default=None,
     ),
     back_to: tuple[str, str] | None = option(
-        "Write predictions for label-studio, or suggestions for argilla; FILE is the export "
-        "that the labels came from.",
+        "Write predictions for label-studio, or suggestions for argilla. FILE is the export of "
+        "the labels.",
         metavar="TOOL FILE",
         default=None,
     ),
     annotators: str | None = option(
-        "Write the reliability of each annotator as a table, as diagnose does; this takes "
-        "five more fits for each attribute.",
+        "Write a table of the reliability of annotators, as diagnose does, with five more fits "
+        "for each attribute.",
         default=None,
     ),
     without: Without = None,
@@ -120,9 +120,9 @@ def export(
 ) -> None:
     """Write soft labels: the share of people who would say yes to each item.
 
-    Users who labelled an item count by their label, all others by the prediction. With --back-to,
-    the likelier label and the share of users who would give it are written for the labelling tool.
-    Classes without an order have a column of shares each.
+    The share of an item uses the labels of users who labelled it, and predictions for all others.
+    With --back-to, the likelier label and its share are written for the labelling tool. For classes
+    without an order, each class has a column of shares.
     """
     from likeminds.data.sources import as_written
 
@@ -193,8 +193,8 @@ def _question(name: str, ranker: "Ranker", soft: "SoftLabels") -> "ExportQuestio
     reading = ranker.label_reading_
     if reading is None or reading.positive is None or reading.grades is not None:
         raise ValueError(
-            "Only choices between two labels go back into a labelling tool; these labels are "
-            "ratings or true and false. Leave out --back-to for a table of shares."
+            "--back-to needs two labels with names, but these labels are ratings or true and "
+            "false. Leave it out for a table of shares."
         )
     shares = dict(zip(soft.items.tolist(), soft.share.tolist(), strict=True))
     return ExportQuestion(name or None, str(reading.positive), str(reading.negative), shares)
@@ -206,14 +206,14 @@ def card(
     *,
     model: Model,
     out: Path | None = option(
-        "The card, in Markdown; else it is printed.", "--out", "-o", default=None
+        "The Markdown file of the card; by default, it is printed.", "--out", "-o", default=None
     ),
     name: str | None = option("The name of the model.", default=None),
     license_name: str | None = option("Its licence.", "--license", default=None),
 ) -> None:
     """Write a model card: the model, its training data, its accuracy and its limits.
 
-    The metadata at its head is in the format of model hubs.
+    The metadata at the top are in the format of model hubs.
     """
     from likeminds.report.model_card import model_card
 

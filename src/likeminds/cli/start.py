@@ -62,8 +62,8 @@ def demo(
     ranker = likeminds.HierarchicalRanker().fit(households)
     explained = Explanation.of_ranker(ranker, households)
     wishes = ", ".join(one["wish"] for one in explained.consensus)
-    output.show(f", strongest first:\n  {wishes}", head="\nWhat households want")
-    output.show(f":\n{explained.schools}", head="\nWho thinks alike")
+    output.show(f", strongest first:\n  {wishes}", head="\nPreferences of the households")
+    output.show(f":\n{explained.schools}", head="\nHouseholds that rank alike")
     compared = fitted["learned prior"]
     shared = likeminds.auc_by_user(test.labels, compared.decision_function(test.X), test.users)
     rows = []
@@ -82,8 +82,8 @@ def demo(
                 "AUC, consensus": shared_auc,
             }
         )
-    output.table("\nThree households with other rankings", rows)
-    output.show("(likeness: correlation of its scores with the consensus's; AUC: held out)")
+    output.table("\nThree households that differ most from the consensus", rows)
+    output.show("(likeness: correlation of scores with the consensus; AUC: on held-out choices)")
     scores = {name: result.mean for name, result in results.items()}
     # With its data, so `explain` can use the covariance of features.
     path = likeminds.save(ranker, out, with_data=True, scores=scores)
@@ -91,9 +91,9 @@ def demo(
     call, file = program(), shlex.quote(str(path))
     tables = "--annotations power/annotations.csv --features power/features.csv"
     output.hint(
-        f"\nThe model is saved in {path}. What to try next:\n"
-        f"  {call} explain {file}    who thinks alike, and on what\n"
-        f"  {call} data electricity --out power      these data as tables, to learn from\n"
+        f"\nThe model is saved in {path}. Next:\n"
+        f"  {call} explain {file}    households that rank alike, and why\n"
+        f"  {call} data electricity --out power      these data as tables\n"
         f"  {call} fit {tables} --out power.likeminds\n"
         f"  {call} compare {tables}\n"
         f"In Python: likeminds.load({str(path)!r}).coef_ has the weights of each user;\n"
@@ -132,8 +132,8 @@ def data(
     *,
     name: str = typer.Argument(help="electricity, or sketch-shoes.", show_default=False),
     out: Folder,
-    pictures: int = option("For sketch-shoes: pictures, at most 500.", default=300),
-    n_users: int = option("For sketch-shoes: how many users label.", default=100),
+    pictures: int = option("For sketch-shoes: number of pictures, at most 500.", default=300),
+    n_users: int = option("For sketch-shoes: number of users.", default=100),
     attribute: list[str] | None = option(
         "For sketch-shoes: an attribute; may be repeated.", default=None
     ),
@@ -142,7 +142,7 @@ def data(
     """Write bundled data as tables: annotations.csv, features.csv, and pictures.
 
     electricity: 361 households choose among electricity contracts, one of four offers at a time.
-    sketch-shoes: drawn shoes, and people who disagree about which are comfortable, open, pointy.
+    sketch-shoes: drawn shoes, and simulated users who disagree on which are comfortable or open.
     """
     from likeminds.datasets import exports
 
@@ -164,16 +164,16 @@ def simulate(
     output: Output,
     *,
     out: Folder,
-    n_users: int = option("How many users.", default=100),
-    n_labels: int = option("How many labels each user gives.", default=40),
-    n_items: int = option("How many items.", default=400),
-    n_features: int = option("How many features an item has.", default=12),
-    schools: int = option("How many schools of thought.", default=3),
-    loners: int = option("How many users belong to no school.", default=0),
-    noise: float = option("The share of labels that are wrong.", default=0.05),
+    n_users: int = option("Number of users.", default=100),
+    n_labels: int = option("Number of labels of each user.", default=40),
+    n_items: int = option("Number of items.", default=400),
+    n_features: int = option("Number of features.", default=12),
+    schools: int = option("Number of schools: groups of users who rank alike.", default=3),
+    loners: int = option("Number of users without a school.", default=0),
+    noise: float = option("The share of labels that are flipped at random.", default=0.05),
     seed: Seed = 0,
 ) -> None:
-    """Simulate people in schools of thought that contradict each other on some features."""
+    """Simulate labels of users in schools, which oppose each other on some features."""
     from likeminds.datasets.exports import write_simulation
 
     folder_for(out, "the tables")
@@ -185,7 +185,7 @@ def simulate(
 
 
 def _show_written(output: Output, out: Path, written: dict[str, str]) -> None:
-    """List the files, and propose to fit them."""
+    """List the files, and propose a command that fits them."""
     output.json({"folder": str(out), "files": written})
     for file, what in written.items():
         output.show(f"{out / file}: {what}")

@@ -24,7 +24,7 @@ _MOST_COLUMNS = 500
 
 
 def available_rows(table: Frame, column: str, label: str, positive: Hashable | None) -> Frame:
-    """Drop the rows of alternatives that were not available; refuse those that were chosen."""
+    """Drop alternatives that were not available; raise ValueError if one of them was chosen."""
     available = as_available(read_values(table, column), column)
     if available.all():
         return table

@@ -71,7 +71,7 @@ LABEL_ROLES = (
 )
 # Columns that mark rows of choice sets, as attributes of `Annotations`.
 MARKS = ("picks_worst", "tied")
-# The roles whose columns hold ids: in CSV they are texts, whatever they look like.
+# The roles whose columns hold ids. In CSV, ids are texts, even if they look like numbers.
 ID_ROLES = ("user", "item", "attribute", "choice_set", "winner", "loser")
 
 
@@ -95,7 +95,7 @@ def as_frame(frame: object) -> Frame:
 
 
 def with_index(frame: object, name: str | None = None) -> Frame:
-    """Return a frame with its index (pandas) as a column: one with a name, or called ``name``."""
+    """Return a frame with its pandas index as a column, called as the index or ``name``."""
     table = as_frame(frame)
     index = nw.maybe_get_index(table)
     if index is None or (index.name is None and type(index).__name__ == "RangeIndex"):
@@ -165,7 +165,7 @@ def id_of_choosers(columns: Iterable[str], alternative: str | None) -> str | Non
 def _refuse_wide(
     table: Frame, names: Mapping[str, str | None], found: Mapping[str, str | None]
 ) -> None:
-    """Refuse a table with one row per choice, whose label is the chosen alternative."""
+    """Raise ValueError for one row per choice, with the chosen alternative as the label."""
     label = found.get("label")
     if names.get("label") is not None or found.get("item") is not None:
         return
@@ -194,7 +194,7 @@ def _left_for_label(found: Mapping[str, str | None], free: Sequence[str]) -> str
 
 
 def find_column(role: str, columns: Iterable[str]) -> str | None:
-    """Return the column with a usual name for a role, or None; refuse several."""
+    """Return the column with a usual name for a role, or None; raise ValueError for several."""
     matches = usual_columns(role, columns)
     if len(matches) > 1:
         raise ValueError(
@@ -237,7 +237,7 @@ def not_found(role: str, table: Frame, argument: str | None = None) -> ValueErro
 
 
 def refuse_unknown(table: Frame, names: Iterable[str], argument: str) -> None:
-    """Refuse names that are not columns."""
+    """Raise KeyError for names that are not columns."""
     known = set(table.columns)
     unknown = [name for name in names if name not in known]
     if unknown:

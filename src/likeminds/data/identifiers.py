@@ -332,7 +332,7 @@ def _types_of(ids: IdArray) -> set[type]:
 
 
 def _forms(value: Hashable) -> list[str]:
-    """Return the ways in which an id is written, the usual one last."""
+    """Return the texts that an id may be written as, the usual one last."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, float) and value.is_integer():

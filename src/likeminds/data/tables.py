@@ -39,7 +39,7 @@ from likeminds.data.sources import Texts, give_back
 
 logger = logging.getLogger(__name__)
 
-# The memory of columns with so many rows is freed as soon as they are read.
+# Columns with this many rows are freed as soon as they are read.
 _MANY_ROWS = 1 << 20
 SEPARATOR = "|"
 # A category of fewer items is not a feature.

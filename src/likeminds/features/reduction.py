@@ -137,7 +137,7 @@ _SHARE = 0.99
 
 
 def reduction_of_pictures(features: FloatArray) -> Reduce:
-    """Keep the paper's share of the variance of some rows of features."""
+    """Return a fitted reduction that keeps the paper's share of the variance of Shoes."""
     return Reduce(_SHARE).fit(np.asarray(features, dtype=np.float64))
 
 

@@ -31,14 +31,14 @@ from likeminds.features.extractor import POSITIVE, Extractor, Names, Rows, diges
 
 # The lengths of pieces of words; with many texts, pieces of a single text are left out.
 _PIECES, _MANY_TEXTS = (2, 5), 100
-# Components are named after so many words, none of which is in more than this share of texts.
+# Components are named after this many words, none of which is in more than this share of texts.
 _WORDS_IN_A_NAME, _COMMON = 3, 0.1
 # With many texts, the weight of a naming word is at least this share of the strongest word's, and
 # at least this number. Components have length one.
 _STRONG, _TELLING = 0.5, 0.125
 # Longer words are mostly repeated letters, or addresses.
 _LONGEST = 40
-# Up to so many texts are decomposed exactly, by the eigenvectors of their inner products.
+# Up to this many texts are decomposed exactly, by the eigenvectors of their inner products.
 _EXACTLY = 3000
 # Directions with less than this share of the largest square are rounding errors.
 _ROUNDING = 1e-10

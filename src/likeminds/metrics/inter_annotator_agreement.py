@@ -79,7 +79,7 @@ class Agreement(ResultTable):
         return pa.table([pa.array(names), *numbers], names=["name", "value", "low", "high"])
 
     def by_user(self) -> "pyarrow.Table":
-        """Return the mean of Cohen's kappa of each user with the others."""
+        """Return each user's mean Cohen's kappa with the other users."""
         return pa.table({"user": self.users, "kappa": self.kappa_by_user})
 
     def reading(self) -> str:

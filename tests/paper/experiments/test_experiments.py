@@ -517,7 +517,7 @@ class TestCommand:
         monkeypatch.setattr(command, "reproduce", run)
         result = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path)])
         assert result.exit_code == 130
-        assert "the same command continues" in result.output
+        assert "run the same command to resume" in result.output
 
     @pytest.mark.parametrize(
         ("options", "message"),

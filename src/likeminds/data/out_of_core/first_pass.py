@@ -22,7 +22,7 @@ from likeminds.data.tables import find_roles, ordered_categories, read_items
 
 # More distinct labels than this are measurements, not labels.
 _MOST_LABELS = 1 << 20
-# Lists of counted values are merged when they have grown by so many.
+# Lists of counted values are merged when they have grown by this many.
 _WAITING = 1 << 22
 # Columns that are not read from disk.
 _NOT_READ = ("attribute", "alternative", "availability")

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _CSV = (".csv", ".csv.gz")
 _ENDINGS = (".parquet", ".pq", *_CSV)
-# The columns are found from so many rows.
+# Rows that are read to find the columns.
 _HEAD = 1024
 # A Parquet file ends with the length of its footer (4 bytes) and a magic number (4 bytes).
 _TAIL, _MAGIC = 8, b"PAR1"
-# Other files are hashed by so many bytes at the end.
+# Bytes at the end of other files that are hashed.
 _END = 1 << 12
 
 
@@ -116,7 +116,7 @@ class ParquetParts:
         return next(self.pieces(list(self.types), _HEAD)).table
 
     def pieces(self, columns: Sequence[str], n_rows: int) -> Iterator[TablePart]:
-        """Read some columns, so many rows at a time; columns of lists are spread out."""
+        """Read some columns, ``n_rows`` rows at a time; columns of lists are spread out."""
         for file, length, stamp in zip(self.files, self.lengths, self.stamps, strict=True):
             start = 0
             _refuse_changed(file, stamp)

@@ -38,9 +38,9 @@ MISSING = frozenset(
 )
 # A line must fit into a block: of the reader's default size, or at most the largest.
 _BLOCK, _LARGEST_BLOCK = 1 << 20, (1 << 31) - 1
-# Files of so many bytes are read batch by batch.
+# Files from this size on, in bytes, are read batch by batch.
 _LARGE = 1 << 26
-# From so many columns on, inferring their types takes most of the time.
+# From this many columns on, inferring their types takes most of the time.
 _WIDE = 1000
 # A scheme, or the space before a query.
 _PERHAPS_ADDRESS = re.compile(r"^\w[\w+.-]+:|\s")
