@@ -129,8 +129,7 @@ def agreement(
         wins.
     levels : sequence of {"nominal", "ordinal", "interval"}, optional
         The levels of measurement for Krippendorff's alpha. By default, all for grades, and
-        "nominal" for yes and no (whose alpha is the same at all levels) and for classes, which have
-        no ICC.
+        "nominal" for classes, which have no ICC, and for yes and no: there, all levels agree.
     n_bootstrap : int, default=1000
         The number of bootstrap samples of items for the intervals; 0 for no intervals.
     random_state : int, default=0
