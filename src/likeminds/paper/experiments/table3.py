@@ -131,7 +131,8 @@ class DataSetTrials:
     def plain_rows(self) -> list[list[str]]:
         """Return the paper's rankers on components as they are, next to standardised ones."""
         rows = []
-        for name in [*(variant_name(name, v) for name in _BOTH_WAYS for v in _VARIANTS), OURS]:
+        baselines = [variant_name(name, v) for name in PAPER_BASELINES for v in _VARIANTS]
+        for name in [*baselines, OURS]:
             both = [
                 [trials.means[name] for trials in part.values()]
                 for part in (self.plain, self.trials)

@@ -120,12 +120,12 @@ def compared_rankers(
             for variant, loss in LOSSES.items()
         },
         OURS: three_levels("auc"),
-        **{
-            variant_name(LEAST_SQUARES, variant): three_levels(loss)
-            for variant, loss in LOSSES.items()
-        },
     }
     if standardize:
+        named |= {
+            variant_name(LEAST_SQUARES, variant): three_levels(loss)
+            for variant, loss in LOSSES.items()
+        }
         simple = {name: ExtendedCV(kind(), **search) for name, kind in SIMPLE_BASELINES.items()}
         named = {**named, SHRUNK: PathCV(**search), **simple}
         named |= {LEARNED: learned_prior(len(annotations))}
