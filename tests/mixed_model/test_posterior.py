@@ -135,6 +135,8 @@ def test_rank_intervals_contain_the_rank_and_widen_with_the_level(fitted, items)
     assert (wide_high >= high).all()
     assert low.min() == 1
     assert high.max() == 25
+    named = fitted.rank_interval(4, dict(enumerate(items)))
+    np.testing.assert_array_equal(named, (low, high))
     stranger_low, stranger_high = fitted.rank_interval("somebody new", items)
     assert (stranger_high - stranger_low).mean() > (high - low).mean()
 

@@ -196,6 +196,11 @@ def test_scores_and_probabilities_are_means_over_classes(fitted):
         expected = (terms / terms.sum(axis=1, keepdims=True)).reshape(-1, 2)
     np.testing.assert_allclose(chances[:, 1], (member * expected).sum(axis=1))
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    if annotations.choice_set_codes is None:
+        np.testing.assert_array_equal(ranker.predict(annotations), chances[:, 1] > 0.5)
+    else:
+        with pytest.raises(TypeError, match="choices"):
+            ranker.predict(annotations)
 
 
 def test_newcomers_by_their_memberships(fitted):

@@ -134,7 +134,9 @@ def test_without_labels_people_are_what_the_crowd_is_like(fitted, schools):
         np.testing.assert_allclose(new.coef[0], fitted.consensus_)
         np.testing.assert_allclose(new.decision_function(items), items @ fitted.consensus_)
         assert (new.standard_error(items) > 0).all()
-        assert len(set(new.next_items(items, n=3).tolist())) == 3
+        proposed = new.next_items(items, n=3).tolist()
+        assert len(set(proposed)) == 3
+        assert new.next_items(dict(enumerate(items)), n=3).tolist() == proposed
     assert fitted.newcomer(users=["zoe", "ann"]).users.tolist() == ["ann", "zoe"]
 
 

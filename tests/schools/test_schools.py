@@ -10,11 +10,13 @@ from sklearn.metrics import adjusted_rand_score
 
 from likeminds import (
     Annotations,
+    AttributeModel,
     DecomposedRanker,
     HierarchicalRanker,
     RankerCV,
     ThreeLevelRanker,
     ThreeLevelRankerCV,
+    diagnose,
     find_schools,
     load_electricity,
     make_schools,
@@ -97,8 +99,15 @@ def test_a_ranker_without_a_group_level_is_refused():
     simulation = crowd(2, n_users=20)
     with pytest.raises(TypeError):
         find_schools(JFL().fit(simulation.annotations))
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="got str"):
         find_schools("a model")
+
+
+@pytest.mark.parametrize("use", [find_schools, diagnose])
+def test_models_of_several_attributes_are_refused(use):
+    model = AttributeModel(HierarchicalRanker()).fit({"a": crowd(2, n_users=20).annotations})
+    with pytest.raises(TypeError, match="one of its rankers_"):
+        use(model, crowd(2, n_users=20).annotations)
 
 
 def test_bad_requests_are_refused():

@@ -34,7 +34,7 @@ from likeminds.metrics.paired import discoveries
 from likeminds.metrics.severity import are_chosen, calibrate
 from likeminds.mixed_model.item_effects.item_responses import labelled_by
 from likeminds.mixed_model.new_posteriors import new_item_posteriors
-from likeminds.rankers.capabilities import with_consensus
+from likeminds.rankers.capabilities import checked_ranker, with_consensus
 from likeminds.rankers.prior_ranker import PriorRanker
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.validation import user_positions
@@ -93,7 +93,9 @@ def diagnose(
     -------
     Diagnostics
 
-    Notes ----- Labels are compared inside folds, or for choices inside choice sets. Grades are
+    Notes
+    -----
+    Labels are compared inside folds, or for choices inside choice sets. Grades are
     split at each user's own median, so strict and lenient users are treated alike. The test against
     chance uses the variance of the AUC of a random order. It is doubled for a user's own function,
     because folds share training labels. Random users fail this test at ``level`` without
@@ -109,6 +111,7 @@ def diagnose(
     """
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, but is {level}.")
+    checked_ranker(ranker)
     scores = np.empty((2, len(annotations)))
     fold: Index = np.zeros(len(annotations), dtype=np.intp)
     if n_folds is None:

@@ -1,7 +1,8 @@
 """Posterior distributions of users' weights, and of the scores and ranks they imply."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +13,7 @@ from likeminds._util.checks import as_matrix, listing
 from likeminds._util.map_reduce import of_rows
 from likeminds._util.per_user_arrays import row_dots, symmetric_root
 from likeminds.data.annotations import Annotations
-from likeminds.data.identifiers import lookup
+from likeminds.data.identifiers import as_id_array, lookup
 from likeminds.mixed_model.design import Design, PredictionRows
 from likeminds.mixed_model.gaussian_prior import GaussianPrior, ItemPosteriors, refuse_new_items
 from likeminds.mixed_model.likelihoods import Likelihood, label_probability
@@ -25,9 +26,16 @@ from likeminds.mixed_model.ordinal_responses import (
 from likeminds.mixed_model.user_posteriors import Answered, FittedPrior
 
 Items = ArrayLike | Annotations
+ItemsToRank = Items | Mapping[Any, ArrayLike]
 Users = Iterable[Hashable] | None
-
 _DRAWS = 2000  # from a posterior, for intervals of ranks
+
+
+def features_and_ids(items: ItemsToRank) -> tuple[Items, IdArray | None]:
+    """Return the features of a mapping, and its keys; other items without ids."""
+    if not isinstance(items, Mapping):
+        return items, None
+    return np.asarray(list(items.values()), dtype=np.float64), as_id_array(list(items), "items")
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,12 +151,12 @@ class Posterior:
         return self.grades(*self._targets(X, users))
 
     def rank_interval(
-        self, items: Items, *, user: Hashable | None = None, level: float = 0.9
+        self, items: ItemsToRank, *, user: Hashable | None = None, level: float = 0.9
     ) -> tuple[Index, Index]:
         """Return the lowest and highest rank (1 is best) that each item may have for a user."""
         return self.ranks(*self._targets_for(items, user), level)
 
-    def next_items(self, items: Items, *, user: Hashable | None = None, n: int = 1) -> Index:
+    def next_items(self, items: ItemsToRank, *, user: Hashable | None = None, n: int = 1) -> Index:
         """Return the items to ask a user about next, the most informative first."""
         return self.most_informative(*self._targets_for(items, user), n)
 
@@ -348,11 +356,12 @@ class Posterior:
     def _point(self, user_index: int) -> Float:
         return self.prior.mean if user_index < 0 else np.asarray(self.points[user_index])
 
-    def _targets_for(self, items: Items, user: Hashable | None) -> tuple[PredictionRows, int]:
+    def _targets_for(self, items: ItemsToRank, user: Hashable | None) -> tuple[PredictionRows, int]:
         """Return items as rows, and the position of the user."""
-        table = items if isinstance(items, Annotations) else as_matrix(items, "items")
-        targets, users = self._targets(table, None if user is None else [user] * len(table))
-        return targets, int(users[0])
+        rows, ids = features_and_ids(items)
+        table = rows if isinstance(rows, Annotations) else as_matrix(rows, "items")
+        rows, users = self._rows(table, None if user is None else [user] * len(table))
+        return self.prediction_rows(rows, self._ids(table, ids)), int(users[0])
 
     def _targets(self, X: Items, users: Users) -> tuple[PredictionRows, Index]:
         """Return items as rows, and the positions of their users."""
@@ -381,9 +390,10 @@ class Posterior:
             raise ValueError(f"Nothing is known about {listing(np.unique(unknown))}.")
         return rows, positions
 
-    def _ids(self, X: object) -> IdArray | None:
+    def _ids(self, X: object, ids: IdArray | None = None) -> IdArray | None:
         """Return the items' ids; items with neither features nor labels raise ValueError."""
-        ids = X.items if isinstance(X, Annotations) and X.has_items else None
+        if isinstance(X, Annotations) and X.has_items:
+            ids = X.items
         has_features = len(self.design.origin) > 0
         if self.unknown == "error" and self.items is not None and not has_features:
             refuse_new_items(ids, self.items.ids)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Float, FloatArray, IdArray, Index
 from likeminds._util.atomic_files import FileVersion
@@ -249,6 +250,17 @@ def with_consensus(ranker: Estimator) -> Estimator:
     lenient: Any = copy(ranker._best_model)
     lenient.unknown = "consensus"
     found: Estimator = lenient
+    return found
+
+
+def checked_ranker(ranker: object) -> "Ranker":
+    """Return a fitted ranker; raise TypeError for other objects and for models of attributes."""
+    if not isinstance(ranker, ReadableModel) or ranker.has_attributes:
+        hint = " Pass one of its rankers_." if isinstance(ranker, ReadableModel) else ""
+        raise TypeError(f"Expected a ranker of likeminds, but got {type(ranker).__name__}.{hint}")
+    check_is_fitted(ranker)
+    fitted: Any = ranker
+    found: Ranker = fitted
     return found
 
 

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -28,6 +28,7 @@ from likeminds.mixed_model.losses import PRIOR_LOSSES
 from likeminds.mixed_model.user_posteriors import FittedPrior
 from likeminds.rankers import newcomers
 from likeminds.rankers.item_table import Ids, ItemRows
+from likeminds.rankers.probabilities import likelier_classes, refuse_choices
 from likeminds.rankers.ranker import Ranker
 from likeminds.rankers.training_checks import as_annotations, refuse_too_wide
 from likeminds.rankers.training_data import TrainingData
@@ -212,6 +213,23 @@ class LatentClassRanker(Ranker):
         self.objective_trace_ = np.array(fitted.trace)
         self.objective_, self.n_iter_ = fitted.trace[-1], len(fitted.trace) - 1
         self.converged_ = fitted.converged
+
+    def predict(self, X: ItemRows, users: Ids = None) -> NDArray[Any]:
+        """Predict yes-no labels: the positive class if its probability is above one half.
+
+        Parameters
+        ----------
+        X, users
+            As in `decision_function`.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Labels, as in ``classes_``.
+        """
+        check_is_fitted(self)
+        refuse_choices(self, X)
+        return likelier_classes(self, self.predict_proba(X, users))
 
     def predict_proba(self, X: ItemRows, users: Ids = None) -> Float:
         """Return the probability of a positive label, or of being chosen among the choice set.

@@ -94,7 +94,9 @@ def leaderboard(
     -------
     Leaderboard
 
-    Notes ----- Features of rows, such as the length of an answer, are set equal for all items, so
+    Notes
+    -----
+    Features of rows, such as the length of an answer, are set equal for all items, so
     differences in style do not count. Users' weights and items' effects are drawn from their
     posteriors, independently between items. Intervals do not allow for the shrinkage of scores. In
     simulations with two schools (``benchmarks/leaderboards.py``), 90 % intervals contained 82 to 89

@@ -18,7 +18,7 @@ from likeminds.mixed_model.gaussian_prior import ItemPosteriors
 from likeminds.mixed_model.losses import ALL_LOSSES, PriorLoss
 from likeminds.mixed_model.new_posteriors import NewUserPosteriors
 from likeminds.mixed_model.optimisers import PriorFit
-from likeminds.mixed_model.posterior import Posterior
+from likeminds.mixed_model.posterior import ItemsToRank, Posterior, features_and_ids
 from likeminds.mixed_model.user_posteriors import FittedPrior
 from likeminds.rankers import choice_reporting, newcomers, probabilities
 from likeminds.rankers.capabilities import with_consensus
@@ -146,7 +146,7 @@ class PriorRanker(Ranker):
         return posterior.deviation(targets, places)
 
     def rank_interval(
-        self, user: Hashable, items: ArrayLike | Annotations, level: float = 0.9
+        self, user: Hashable, items: ItemsToRank, level: float = 0.9
     ) -> tuple[Index, Index]:
         """Return an interval of the rank of each item for a user.
 
@@ -154,7 +154,7 @@ class PriorRanker(Ranker):
         ----------
         user : id
             The user.
-        items : array of shape (n_items, n_features), or Annotations
+        items : mapping to features, array of shape (n_items, n_features), or Annotations
             The items; for `Annotations`, the item of each row.
         level : float, default=0.9
             The probability that an item's rank lies in its interval.
@@ -167,14 +167,14 @@ class PriorRanker(Ranker):
         posterior, targets, place = self._targets_for(items, user)
         return posterior.ranks(targets, place, level)
 
-    def next_items(self, user: Hashable, items: ArrayLike | Annotations, n: int = 1) -> Index:
+    def next_items(self, user: Hashable, items: ItemsToRank, n: int = 1) -> Index:
         """Select the items whose labels would be most informative about a user (active learning).
 
         Parameters
         ----------
         user : id
             The user; for new users, call ``newcomer(X, y).next_items(items)``.
-        items : array of shape (n_items, n_features), or Annotations
+        items : mapping to features, array of shape (n_items, n_features), or Annotations
             The candidates; for `Annotations`, the item of each row.
         n : int, default=1
             The number of items.
@@ -188,17 +188,18 @@ class PriorRanker(Ranker):
         return posterior.most_informative(candidates, place, n)
 
     def _targets_for(
-        self, items: ArrayLike | Annotations, user: Hashable
+        self, items: ItemsToRank, user: Hashable
     ) -> tuple[Posterior, PredictionRows, int]:
         """Return the posterior of a user, items as rows, and the user's position."""
         check_is_fitted(self)
-        if isinstance(items, Annotations):
-            check_width(self, items)
-            rows = items.X
+        given, ids = features_and_ids(items)
+        if isinstance(given, Annotations):
+            check_width(self, given)
+            rows = given.X
         else:
-            rows = split_user_column(self, items)[0]
+            rows = split_user_column(self, given)[0]
         posterior, users = self._posterior_of(user_positions(self, [user]))
-        targets = posterior.prediction_rows(rows, self._item_ids(items, None, rows))
+        targets = posterior.prediction_rows(rows, self._item_ids(given, ids, rows))
         return posterior, targets, int(users[0])
 
     def _set_prior(

@@ -108,12 +108,22 @@ def predict(self: "PriorRanker", X: ItemRows, users: Ids = None, items: Ids = No
     check_is_fitted(self)
     if is_graded(self):
         raise TypeError("predict is for yes-no labels, but these are grades. Call predict_grades.")
-    if self.loss_ in _OF_CHOICES and (_are_grouped(X) or not self.prior_.design.intercept):
+    refuse_choices(self, X)
+    return likelier_classes(self, self.predict_proba(X, users, items))
+
+
+def refuse_choices(ranker: Any, X: ItemRows) -> None:
+    """Raise TypeError if labels are choices, which `predict` cannot predict row by row."""
+    if ranker.loss_ in _OF_CHOICES and (_are_grouped(X) or not ranker.prior_.design.intercept):
         raise TypeError(
             "predict is for yes-no labels, but these are choices, which depend on all items shown. "
             "Call rank for the best item, or predict_proba for probabilities."
         )
-    return np.asarray(self.classes_[(self.predict_proba(X, users, items)[:, 1] > 0.5).astype(int)])
+
+
+def likelier_classes(ranker: Any, chances: Float) -> NDArray[Any]:
+    """Return the class of each row with a probability above one half."""
+    return np.asarray(ranker.classes_[(chances[:, 1] > 0.5).astype(int)])
 
 
 def _of_labels(ranker: "PriorRanker", X: ItemRows, users: Ids, items: Ids) -> Float:

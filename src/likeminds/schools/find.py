@@ -85,7 +85,9 @@ def find_schools(
     -------
     Schools
 
-    Notes ----- Users with few labels lie near the middle. If a model keeps its users in files,
+    Notes
+    -----
+    Users with few labels lie near the middle. If a model keeps its users in files,
     20,000 of them are used, drawn by hashes of their ids. With more than 5,000 users, the mixture
     is fitted to a sample of 5,000.
 

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 from scipy.special import ndtr
-from sklearn.utils.validation import check_is_fitted
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.text_format import LIKE, Verb
 from likeminds.data.annotations import Annotations
 from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.gaussian_prior import ItemPosteriors
-from likeminds.rankers.capabilities import Capability
+from likeminds.rankers.capabilities import Capability, checked_ranker
 from likeminds.rankers.decomposed import GROUP_LIKE
 from likeminds.rankers.ranker import Ranker
 from likeminds.schools.school_names import (
@@ -298,10 +297,7 @@ def with_learned_columns(group: Float, personal: Float, weights: Float) -> tuple
 
 def as_ranker(ranker: object) -> Any:
     """Return a fitted ranker (the best one of a search); raise TypeError for other objects."""
-    if not isinstance(ranker, Ranker):
-        raise TypeError(f"Expected a ranker of this library, but got {type(ranker).__name__}.")
-    check_is_fitted(ranker)
-    return ranker._best_model
+    return checked_ranker(ranker)._best_model
 
 
 def score_variances(weights: Float, spread: Float) -> Float:
