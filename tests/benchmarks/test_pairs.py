@@ -81,7 +81,7 @@ def test_the_page_gets_its_tables(folder, tmp_path, monkeypatch):
     assert text.startswith("Before\n")
     assert text.endswith("After\n")
     assert "earlier" not in text
-    assert "30 people; 1 draw(s), with seeds 1." in text
+    assert "30 people; 1 draw, with seeds 1." in text
     assert "| pooled Bradley-Terry |" in text
     rows = json.loads((tmp_path / "pairs.json").read_text())["rows"]
     assert {row["people"] for row in rows} == {

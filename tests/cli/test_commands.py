@@ -48,7 +48,7 @@ class TestData:
 
     def test_simulated_schools_are_told_apart_by_the_truth(self, crowd):
         truth = read_table(crowd / "truth.csv").to_pydict()
-        assert len(truth["person"]) == 40
+        assert len(truth["user"]) == 40
         assert set(truth["school"]) == {1, 2}
 
     def test_shoes_are_drawn(self, shoes):
@@ -253,7 +253,7 @@ class TestUpdate:
         data = ("--features", "features.csv")
         told(copy, "fit", "--annotations", "first.csv", *data, "--out", "half")
         found = told(copy, "update", "half", "--annotations", "rest.csv", *data)
-        assert found["new_people"] == 20
+        assert found["new_users"] == 20
         whole = likeminds.load(copy / "m.likeminds")
         grown = likeminds.load(copy / "half")
         assert grown.n_labels_ == 960
@@ -267,7 +267,7 @@ class TestUpdate:
         (copy / "more.csv").write_text("person,item,label\nzoe,item-0003,1\nzoe,item-0004,0\n")
         ask = ("update", "m.likeminds", "--annotations", "more.csv")
         found = told(copy, *ask, "--out", "grown")
-        assert (found["added"], found["new_people"]) == (2, 1)
+        assert (found["added"], found["new_users"]) == (2, 1)
         (copy / "more.csv").write_text("person,item,label\nzoe,item-9999,1\n")
         assert "no features for item(s) item-9999" in run(copy, *ask).err
 
@@ -277,7 +277,7 @@ class TestUpdate:
         words = ("--annotations", str(tmp_path / "more.csv"), "--images", "images")
         out = ("--out", str(tmp_path / "grown"))
         found = told(shoes, "update", "m.likeminds", *words, *out)
-        assert found["new_people"] == 1
+        assert found["new_users"] == 1
         # How pictures were reduced travels with the model.
         ask = ("rank", str(tmp_path / "grown"), "--images", "images", "--user", "zoe")
         assert told(shoes, *ask, "--top", "1")["rankings"]
@@ -403,7 +403,7 @@ class TestExplain:
         (found,) = told(crowd, *self.ASK, "--schools", "2")["explained"]
         assert [school["size"] for school in found["schools"]] == [20, 20]
         truth = read_table(crowd / "truth.csv").to_pydict()
-        first = {p for p, s in zip(truth["person"], truth["school"], strict=True) if s == 1}
+        first = {p for p, s in zip(truth["user"], truth["school"], strict=True) if s == 1}
         (school,) = told(crowd, *self.ASK, "--schools", "2", "--school", "1")["explained"]
         assert len(first & set(school["members"])) in {0, 1, 2, 18, 19, 20}
 

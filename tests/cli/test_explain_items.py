@@ -86,7 +86,7 @@ def test_the_report_tells_what_all_like(folder, tmp_path):
     texts = {f"a{n}": f"All like <number> {n}" for n in range(6)}
     page = write_report(folder[1], tmp_path / "page.html", diagnostics=False, texts=texts)
     written = page.read_text()
-    assert "What every school agrees with" in written
+    assert "Items that every school agrees with" in written
     assert "All like &lt;number&gt;" in written
     assert "It is more than half for 6 of 24 items" in written
     assert "Share that would agree with it" in written

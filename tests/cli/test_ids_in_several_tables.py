@@ -67,7 +67,7 @@ def test_ids_of_csv_are_texts(tmp_path, users):
     assert succeed(tmp_path, *FIT)["card"]["users"] == 6
     assert sorted(likeminds.load(tmp_path / "m.likeminds").users_) == sorted(users)
     write(tmp_path, "more.csv", said(users[:2], items))
-    assert succeed(tmp_path, *UPDATE)["new_people"] == 0
+    assert succeed(tmp_path, *UPDATE)["new_users"] == 0
     ranked = run(tmp_path, "rank", "m.likeminds", "--each-user", "--out", "-")
     assert ranked.code == 0
     assert {line.split(",")[0].strip('"') for line in ranked.out.splitlines()[1:]} == set(users)
@@ -101,7 +101,7 @@ class TestTypedColumns:
     @pytest.mark.seconds
     def test_texts_that_come_later_are_these_ids(self, folder):
         write(folder, "more.csv", said(["7", "10"], [str(k) for k in range(100, 100 + ITEMS)]))
-        assert succeed(folder, *UPDATE)["new_people"] == 1
+        assert succeed(folder, *UPDATE)["new_users"] == 1
         grown = likeminds.load(folder / "m.likeminds")
         assert grown.users_.tolist() == [7, 8, 9, 10, 12345]
         assert grown.annotations_.n_items == ITEMS
@@ -131,7 +131,7 @@ class TestTypedColumns:
     @pytest.mark.seconds
     def test_people_of_both_kinds_are_written_to_tables(self, folder):
         write(folder, "more.csv", said(["zoe"], [str(k) for k in range(100, 100 + ITEMS)]))
-        assert succeed(folder, *UPDATE)["new_people"] == 1
+        assert succeed(folder, *UPDATE)["new_users"] == 1
         done = run(folder, "rank", "m.likeminds", "--each-user", "--out", "-")
         assert done.code == 0
         assert {line.split(",")[0] for line in done.out.splitlines()[1:]} >= {"7", "zoe"}
@@ -143,7 +143,7 @@ class TestTypedColumns:
         words = [word.replace(".csv", ".parquet") for word in FIT]
         assert succeed(tmp_path, *words)["card"]["users"] == 3
         write(tmp_path, "more.csv", said(["2024-01-02"]))
-        assert succeed(tmp_path, *UPDATE)["new_people"] == 0
+        assert succeed(tmp_path, *UPDATE)["new_users"] == 0
 
 
 @pytest.mark.seconds

@@ -118,7 +118,7 @@ def test_loners_are_ringed(simulation):
     ranker = ThreeLevelRanker(alpha_personal=0.05, n_groups=1).fit(simulation.annotations)
     found = find_schools(ranker)
     axes = plots.people_map(found, ax=pyplot.figure().add_subplot())
-    assert len(axes.collections[-1].get_offsets()) == found.loner.sum()
+    assert len(axes.collections[-1].get_offsets()) == found.outlier.sum()
     assert axes.get_legend() is not None
 
 

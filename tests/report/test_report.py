@@ -105,7 +105,7 @@ def test_a_report_about_one_ranker(tmp_path, crowd, ranker):
     sections = [words for level, words in found.headings if level == "h2"]
     assert sections == [
         "Schools of thought",
-        "What every school rates high",
+        "Items that every school rates high",
         "Most divisive items",
         "Shares of the levels",
         "Accuracy",
@@ -241,7 +241,7 @@ def test_names_of_attributes_are_escaped(tmp_path, ranker):
     content = write_report({'"': ranker, "<": ranker}, tmp_path / "page.html").read_text()
     assert "<td>&lt;</td>" in content
     assert '<td class="number">50</td>' in content
-    assert "<h1>What people make of &#34;, &lt;</h1>" in content
+    assert "<h1>Report on &#34;, &lt;</h1>" in content
     assert '<a href="#part-1">&#34;</a>' in content
     Outline(content)
 

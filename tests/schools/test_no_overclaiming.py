@@ -57,7 +57,7 @@ def test_a_crowd_that_agrees_but_saw_different_batches_has_no_schools(seed):
     said = Annotations(users, items, labels, features, item_ids=range(n_items))
     found = find_schools(HierarchicalRanker().fit(said))
     assert len(found) == 0
-    assert not found.loner.any()
+    assert not found.outlier.any()
     assert str(found).startswith(
         "No difference between rankings that these labels can show: 90 people"
     )

@@ -214,7 +214,7 @@ def test_loners_by_the_learned_prior():
     found = true = false = 0
     for seed in range(4):
         simulation = crowd(2, seed, n_users=100, n_loners=8, personal_strength=0.2)
-        said = find_schools(HierarchicalRanker(n_groups=1).fit(simulation.annotations)).loner
+        said = find_schools(HierarchicalRanker(n_groups=1).fit(simulation.annotations)).outlier
         found += (said & (simulation.school < 0)).sum()
         false += (said & (simulation.school >= 0)).sum()
         true += (simulation.school < 0).sum()
@@ -226,8 +226,8 @@ def test_loners_of_the_three_levels_are_those_with_a_personal_part():
     simulation = crowd(2, n_users=40)
     ranker = ThreeLevelRanker(alpha_personal=0.05, n_groups=1).fit(simulation.annotations)
     found = find_schools(ranker)
-    assert found.loner.any()
-    np.testing.assert_array_equal(found.loner, ranker.personal_.any(axis=1))
+    assert found.outlier.any()
+    np.testing.assert_array_equal(found.outlier, ranker.personal_.any(axis=1))
 
 
 def test_nobody_differs():

@@ -85,7 +85,7 @@ def test_everything_that_is_told_works(crowd, tmp_path):
     assert explained.item("a3")["schools"][0]["beats"] > 0.5
     assert explained.user(0)["best"]
     page = write_report(ranker, tmp_path / "page.html", said, diagnostics=False).read_text()
-    assert "What every school likes" in page
+    assert "Items that every school likes" in page
 
 
 @pytest.mark.slow

@@ -76,7 +76,7 @@ def test_visitors_teach_their_own_taste_and_see_nobody(serve):
     assert client.get("/v1/users").status_code == 403
     assert client.post("/v1/rank", json={"user": "person-01"}).status_code == 403
     assert "liked_by" not in client.get("/v1/item", params={"item": "shoe-01"}).json()
-    assert isinstance(client.get("/v1/schools").json()["loners"], int)
+    assert isinstance(client.get("/v1/schools").json()["outliers"], int)
     assert "members" not in client.get("/v1/school", params={"number": 1}).json()
     made = client.post("/v1/newcomers", json={}).json()
     path = f"/v1/users/{made['user']}/view"

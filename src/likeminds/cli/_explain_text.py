@@ -53,9 +53,9 @@ def _show_crowd(output: Output, facts: "Facts") -> None:
     _show_covariates(output, facts["users_by"])
     _show_severity(output, facts["severity"])
     _show_level_shares(output, facts["level_shares"], "Scores, on average")
-    loners = facts["loners"]
-    if loners:
-        output.show(f"{counted(len(loners), 'outlier')}: {_names(loners)}")
+    outliers = facts["outliers"]
+    if outliers:
+        output.show(f"{counted(len(outliers), 'outlier')}: {_names(outliers)}")
     if facts["agreed"]:
         # Sorted by lower bounds: `rank` may have other items on top if some have few labels.
         least = min(one["at_least"] for one in facts["agreed"][:_FEW_ITEMS])
@@ -128,7 +128,7 @@ def _show_user(output: Output, facts: "Facts") -> None:
         where = f"school {school['number']} ({school['name']}), {likely}"
     output.show(f": {where}", head=str(facts["user"]))
     _show_level_shares(output, facts["level_shares"], "Scores")
-    if facts["loner"]:
+    if facts["outlier"]:
         output.show("Outlier: the personal level is larger than chance explains.")
     output.show(f"Likeness with the consensus: {facts['likeness']:+.2f} (1: the same ranking)")
     severity = facts["severity"]

@@ -294,7 +294,7 @@ def update(
         path = likeminds.save(loaded, target, with_data=True, if_unchanged=in_place)
     card = likeminds.read_card(path)
     new, new_items = len(loaded.users_) - n_users, _n_items(loaded) - n_items
-    found = {"model": str(path), "added": len(annotations), "new_people": new}
+    found = {"model": str(path), "added": len(annotations), "new_users": new}
     output.json(found | {"new_items": new_items, "card": card})
     of_items = f", {counted(new_items, 'new item')}" if new_items > 0 else ""
     output.show(

@@ -25,7 +25,7 @@ def write_electricity(folder: str | PathLike[str]) -> Written:
     annotations = electricity_by_offer()
     assert annotations.choice_set_codes is not None
     columns = {
-        "person": annotations.users,
+        "user": annotations.users,
         "choice_set": annotations.choice_set_codes + 1,
         "item": annotations.items,
     }
@@ -59,10 +59,10 @@ def write_simulation(simulation: Simulation, folder: str | PathLike[str]) -> Wri
     items = np.array(
         [f"item-{item:04d}" for item in range(len(annotations.features))], dtype=object
     )
-    columns = {"person": users[annotations.user_codes], "item": items[annotations.feature_rows]}
+    columns = {"user": users[annotations.user_codes], "item": items[annotations.feature_rows]}
     features = f"{counted(len(items), 'item')}, {counted(annotations.n_features, 'feature')}"
     written = _write_both(root, annotations, columns, items, features)
-    _write(root / "truth.csv", {"person": users, "school": simulation.school + 1})
+    _write(root / "truth.csv", {"user": users, "school": simulation.school + 1})
     return written | {"truth.csv": "the school of each person (0: no school)"}
 
 
@@ -88,8 +88,8 @@ def write_sketch_shoes(
         write_png(pictures / f"{name}.png", picture)
     columns = {
         "attribute": annotations.attributes,
-        "person": annotations.users,
-        "image": annotations.items,
+        "user": annotations.users,
+        "item": annotations.items,
     }
     features = f"{counted(annotations.n_features, 'feature')} of the pixels"
     return _write_both(root, annotations, columns, annotations.item_ids, features) | {

@@ -5,12 +5,13 @@ a user whose grades (or classes) differ. Their weight is w_r w_s / N, where N is
 such pairs. The weight of all rows is n, that of the rows of grade a is n_a. Their means are m and
 m_a, and S_a is the covariance of the latter. The Laplacian L has
 
-    X'LX = sum over a < b of n_a n_b / N (S_a + S_b + d_ab d_ab'),       d_ab = m_b - m_a
-         = sum over a of n_a (n - n_a) / N S_a  +  n / N sum over a of n_a (m_a - m)(m_a - m)'
+    X'LX = sum_{a < b} n_a n_b / N (S_a + S_b + d_ab d_ab'),       d_ab = m_b - m_a
+
+         = sum_a n_a (n - n_a) / N S_a  +  n / N sum_a n_a (m_a - m)(m_a - m)'
 
 and the linear term of the pairs, each with its higher grade first, is
 
-    sum over a < b of n_a n_b / N d_ab = sum over a of n_a (below_a - above_a) / N m_a
+    sum_{a < b} n_a n_b / N d_ab = sum_a n_a (below_a - above_a) / N m_a
 
 with the weights below_a and above_a of rows with lower and with higher grades. With two grades this
 is the Laplacian of the paper; see `likeminds.laplacian`.

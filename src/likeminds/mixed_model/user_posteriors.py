@@ -305,7 +305,7 @@ def _variance_reduction(system: Primal | Dual, curvature: Curvature, rank: int) 
 
 
 def _approximate_reduction(mode: PosteriorMode, prior: GaussianPrior, rank: int) -> Single:
-    """Return about the K of `_variance_reduction`, in weights, by subspace iteration."""
+    """Approximate K of `_variance_reduction`, in weights of features, by subspace iteration."""
     # With Z = R'X in the basis of z, the posterior given Q'Z alone has K = (Q'Q + Q'Z Z'Q)^-1/2
     # Q'Z: K'K is never too large. Power iteration turns Q towards the leading directions of Z.
     rows: Any = mode.data.rows.astype(np.float32) @ prior.root.astype(np.float32)

@@ -61,7 +61,7 @@ def user_card(
         )
         labelled = explained.judged_by(user)
         verb = _most(explained.verb, [one.item in labelled for one in own_best])
-        best = {f"{user} {verb}": own_best, f"everyone {explained.verb.most()}": shared_best}
+        best = {f"{user} {verb}": own_best, f"the consensus {explained.verb.most()}": shared_best}
         _draw_items(right, best, items, images)
     unit, words = explained.unit, explained.feature_words
     pictured = ThumbnailItems.of(items, images)

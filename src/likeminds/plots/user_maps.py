@@ -86,13 +86,13 @@ def people_map(
         style: dict[str, Any] = look_of(max(number - 1, 0)) | {"alpha": 0.7, "linewidths": 0}
         x, y = places[mine].T
         axes.scatter(x, y, s=26, label=name, **style)
-    alone = shown & schools.loner
+    alone = shown & schools.outlier
     if alone.any():
         ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
         x, y = places[alone].T
         axes.scatter(x, y, s=80, label="outliers", **ring)
     _label_axes(axes, schools, pictured, share)
-    if schools.axes and (schools or schools.loner.any()):
+    if schools.axes and (schools or schools.outlier.any()):
         if ax is None:
             axes.figure.legend(loc="outside lower left", fontsize="medium", frameon=False)
         else:
@@ -297,7 +297,7 @@ def leaderboards(boards: Mapping[str, Leaderboard], *, width: float = 7.0) -> "A
     Parameters
     ----------
     boards : mapping from str to Leaderboard
-        Results of `likeminds.leaderboard` by name, such as everyone and each school.
+        Results of `likeminds.leaderboard` by name, for example of all users and of each school.
     width : float
         The width of the figure, in inches.
 

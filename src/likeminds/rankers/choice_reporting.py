@@ -85,10 +85,11 @@ def summary(
 ) -> Summary:
     """Return the table of part-worths.
 
-    For each feature, in its units, the table has the weight's mean and standard deviation over
-    users, with standard errors, and the share of positive weights. Standard errors come from the
-    Hessian of the simulated likelihood (without penalties), robust errors from the sandwich
-    estimate by user. The result also has correlations, and ``fit`` with AIC, BIC and McFadden's R2.
+    For each feature, in its units, the table has the mean and standard deviation of the weight
+    over users, with standard errors. It also has the share of positive weights. Standard errors
+    come from the Hessian of the simulated likelihood (without penalties), robust errors from the
+    sandwich estimate by user. The result also has correlations, and ``fit`` with AIC, BIC and
+    McFadden's R2.
 
     Parameters
     ----------
@@ -154,8 +155,9 @@ def shares(
         The alternatives.
     available : array of bool, shape (n_items,) or (n_users, n_items), optional
         Which items are available, to all users or to each user, in the order of ``users_``.
-    by : Schools, mapping from users to groups, or array of groups in order of ``users_``
-        Groups of users to report separately, such as the schools of `find_schools`.
+    by : Schools, mapping or array, optional
+        Groups of users to report separately: the schools of `find_schools`, a mapping from users to
+        groups, or an array of groups in the order of ``users_``.
 
     Returns
     -------

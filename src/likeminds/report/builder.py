@@ -91,7 +91,7 @@ def write_report(
         )
         for attribute, ranker in rankers.items()
     }
-    kicker, heading = None, title or f"What people make of {listing(list(facts))}"
+    kicker, heading = None, title or f"Report on {listing(list(facts))}"
     if len(facts) == 1:
         ((attribute, only),) = facts.items()
         kicker = title or (None if attribute == NAMELESS else str(attribute))

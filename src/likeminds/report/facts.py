@@ -131,7 +131,7 @@ def finding(facts: ReportFacts) -> str:
     schools, verb = facts.schools, facts.verb
     what = f"what they {'want' if verb.wishes else verb.many()}"
     if schools is None:
-        return f"What {users} {'want' if verb.wishes else verb.many()}"
+        return f"Items that {users} {'want' if verb.wishes else verb.many()}"
     if schools:
         how = "form" if schools.suggested else "cut into"
         return f"{users} {how} {_in_words(len(schools))} schools of thought on {what}"
@@ -270,8 +270,8 @@ def _unusual(facts: ReportFacts) -> list[str]:
         if len(found):
             users, verb = counted(len(found), "person", "people"), one if len(found) == 1 else many
             sentences.append(f"{users} {verb} {how} ({listing(found)}).")
-    if facts.schools is not None and facts.schools.loner.any():
-        alone = facts.schools.loners
+    if facts.schools is not None and facts.schools.outlier.any():
+        alone = facts.schools.outliers
         what = "is an outlier" if len(alone) == 1 else "are outliers"
         sentences.append(
             f"{counted(len(alone), 'person', 'people')} {what}: the personal level is larger than "

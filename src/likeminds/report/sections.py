@@ -66,7 +66,7 @@ def first_picture(facts: ReportFacts) -> PagePicture:
         if facts.are_pictures_telling(found.axes[0].strength):
             most = facts.verb.most(many=True)
             caption += f" Pictures show items that people at this end {most}, unlike others."
-        if found.loner.any():
+        if found.outlier.any():
             caption += " Rings mark outliers."
     else:
         draw = partial(plots.item_shares, found)

@@ -185,7 +185,7 @@ class Explanation(Population):
             "school": None if school is None else school.to_dict(),
             "membership": None if school is None else float(found.membership[place].max()),
             "level_shares": named_shares(found.level_shares[place]),
-            "loner": bool(found.loner[place]),
+            "outlier": bool(found.outlier[place]),
             "likeness": float(self.likeness[place]),
             "differs": name_of(self, self.normalised.coef[place] - decided, decided),
             "features": self._features(own),

@@ -36,11 +36,11 @@ from likeminds.schools.school_names import are_telling, leading, strengths
 from likeminds.schools.school_soft_labels import BOUND, SoftLabels
 
 ITEMS_SHOWN = 8
-# If all users agree, the least personal share of a loner's variance.
+# If all users agree, the least personal share of an outlier's variance.
 _OF_THEIR_OWN = 0.05
 # Items whose ranks differ less between users are not divisive.
 _DIVIDED = 0.05
-# The false discovery rate among loners, unless some personal levels are exactly zero.
+# The false discovery rate among outliers, unless some personal levels are exactly zero.
 _FALSE_LONERS = 0.05
 # The ratio of standard deviation to median absolute deviation of a normal distribution.
 _NORMAL = 1.4826
@@ -55,7 +55,7 @@ def find_schools(
     texts: Mapping[Hashable, str] | None = None,
     labels: Annotations | None = None,
 ) -> Schools:
-    """Find groups of users who rank alike, the features that set them apart, and loners.
+    """Find groups of users who rank alike, the features that set them apart, and outliers.
 
     Users are clustered by their positions in the strong directions of the ranker's group level.
     Users are close if their scores deviate alike from the consensus, after scaling all users'
@@ -115,10 +115,10 @@ def find_schools(
     frames: Frames = "pyarrow" if known is None else known.frames
     soft = None if soft is None else soft.of_schools(n_found, frames)
     coordinates, directions = population.coordinates
-    level_shares, loner = variance_shares(levels, spread), _loners(levels, spread)
+    level_shares, outlier = variance_shares(levels, spread), _outliers(levels, spread)
     if not directions.size:
         # Even if all users agree, a few differ slightly more than by chance.
-        loner = loner & (level_shares[:, LEVELS.index("personal")] >= _OF_THEIR_OWN)
+        outlier = outlier & (level_shares[:, LEVELS.index("personal")] >= _OF_THEIR_OWN)
     return Schools(
         user_ids=levels.users,
         labels=division.labels if n_found else division.labels - 1,
@@ -131,7 +131,7 @@ def find_schools(
         coordinates=coordinates,
         axes=words.axes(coordinates, directions),
         level_shares=level_shares,
-        loner=loner,
+        outlier=outlier,
         # Without a direction stronger than chance, the labels show no divisive items.
         divisive=()
         if items is None or not directions.size
@@ -291,7 +291,7 @@ def name_of(
     return items.name_by_difference(own, rest, 0.0 * own)
 
 
-def _loners(levels: WeightLevels, spread: Float) -> Bool:
+def _outliers(levels: WeightLevels, spread: Float) -> Bool:
     """Return users whose personal level is nonzero (if exact), or larger than by chance.
 
     If the personal level is exactly zero for most users, users with a nonzero level are outliers.

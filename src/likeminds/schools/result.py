@@ -1,4 +1,4 @@
-"""The result of `find_schools`: schools, loners, and the directions in which users differ."""
+"""The result of `find_schools`: schools, outliers, and the directions in which users differ."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -124,7 +124,7 @@ class Schools(ResultTable):
         These directions, in words.
     level_shares : array of shape (n_users, 3)
         The shares of consensus, group and personal in the variance of each user's scores.
-    loner : array of shape (n_users,)
+    outlier : array of shape (n_users,)
         Whether each user's personal level is larger than chance explains.
     divisive : tuple of JudgedItem
         The items that divide users most; the value is the standard deviation over users of the
@@ -160,7 +160,7 @@ class Schools(ResultTable):
     coordinates: Float
     axes: tuple[Axis, ...]
     level_shares: Float
-    loner: Bool
+    outlier: Bool
     divisive: tuple[JudgedItem, ...]
     spread: Float
     criterion: dict[int, float] = field(default_factory=dict)
@@ -193,9 +193,9 @@ class Schools(ResultTable):
         return "at both ends of what divides people" if self.axes else ""
 
     @property
-    def loners(self) -> IdArray:
+    def outliers(self) -> IdArray:
         """The users whose personal level is larger than chance explains."""
-        return self.user_ids[self.loner]
+        return self.user_ids[self.outlier]
 
     def members(self, number: int) -> IdArray:
         """Return the users of a school, by its number, the most probable members first."""
@@ -223,7 +223,7 @@ class Schools(ResultTable):
         return pa.Table.from_pylist(rows, pa.schema(columns))
 
     def users(self) -> Any:
-        """Return a table of users: school and its probability, level shares, loner.
+        """Return a table of users: school and its probability, level shares, outlier.
 
         The school is 0 if there are no schools.
         """
@@ -233,10 +233,10 @@ class Schools(ResultTable):
             "membership": self.membership.max(axis=1, initial=0.0),
         }
         columns |= {name: self.level_shares[:, i] for i, name in enumerate(LEVELS)}
-        return as_kind(pa.table(columns | {"loner": self.loner}), self.frames)
+        return as_kind(pa.table(columns | {"outlier": self.outlier}), self.frames)
 
     def to_dict(self) -> Facts:
-        """Return the schools, axes, loners, agreed and divisive items as plain values, for JSON.
+        """Return the schools, axes, outliers, agreed and divisive items as plain values, for JSON.
 
         For an item, ``spread`` is the standard deviation over users of the share of items it beats.
         ``at_least`` is the lowest predicted share of yes of a school (or end of an axis). ``share``
@@ -253,7 +253,7 @@ class Schools(ResultTable):
             "schools": [school.to_dict() for school in self.schools],
             "axes": [{"share": a.share, "low": a.low, "high": a.high} for a in self.axes],
             "level_shares": named_shares(self.level_shares.mean(axis=0)),
-            "loners": self.loners.tolist(),
+            "outliers": self.outliers.tolist(),
             "agreed": self._with_shares(self.agreed, "at_least"),
             "divisive": self._with_shares(self.divisive, "spread"),
         }
@@ -274,8 +274,8 @@ class Schools(ResultTable):
             ]
         else:
             lines += [f"  {a.share:.0%}: {a.low}  <->  {a.high}" for a in self.axes]
-        if self.loner.any():
-            lines.append(f"  {counted(int(self.loner.sum()), 'person', 'people')} on their own")
+        if self.outlier.any():
+            lines.append(f"  {counted(int(self.outlier.sum()), 'outlier')}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -135,7 +135,7 @@ def _gram(block: Block, state: RowWork, previous: Own) -> tuple[Float, None]:
 def all_levels(problem: ReducedProblem, point: Iterate) -> tuple[Float, Float, float]:
     """Return G and P, shape (n_users, n_features), and the length of the longest deviation.
 
-    That is one more pass over those not in memory.
+    Users whose statistics are not in memory are visited once more.
     """
     G = np.zeros((problem.n_users, problem.n_features))
     P, longest = np.zeros_like(G), 0.0

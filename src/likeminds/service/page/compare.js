@@ -53,7 +53,7 @@ export async function compare(room, { attribute, model, wording }) {
           userMap(map, found.profiles.map((one, i) => ({ name: capital([a, b][i]), at: one.coordinates }))))),
       el("p", { class: "soft small" }, `Below each ${wording.noun}: the share of all ${wording.noun}s that rank below it, for ${a} / for ${b}.`),
       el("div", { class: "cards" },
-        list("both", `What both ${wording.many}`, found.both_like),
+        list("both", `${capital(wording.noun)}s that both ${wording.many}`, found.both_like),
         list("left", `Higher for ${a} than for ${b}`, found.a_prefers),
         list("right", `Higher for ${b} than for ${a}`, found.b_prefers)),
       features(found.features.filter((one) => isNamed(one.feature)), a, b),

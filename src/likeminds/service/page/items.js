@@ -5,12 +5,12 @@ import { briefly, called, capital, el, expectation, isNamed, number, percent, pu
 
 export async function items(room, { attribute, wording }) {
   await join();
-  const kinds = { loved: `What people ${wording.most}`, divisive: "What divides people most", mine: `What you ${wording.would_most}` };
+  const all = `${capital(wording.noun)}s`;
+  const kinds = { loved: `${all} that people ${wording.most}`, divisive: `Most divisive ${wording.noun}s`, mine: `${all} that you ${wording.would_most}` };
   let kind = "loved", page = [];
   const list = el("div"), why = el("div", { id: "why" });
   const buttons = el("div", { class: "row", role: "group", "aria-label": `Which ${wording.noun}s` });
-  const heading = `${capital(wording.noun)}s`;
-  put(room, el("h2", {}, heading), buttons, el("div", { class: "grid" },
+  put(room, el("h2", {}, all), buttons, el("div", { class: "grid" },
     el("section", { class: "card", "aria-label": `List of ${wording.noun}s` }, list),
     el("section", { class: "card", "aria-label": `Why this ${wording.noun}` }, why)));
 

@@ -129,7 +129,7 @@ def schools(query: Annotated[schemas.AttributeQuery, Query()], queries: Queries)
             for judged in one["typical"]
         ]
     if queries.caller.role < Role.READ:
-        found["loners"] = len(found["loners"])
+        found["outliers"] = len(found["outliers"])
         for end in ("strictest", "mildest"):
             (found["severity"] or {}).pop(end, None)
     return found | {"attribute": scorer.attribute or None}
