@@ -31,7 +31,7 @@ def judged(data: UserDataSet, seed: int, limit: float) -> dict[str, Any]:
     ours = HierarchicalRanker().fit(train)
     seconds = time.process_time() - start
     found = {"ours": _aucs(test, ours.decision_function(test)), "our seconds": seconds}
-    theirs = in_time(limit, mixed_logit, train, test)
+    theirs = in_time(limit, mixed_logit, train, test, 1)
     if theirs is not None:
         found |= {"theirs": _aucs(test, theirs[0]), "their seconds": theirs[1]}
     return found
@@ -77,8 +77,8 @@ def as_page(found: dict[str, Any]) -> str:
         f"Made by `python -m benchmarks.mixed_logit --data FOLDER --seconds {found['limit']:.0f}"
         f"{asked}` (GPBoost installed). The table has the mean AUC over people on held-out labels "
         f"(30 %), in per cent, over {found['seeds']} splits (one for each attribute, if there are "
-        "several). The difference has its standard error over people. Seconds are those of a fit, "
-        "for GPBoost with the scores, in one run on a machine with other jobs. Larger crowds have "
+        "several). The difference has its standard error over people. Seconds are CPU seconds of a "
+        "fit, for GPBoost with the scores. Larger crowds have "
         f"{found['most']} people drawn at random. GPBoost fits a random intercept and a random "
         "coefficient of each feature by person, with its defaults. HierarchicalRanker has nothing "
         "to tune. If GPBoost exceeds the time limit on one attribute, the others are left out."

@@ -25,6 +25,7 @@ from likeminds import Annotations, HierarchicalRanker, score_choices
 from likeminds._util.array_types import Float
 from likeminds._util.atomic_files import write_whole
 from likeminds._util.checks import listing
+from likeminds._util.text_format import counted
 from likeminds.data.identifiers import lookup
 from likeminds.data.splits import order_within_users
 from likeminds.metrics.choices import ChoiceScores
@@ -197,7 +198,7 @@ def tables(rows: Sequence[dict[str, Any]]) -> str:
     """Return the tables of the page: means over seeds."""
     seeds = list(dict.fromkeys(row["seed"] for row in rows))
     n_users = sum(row["n_users"] for row in rows[:2])
-    parts = [f"{n_users:,} people; {len(seeds)} draw(s), with seeds {listing(seeds)}."]
+    parts = [f"{n_users:,} people; {counted(len(seeds), 'draw')}, with seeds {listing(seeds)}."]
     groups = list(dict.fromkeys(row["people"] for row in rows))
     for measure_, title in (("accuracy", "Accuracy"), ("log_loss", "Log loss")):
         lines = [f"| {title} | " + " | ".join(groups) + " |", "|---" * (len(groups) + 1) + "|"]

@@ -108,8 +108,8 @@ def _per_person(train: Annotations, test: Annotations) -> Float:
     return scores
 
 
-def mixed_logit(train: Annotations, test: Annotations) -> Float:
-    """Return the scores of a mixed logistic regression, fitted by GPBoost."""
+def mixed_logit(train: Annotations, test: Annotations, threads: int | None = None) -> Float:
+    """Return the scores of a mixed logistic regression, fitted by GPBoost (default: all cores)."""
     gpboost = import_module("gpboost")
     X, X_test = standardised(train, test)
     model = gpboost.GPModel(
@@ -117,6 +117,7 @@ def mixed_logit(train: Annotations, test: Annotations) -> Float:
         group_rand_coef_data=X,
         ind_effect_group_rand_coef=[1] * X.shape[1],
         likelihood="bernoulli_logit",
+        num_parallel_threads=-1 if threads is None else threads,
     )
     ones = [np.ones((len(rows), 1)) for rows in (X, X_test)]
     model.fit(y=train.labels.astype(np.float64), X=np.hstack([ones[0], X]))

@@ -95,7 +95,10 @@ _INTERNAL = {
 def skip_member(_app: Sphinx, _what: str, name: str, member: Any, skip: bool, _o: Any) -> bool:
     """Leave out scikit-learn's own methods and members that users do not call."""
     inherited = str(getattr(member, "__module__", "")).startswith("sklearn.")
-    return skip or inherited or name.rpartition(".")[2] in _INTERNAL
+    # The verb of a model is the class `Verb`; that of annotations is the text that the user passed.
+    getter = getattr(getattr(member, "fget", None), "__qualname__", "")
+    internal = name.rpartition(".")[2] in _INTERNAL or getter == "ReadableModel.verb"
+    return skip or inherited or internal
 
 
 def link_scripts(_app: Sphinx, _name: str, source: list[str]) -> None:
