@@ -23,6 +23,7 @@ from benchmarks import (
     pairs,
     shared_page,
     shared_speed,
+    ties,
 )
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -45,6 +46,7 @@ TABLES = [
     ("grades.json", "grades.md", grades.as_table),
     ("nominal.json", "how-to/nominal.md", nominal.table),
     ("pairs.json", "how-to/comparisons.md", of_pairs),
+    ("ties.json", "how-to/comparisons.md", ties.as_table),
     ("crowd-peers.json", "crowd-peers.md", of_crowd_peers),
     ("shared-items.json", "shared-items-measured.md", of_shared_items),
 ]

@@ -253,3 +253,68 @@ def test_what_was_compared_survives_files(tmp_path):
     more = Annotations.from_comparisons([9, 9], ["a", "b"], ["b", "c"], features=FEATURES)
     np.testing.assert_allclose(back.update(more).coef_, ranker.update(more).coef_, atol=1e-9)
     assert 9 in back.users_
+
+
+class TestPositions:
+    """Items that were shown first or last get a feature, which rankings of items leave out."""
+
+    def test_pairs_and_ties_mark_the_item_that_was_shown_first(self):
+        said = Annotations.from_comparisons(
+            ["ann", "bob"],
+            ["tea", "milk"],
+            ["milk", "tea"],
+            [False, True],
+            shown_first=["milk"] * 2,
+        )
+        assert said.feature_names == ("shown_first",)
+        np.testing.assert_array_equal(said.X[:, 0], said.items == "milk")
+        assert len(said) == 6
+        assert said.tied.sum() == 4
+
+    @pytest.mark.parametrize("kind", ["from_choices", "from_rankings", "from_best_worst"])
+    def test_larger_sets_mark_both_ends_and_keep_features_of_items(self, kind):
+        menu = ["egg", "eel", "tofu", "crab"]
+        features = {item: [float(place)] for place, item in enumerate(menu)}
+        answers = {
+            "from_choices": {"shown": [menu], "chosen": ["eel"]},
+            "from_rankings": {"rankings": [["crab", "egg", "tofu", "eel"]]},
+            "from_best_worst": {"shown": [menu], "best": ["crab"], "worst": ["egg"]},
+        }
+        said = getattr(Annotations, kind)(
+            ["ann"], **answers[kind], features=features, shown_first=["egg"], shown_last=["crab"]
+        )
+        assert said.feature_names == ("x0", "shown_first", "shown_last")
+        place = np.array([menu.index(item) for item in said.items])
+        np.testing.assert_array_equal(said.X, np.stack([place, place == 0, place == 3], axis=1))
+        ids, bare = said.distinct_items()
+        assert [features[item] + [0.0, 0.0] for item in ids] == bare.tolist()
+
+    @pytest.mark.parametrize(
+        ("first", "message"), [(["cola"], "cola"), (["tea", "tea"], "2 items for 1")]
+    )
+    def test_positions_must_be_those_of_shown_items(self, first, message):
+        with pytest.raises(ValueError, match=message):
+            Annotations.from_comparisons(["ann"], ["tea"], ["milk"], shown_first=first)
+
+    def test_vectors_have_no_positions(self):
+        table = pd.DataFrame({"user": ["a"], "chosen": [[1.0, 2.0]], "rejected": [[0.0, 1.0]]})
+        with pytest.raises(ValueError, match="shown_first"):
+            Annotations.from_preferences(table, shown_first=["a"])
+
+    @pytest.mark.seconds
+    def test_position_effects_are_learned_per_user_and_left_out_of_rankings(self):
+        rng = np.random.default_rng(0)
+        worth, bias = rng.normal(size=8), rng.normal(0.8, 0.8, size=30)
+        users = np.repeat(np.arange(30), 40)
+        pair = np.array([rng.choice(8, 2, replace=False) for _ in users])
+        ahead = worth[pair] @ [1.0, -1.0] + bias[users] + rng.logistic(size=len(users)) > 0
+        won, lost = np.where(ahead[:, None], pair, pair[:, ::-1]).T
+        said = Annotations.from_comparisons(users, won, lost, shown_first=pair[:, 0])
+        ranker = HierarchicalRanker(n_item_factors=0).fit(said)
+        learned = ranker.coef_[:, 0]
+        assert abs(learned.mean() - bias.mean()) < 0.3
+        assert np.corrcoef(learned, bias)[0, 1] > 0.7
+        assert learned.std() < bias.std()  # shrunken
+        best = ranker.rank(0)
+        order = ranker.items_[np.argsort(-ranker.item_effect_)]
+        np.testing.assert_array_equal(best.items, order)

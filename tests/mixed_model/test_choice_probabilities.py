@@ -23,9 +23,25 @@ def test_of_pairs_they_are_the_chance_of_being_preferred(ranker):
     positions = np.zeros(len(said), dtype=int)
     chances = chances_of_sets(ranker._posterior(), said, ranker.decision_function(said), positions)
     users = ["household-001"] * 6
-    expected = ranker.probability_preferred(homes.X[:6], homes.X[6:12], users)
+    expected = ranker.user_posterior(users[0]).probability_preferred(homes.X[:6], homes.X[6:12])
     np.testing.assert_allclose(chances[said.labels], expected)
     np.testing.assert_allclose(chances[said.labels] + chances[~said.labels], 1.0)
+
+
+def test_of_pairs_of_known_users_and_items_they_have_the_learned_scale():
+    rng = np.random.default_rng(0)
+    users = [f"u{i:02}" for i in np.repeat(np.arange(20), 15)]
+    items = np.array([rng.choice(8, 2, replace=False) for _ in users])
+    ahead = rng.normal(size=8)[items] @ [1.0, -1.0] > rng.logistic(size=len(users))
+    winners, losers = np.where(ahead[:, None], items, items[:, ::-1]).T
+    said = Annotations.from_comparisons(users, winners, losers)
+    ranker = HierarchicalRanker(n_item_factors=0).fit(said)
+    ranker.variance_scale_ = 0.4
+    won, lost = said[said.labels], said[~said.labels]
+    found = ranker.probability_preferred(won, lost, won.users)
+    np.testing.assert_allclose(found, ranker.predict_proba(said)[said.labels, 1])
+    whole = ranker._posterior().probability_preferred(won, lost, won.users)
+    assert np.abs(found - whole).max() > 0.002
 
 
 def test_of_sets_they_are_near_the_mean_over_the_posterior(ranker):

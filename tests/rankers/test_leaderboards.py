@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from likeminds import Annotations, HierarchicalRanker, find_schools, leaderboard
+from likeminds.rankers import leaderboards
 from likeminds.rankers.leaderboards import average_posterior, most_informative_pairs
 
 
@@ -116,6 +117,27 @@ def test_proposed_pairs_reduce_the_variance_most():
                 best, least = (i, j), left
     assert most_informative_pairs(scores, covariance, 1) == [best]
     assert len(set(most_informative_pairs(scores, covariance, 99))) == 15
+
+
+def test_pairs_are_proposed_among_the_most_uncertain_of_many_items(arena, monkeypatch):
+    ranker, _ = arena
+    every = leaderboard(ranker, n_next=99)
+    assert len(every.ask_next) == 28
+    monkeypatch.setattr(leaderboards, "_CANDIDATES", 3)
+    some = leaderboard(ranker, n_next=99)
+    np.testing.assert_array_equal(some.rank_low, every.rank_low)
+    widest = set(every.items[np.argsort(every.low - every.high)[:3]].tolist())
+    assert {item for pair in some.ask_next for item in pair} == widest
+    assert len(some.ask_next) == 3
+
+
+def test_features_of_items_stay_if_others_differ_between_rows():
+    features = {"a": [1.0], "b": [2.0]}
+    for first, varies in (["a", "a"], False), (["a", "b"], True):
+        said = Annotations.from_comparisons(
+            ["ann"] * 2, ["a", "b"], ["b", "a"], features=features, shown_first=first
+        )
+        np.testing.assert_array_equal(leaderboards.varying_features(said), [False, varies])
 
 
 def test_leaderboards_are_tables(arena):

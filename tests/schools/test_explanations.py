@@ -110,5 +110,8 @@ def test_names_that_a_model_keeps_are_those_of_its_items(tmp_path):
     read = load(save(ranker, tmp_path / "films.likeminds", with_data=True))
     assert Explanation.of_ranker(read).item(3)["text"] == "Film 3"
     assert all(one.text == f"Film {one.item}" for one in find_schools(read).divisive)
+    facts = Explanation.of_ranker(read).user(3)
+    best = facts["best"] + facts["best_by_consensus"]
+    assert list(facts["texts"]) == list(dict.fromkeys(best))
     others = Explanation.of_ranker(read, texts={3: "Heat"})
     assert others.item(3)["text"] == "Heat"

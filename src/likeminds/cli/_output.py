@@ -69,7 +69,7 @@ _OPTIONS = {
     "with_data": "--keep-data",
 }
 # Arguments in messages of commands for which there is no option.
-_PYTHON_ONLY = frozenset({"draws", "item_effects", "wide"})
+_PYTHON_ONLY = frozenset({"draws", "item_effects", "max_classes", "wide"})
 _SUBJECT = re.compile(r"^(\w+(?=: no such column| names )|[a-z]+_\w+(?= must ))")
 # Scikit-learn's message about a parameter that is not one of several words.
 _CONSTRAINT = re.compile(

@@ -1,7 +1,7 @@
-"""Choice experiments in long tables: alternatives, availability, alternative-specific constants."""
+"""Choice experiments in long tables: alternatives, availability, constants, positions."""
 
 import logging
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from likeminds._util.array_types import Bool, Float, FloatArray, IdArray, Index
 from likeminds._util.checks import listing
-from likeminds.data.column_roles import Frame, read_values
-from likeminds.data.identifiers import encode, encode_pairs
+from likeminds.data.column_roles import POSITIONS, Frame, read_values
+from likeminds.data.identifiers import as_id_array, encode, encode_pairs
 from likeminds.data.label_parsing import read_labels
 
 logger = logging.getLogger(__name__)
@@ -161,3 +161,27 @@ def null_space(gram: Float) -> Float:
 def _scaled(gram: Float) -> Float:
     unit = np.sqrt(np.where(gram.diagonal() > 0, gram.diagonal(), 1.0))
     return np.asarray(gram / np.outer(unit, unit))
+
+
+def position_columns(options: Mapping[str, Any], items: IdArray, choices: Index) -> dict[str, Any]:
+    """Return whether each row's item was shown first, and last, as an argument of annotations.
+
+    ``choices`` are the positions of rows in the lists of items shown first, and last.
+    """
+    positions = {}
+    for name in POSITIONS:
+        if options.get(name) is None:
+            continue
+        ids = as_id_array(options[name], name)
+        if len(ids) != choices.max() + 1:
+            raise ValueError(
+                f"{name} has {len(ids)} items for {choices.max() + 1} choices. Pass one for each."
+            )
+        positions[name] = items == ids[choices]
+        missing = np.flatnonzero(np.bincount(choices, positions[name]) == 0)
+        if missing.size:
+            raise ValueError(
+                f"{name} has {ids[missing[0]]} for choice {missing[0]} (counted from 0), but this "
+                "item was not shown there. Correct it, or drop the choice."
+            )
+    return {"positions": positions} if positions else {}

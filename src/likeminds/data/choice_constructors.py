@@ -44,6 +44,7 @@ class ChoiceConstructors(CodedLabels):
         item_ids: Iterable[Hashable] | None = None,
         feature_names: Sequence[str] | None = None,
         user_features: object = None,
+        shown_first: Iterable[Hashable] | None = None,
     ) -> Self:
         """Make annotations of comparisons: which of two items a user preferred.
 
@@ -71,6 +72,10 @@ class ChoiceConstructors(CodedLabels):
             The item of each row of an array of features (by default, its number), and names.
         user_features : optional
             Covariates of users: see `Annotations`.
+        shown_first : sequence of ids, optional
+            The item of each pair that was shown first, or on the left. This adds the feature
+            ``shown_first``, whose weight is the user's position effect. Rankings of items leave
+            it out.
 
         Examples
         --------
@@ -85,6 +90,7 @@ class ChoiceConstructors(CodedLabels):
             item_ids=item_ids,
             feature_names=feature_names,
             user_features=user_features,
+            shown_first=shown_first,
         )
         return cls._of_sets(comparison_arguments(columns | {"strength": strength}, options))
 
@@ -150,8 +156,10 @@ class ChoiceConstructors(CodedLabels):
             items. Each of them is preferred to all later items, but not to the others in the tie.
         shown : sequence of sequences of ids, optional
             The items of each ranking that were shown; unranked ones come last.
-        strength, features, item_ids, feature_names, user_features : optional
+        strength, features, item_ids, feature_names, user_features, shown_first : optional
             As in `from_comparisons`; ``strength`` is one number per ranking.
+        shown_last : sequence of ids, optional
+            The item of each ranking that was shown last, like ``shown_first``.
 
         Examples
         --------
@@ -188,6 +196,8 @@ class ChoiceConstructors(CodedLabels):
             ``chosen`` mean that it was chosen. Its features are zero, except a column of its own.
         strength, features, item_ids, feature_names, user_features : optional
             As in `from_comparisons`; ``strength`` is one number per choice.
+        shown_first, shown_last : sequences of ids, optional
+            As in `from_rankings`.
 
         Examples
         --------
@@ -225,6 +235,8 @@ class ChoiceConstructors(CodedLabels):
             means that the user was asked for the best one only.
         strength, features, item_ids, feature_names, user_features : optional
             As in `from_comparisons`; ``strength`` is one number per set.
+        shown_first, shown_last : sequences of ids, optional
+            As in `from_rankings`.
 
         Examples
         --------
@@ -240,7 +252,16 @@ class ChoiceConstructors(CodedLabels):
     def _of_sets(cls, arguments: dict[str, Any]) -> Self:
         """Make annotations of choice sets without ids, which are never joined with later ones."""
         marks = {name: arguments.pop(name, None) for name in ("picks_worst", "tied")}
-        return cls(**arguments)._with(choice_set_ids=None, **marks)
+        positions = arguments.pop("positions", {})
+        made = cls(**arguments)._with(choice_set_ids=None, **marks)
+        if not positions:
+            return made
+        return made._with(
+            features=np.column_stack([made.X, *positions.values()]).astype(made.X.dtype),
+            feature_names=(*made.feature_names, *positions),
+            feature_rows=np.arange(len(made)),
+            features_per="row",
+        )
 
     def choices(self, most: int = 8, random_state: int = 0) -> Self:
         """Return grades as choices: each item is chosen among those the user graded lower.

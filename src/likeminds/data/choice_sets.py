@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import chain, compress
 from os import PathLike
-from typing import Any, Literal, NamedTuple, TypedDict, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from likeminds._util.array_types import FloatArray, IdArray, Index
 from likeminds._util.checks import as_matrix, as_names, as_weights, listing, same_length
 from likeminds._util.lazy_imports import nw
 from likeminds.data import tables
-from likeminds.data.alternatives import as_available
+from likeminds.data.alternatives import as_available, position_columns
 from likeminds.data.coded_labels import CodedLabels
 from likeminds.data.column_roles import ID_ROLES, as_frame, find_columns, id_texts, read_values
 from likeminds.data.identifiers import as_id_array, encode, is_missing, join_ids
@@ -25,13 +25,26 @@ _ARGUMENTS = {"winner": "chosen", "loser": "rejected", "tie": "ties"}
 TieModel = Literal["davidson", "half"]
 
 
-class ChoiceOptions(TypedDict, total=False):
-    """The keyword arguments that all constructors of choices have in common."""
+class ItemOptions(TypedDict, total=False):
+    """The keyword arguments about items and users."""
 
     features: object
     item_ids: Iterable[Hashable] | None
     feature_names: Sequence[str] | None
     user_features: object
+
+
+class ChoiceOptions(ItemOptions, total=False):
+    """The keyword arguments that all constructors of choices have in common."""
+
+    shown_first: Iterable[Hashable] | None
+    shown_last: Iterable[Hashable] | None
+
+
+def _about_items(options: ChoiceOptions) -> ItemOptions:
+    """Return the options without the items shown first and last."""
+    shown = ("shown_first", "shown_last")
+    return cast("ItemOptions", {k: v for k, v in options.items() if k not in shown})
 
 
 def item_arguments(
@@ -90,7 +103,9 @@ def set_arguments(
     worst = np.array([one.worst for one in sets])[codes]
     weights = as_weights(strength, len(users), "strength")
     items = as_id_array(chain.from_iterable(one.items for one in sets), "items")
-    return item_arguments(items, none, **options) | {
+    positions = position_columns(options, items, who)
+    return item_arguments(items, none, **_about_items(options)) | {
+        **positions,
         "users": users[who],
         "labels": (np.diff(codes, prepend=-1) > 0) ^ worst,
         "choice_sets": codes,
@@ -256,12 +271,13 @@ def comparison_arguments(columns: Mapping[str, Any], options: ChoiceOptions) -> 
     won, lost = (as_id_array(columns[name], name) for name in ("winners", "losers"))
     rows, sides = pair_rows(columns, won, lost)
     items = join_ids(won, lost)[sides]
+    rows |= position_columns(options, items, sides % len(won))
     features = options.get("features")
     if isinstance(features, tuple) and len(features) == 2 and np.ndim(features[0]) == 2:
         stacked = _stack_two(*features, len(won))[sides]
         rows |= {"items": items, "features": stacked, "features_per": "row"}
         return rows | {name: options.get(name) for name in ("feature_names", "user_features")}
-    return rows | item_arguments(items, **options)
+    return rows | item_arguments(items, **_about_items(options))
 
 
 def preference_arguments(
@@ -286,10 +302,12 @@ def preference_arguments(
     values |= {"strength": values.pop("strengths", None), "tie_model": tie_model}
     if won is None or lost is None:
         return comparison_arguments(values, options)
-    if options.get("features") is not None:
+    named = ("features", "shown_first", "shown_last")
+    useless = [name for name in named if options.get(name) is not None]
+    if useless:
         raise ValueError(
             f"The columns {columns['winner']} and {columns['loser']} hold vectors of features: "
-            "leave out features=."
+            f"leave out {useless[0]}=. Vectors may have a number for the position."
         )
     # Each vector is an item of its own.
     places = np.arange(len(won))

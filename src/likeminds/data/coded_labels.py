@@ -14,7 +14,7 @@ from likeminds._util.checks import did_you_mean, listing
 from likeminds._util.per_user_arrays import order_by
 from likeminds._util.result_tables import Frames, html_page, html_table
 from likeminds._util.text_format import counted, read_verb
-from likeminds.data.column_roles import default_verb
+from likeminds.data.column_roles import POSITIONS, default_verb
 from likeminds.data.covariates import Covariates
 from likeminds.data.identifiers import coerce_ids, compact, encode, encode_pairs
 from likeminds.data.label_parsing import LabelReading, count_labels
@@ -278,12 +278,14 @@ class CodedLabels:
     def distinct_items(self) -> tuple[IdArray, FloatArray]:
         """Return each item once, and its features.
 
-        If features are per row, an item has those of the first of its rows.
+        If features are per row, an item has those of the first of its rows, without positions.
         """
         if self.features_per == "item":
             return self.item_ids, self.features
         codes, first = np.unique(self.item_codes, return_index=True)
-        return self.item_ids[codes], self.features[self.feature_rows[first]]
+        are_positions = np.isin(self.feature_names, POSITIONS)
+        features = np.where(are_positions, 0.0, self.features[self.feature_rows[first]])
+        return self.item_ids[codes], features.astype(self.features.dtype)
 
     def with_user_features(self, user_features: object) -> Self:
         """Return the same labels with covariates of users: see `Annotations`."""

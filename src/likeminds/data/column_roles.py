@@ -71,6 +71,8 @@ LABEL_ROLES = (
 )
 # Columns that mark rows of choice sets, as attributes of `Annotations`.
 MARKS = ("picks_worst", "tied")
+# Features for position effects: whether the item of a row was shown first, or last, in its set.
+POSITIONS = ("shown_first", "shown_last")
 # The roles whose columns hold ids. In CSV, ids are texts, even if they look like numbers.
 ID_ROLES = ("user", "item", "attribute", "choice_set", "winner", "loser")
 

@@ -217,8 +217,10 @@ class Posterior:
         deviation = np.where(deviation > 0, deviation, np.inf)  # equal items are tied
         return np.asarray(ndtr(self._score_difference(a, b, users) / deviation))
 
-    def chance_preferred(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
-        """Return the probability that the items of a get better labels than those of b."""
+    def chance_preferred(
+        self, a: PredictionRows, b: PredictionRows, users: Index, scale: Float | float = 1.0
+    ) -> Float:
+        """Return the probability that the items of a get better labels; ``scale`` of variances."""
         if isinstance(self.likelihood, StandardNormal):
             noise = self.deviation(a, users, less=b) ** 2 + 2.0 / self.likelihood.typical
             return np.asarray(ndtr(self._score_difference(a, b, users) / np.sqrt(noise)))
@@ -227,14 +229,14 @@ class Posterior:
                 "Scores that were learned as a regression are not log-odds, so labels "
                 'have no probability. Fit with loss="logistic" or "choice".'
             )
-        deviation = self.deviation(a, users, less=b)
+        deviation = np.sqrt(scale) * self.deviation(a, users, less=b)
         return label_probability(self._score_difference(a, b, users), deviation)
 
     def chance_tied(self, a: PredictionRows, b: PredictionRows, users: Index) -> Float:
         """Return the probability that the items of a and b are tied."""
         if not isinstance(self.likelihood, DavidsonLikelihood):
             raise TypeError("This model has no ties: fit from_comparisons(..., ties=...).")
-        variance = self.deviation(a, users, less=b) ** 2
+        variance = self.deviation(a, users, less=b) ** 2  # as for the fit of nu
         return self.likelihood.tie_chance(self._score_difference(a, b, users), variance)
 
     def grades(self, targets: PredictionRows, users: Index) -> GradePredictions:

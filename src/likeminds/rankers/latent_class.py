@@ -55,7 +55,7 @@ class LatentClassRanker(Ranker):
     loss : {"auto", "choice", "logistic", "mixed"}, default="auto"
         The likelihood, as in `HierarchicalRanker`. Grades above the threshold count as positive.
     max_classes : int, default=10
-        The most classes that "auto" tries.
+        The most classes that "auto" tries. If BIC still falls there, `fit` warns.
     n_starts : int, default=20
         The number of random starts of the EM algorithm. Only the best after 25 steps continues.
     alpha : float, default=1e-3
@@ -164,6 +164,18 @@ class LatentClassRanker(Ranker):
         self.loss_, self.scale_ = loss.name, design.scale
         self.positive_share_ = data.counts.n_positive / data.counts.n_labels
         self._set_classes(fitted, FittedPrior(design, fitted.normal_prior(), loss.likelihood))
+        if self._bic_still_falls and self.n_classes_ == self.max_classes:
+            warnings.warn(
+                f"BIC still falls at {self.n_classes_} classes, the most that were tried. To try "
+                f"more, raise max_classes={self.max_classes}.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def _bic_still_falls(self) -> bool:
+        """Whether "auto" stopped at its limit, and not because BIC rose."""
+        return len(self.selection_) == self.n_classes_ > 1
 
     def _select(self, problem: LatentClasses) -> LatentClassFit:
         """Return the fit with the requested number of classes, or the lowest BIC."""
@@ -328,8 +340,8 @@ class LatentClassRanker(Ranker):
             )
         )
         notes = [f"Shares: {shares}."]
-        if len(self.selection_) == self.n_classes_ > 1:
-            notes.append("BIC still falls at max_classes. More classes may fit better.")
+        if self._bic_still_falls:
+            notes.append("BIC still falls at this number of classes. More may fit better.")
         return Table(title, rows, tuple(notes))
 
     def wtp(self, price: Hashable) -> Table:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit, ndtri
 
-from likeminds._util.array_types import Float, IdArray, Index
+from likeminds._util.array_types import Bool, Float, IdArray, Index
 from likeminds._util.lazy_imports import pa
 from likeminds._util.per_user_arrays import symmetric_root
 from likeminds._util.result_tables import Frames, ResultTable
+from likeminds.data.annotations import Annotations
 from likeminds.data.column_roles import as_arrow
 from likeminds.data.identifiers import lookup
 from likeminds.mixed_model.posterior import Posterior
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     import pyarrow
 
     from likeminds.rankers.ranker import Ranker
+
+
+# The most items among which comparisons are proposed: matrices of items x items are needed.
+_CANDIDATES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +93,7 @@ def leaderboard(
     level : float, default=0.9
         The probability that a score or rank lies in its interval.
     n_next : int, default=5
-        The number of comparisons to propose.
+        The number of comparisons to propose, of the 1,000 items with the most uncertain scores.
 
     Returns
     -------
@@ -96,11 +101,11 @@ def leaderboard(
 
     Notes
     -----
-    Features of rows, such as the length of an answer, are set equal for all items, so
-    differences in style do not count. Users' weights and items' effects are drawn from their
-    posteriors, independently between items. Intervals do not allow for the shrinkage of scores. In
-    simulations with two schools (``benchmarks/leaderboards.py``), 90 % intervals contained 82 to 89
-    % of the true scores of a school, and 97 to 99 % of the ranks.
+    Features that differ between rows of an item, such as the length of an answer, are set equal for
+    all items, so differences in style do not count. Users' weights and items' effects are drawn
+    from their posteriors, independently between items. Intervals do not allow for the shrinkage of
+    scores. In simulations with two schools (``benchmarks/leaderboards.py``), 90 % intervals
+    contained 82 to 89 % of the true scores of a school, and 97 to 99 % of the ranks.
 
     Examples
     --------
@@ -127,8 +132,8 @@ def leaderboard(
     view = ItemTableView.of(ranker, None)
     labels = model.training_annotations_
     features = view.features
-    if labels is not None and labels.features_per == "row":
-        features = np.tile(model.prior_.design.origin, (len(view), 1))
+    if labels is not None:
+        features = np.where(varying_features(labels), model.prior_.design.origin, features)
     positions: Index = np.arange(len(model.users_))
     if users is not None:
         if isinstance(users, str) or not isinstance(users, Iterable):
@@ -140,13 +145,16 @@ def leaderboard(
     scores = targets.rows @ posterior.points[0] + targets.effects
     scores -= scores.mean()
     low, high = posterior.ranks(targets, 0, level)
-    half = float(ndtri(0.5 + level / 2)) * posterior.deviation(targets, only)
+    deviation = posterior.deviation(targets, only)
+    half = float(ndtri(0.5 + level / 2)) * deviation
     order = np.argsort(-scores, kind="stable")
     pairs: Sequence[tuple[int, int]] = ()
+    candidates: Index = np.sort(np.argsort(-deviation, kind="stable")[:_CANDIDATES])
     if n_next:
-        own = posterior._of_items(targets, only)
-        covariance = targets.rows @ posterior.covariance(0) @ targets.rows.T + np.diag(own)
-        pairs = most_informative_pairs(scores, covariance, n_next)
+        some = targets.take(candidates)
+        own = posterior._of_items(some, only[candidates])
+        covariance = some.rows @ posterior.covariance(0) @ some.rows.T + np.diag(own)
+        pairs = most_informative_pairs(scores[candidates], covariance, n_next)
     counts: Float = np.zeros(len(view))
     if labels is not None and labels.has_items:
         mine = np.isin(labels.user_codes, positions)
@@ -161,10 +169,19 @@ def leaderboard(
         low[order],
         high[order],
         counts[order],
-        [(view.ids.tolist()[i], view.ids.tolist()[j]) for i, j in pairs],
+        [tuple(view.ids[candidates[[i, j]]].tolist()) for i, j in pairs],
         len(positions),
         frames_of(ranker),
     )
+
+
+def varying_features(annotations: Annotations) -> Bool:
+    """Return whether each feature differs between rows of an item."""
+    if annotations.features_per == "item":
+        return np.zeros(annotations.n_features, dtype=np.bool_)
+    _, first, of_row = np.unique(annotations.item_codes, return_index=True, return_inverse=True)
+    usual = annotations.features[annotations.feature_rows[first[of_row]]]
+    return np.asarray((usual != annotations.X).any(axis=0))
 
 
 def average_posterior(posterior: Posterior, users: Index) -> Posterior:

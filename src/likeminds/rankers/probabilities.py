@@ -129,11 +129,16 @@ def likelier_classes(ranker: Any, chances: Float) -> NDArray[Any]:
 def _of_labels(ranker: "PriorRanker", X: ItemRows, users: Ids, items: Ids) -> Float:
     posterior, rows, places, positions = prediction_rows(ranker, X, users, items)
     eta, variance = posterior.linear_predictor(rows, places)
-    scale = ranker.variance_scale_
-    if scale is not None:  # new users and items have a scale of 1
-        in_training = (positions >= 0) & rows.is_known(posterior.items)
-        variance = variance * np.where(in_training, scale, 1.0)
+    variance = variance * _variance_scales(ranker, positions, rows)
     return label_probability(eta, np.sqrt(variance))
+
+
+def _variance_scales(ranker: "PriorRanker", users: Index, *rows: PredictionRows) -> Float:
+    """Return the scale of each row's variance: 1 for new users (-1) and items."""
+    items = ranker.prior_.items
+    in_training = np.all([users >= 0, *(one.is_known(items) for one in rows)], axis=0)
+    scale = ranker.variance_scale_
+    return np.where(in_training, 1.0 if scale is None else scale, 1.0)
 
 
 def _of_grades(ranker: "PriorRanker", X: ItemRows, users: Ids, items: Ids) -> Float:
@@ -269,7 +274,8 @@ def probability_preferred(
     array of shape (n_rows,)
     """
     posterior, one, other, positions = _pairs(self, a, b, users)
-    return posterior.chance_preferred(one, other, positions)
+    scale = _variance_scales(self, positions, one, other)
+    return posterior.chance_preferred(one, other, positions, scale)
 
 
 def probability_tied(self: "PriorRanker", a: ItemRows, b: ItemRows, users: Ids = None) -> Float:

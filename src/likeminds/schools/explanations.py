@@ -200,7 +200,7 @@ class Explanation(Population):
                 facts[f"expected{whose}"] = self._grades(self.items, best, who)
             judged = self.judged_by(user)
             facts["labelled"] = [item for item in facts["best"] if item in judged]
-            named = {*facts["best"], *facts["best_by_consensus"]}
+            named = dict.fromkeys(facts["best"] + facts["best_by_consensus"])
             facts["texts"] = {item: text for item in named if (text := self.items.text_of(item))}
         return facts
 
