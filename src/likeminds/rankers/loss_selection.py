@@ -44,10 +44,7 @@ def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, d
     n_users = len(data.counts.user_ids)
     if n_users < _FEWEST_USERS:
         return CANDIDATES[0], {}
-    grades_each = data.counts.n_labels / n_users
-    most = int(min(max(_MOST_GRADES / grades_each, _ENOUGH_USERS), _MOST_USERS))
-    some = np.unique(np.linspace(0, n_users - 1, most).astype(np.intp))
-    halves = [_for_trials(data.rows_of(some[first::2])) for first in (0, 1)]
+    grades_each, halves = data.counts.n_labels / n_users, halves_of(data)
     if ranker.n_groups == "auto" and data.table.n_features > grades_each:
         ranker = clone(ranker).set_params(n_groups=0)
     plain = clone(ranker).set_params(n_item_factors=0)
@@ -63,6 +60,14 @@ def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, d
     if default in by_user and over_users(by_user[best] - by_user[default]).low <= 0.0:
         best = default
     return best, behind | scores
+
+
+def halves_of(data: TrainingData) -> list[Annotations]:
+    """Return the grades of two halves of (a sample of) users."""
+    n_users = len(data.counts.user_ids)
+    most = max(_MOST_GRADES * n_users / data.counts.n_labels, _ENOUGH_USERS)
+    some = np.unique(np.linspace(0, n_users - 1, int(min(most, _MOST_USERS))).astype(np.intp))
+    return [_for_trials(data.rows_of(some[first::2])) for first in (0, 1)]
 
 
 def users_weigh_features(ranker: "PriorRanker", data: TrainingData) -> bool:
