@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from crowds import make_grades
-from likeminds import Annotations, HierarchicalRanker
+from likeminds import Annotations, HierarchicalRanker, split_within_users
+from likeminds.baselines import ConsensusOnly
+from likeminds.datasets import make_schools
 from likeminds.rankers import loss_selection
 from likeminds.rankers.loss_selection import CANDIDATES, choose_grade_loss
 from likeminds.rankers.training_data import TrainingData
@@ -83,3 +85,14 @@ def test_no_directions_are_tried_where_people_have_fewer_grades_than_features(
     choose_grade_loss(ranker, TrainingData.of(wide))
     assert set(tried) == {(n_groups, loss) for loss in CANDIDATES}
     assert ranker.n_groups == "auto"
+
+
+@pytest.mark.seconds
+@pytest.mark.parametrize("seed", [40, 41])
+def test_users_weigh_independent_features_with_few_labels(seed):
+    """Leading principal components of independent features hold only a part of their signal."""
+    drawn = make_schools(150, 60, 1000, 60, 3, random_state=seed)
+    train, test = split_within_users(drawn.annotations, 50 / 60, seed)
+    ranker = HierarchicalRanker().fit(train)
+    assert ranker.covariance_ == "low_rank"
+    assert ranker.score(test) > ConsensusOnly().fit(train).score(test) + 0.08

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,8 +28,9 @@ _MOST_USERS, _MOST_GRADES, _ENOUGH_USERS, _FEWEST_USERS = 800, 12_000, 60, 20
 _TOL = 1e-3
 # The share of held-out grades of test users.
 _HELD_OUT = 0.4
-# Principal components that replace features in a trial of users' weights.
-_COMPONENTS = 30
+# Principal components that replace features in a trial of users' weights, and the most features
+# that are tried as they are.
+_COMPONENTS, _NARROW = 30, 100
 
 
 def choose_grade_loss(ranker: "PriorRanker", data: TrainingData) -> tuple[str, dict[str, float]]:
@@ -74,7 +76,9 @@ def users_weigh_features(ranker: "PriorRanker", data: TrainingData) -> bool:
     """Return whether users' weights of features improve the prediction of held-out labels.
 
     Features are replaced by leading principal components, raw or (if ``ranker.standardize``)
-    standardised. The alternative regresses item effects and factors on all features.
+    standardised. At most 100 features are tried as they are, too: leading components lose most of
+    the signal of independent features. The alternative regresses item effects and factors on all
+    features.
     """
     n_users = len(data.counts.user_ids)
     most = int(min(max(_MOST_GRADES * n_users / data.counts.n_labels, _ENOUGH_USERS), n_users))
@@ -84,11 +88,14 @@ def users_weigh_features(ranker: "PriorRanker", data: TrainingData) -> bool:
         return True
     centred = annotations.features - annotations.features.mean(axis=0)
     spread = centred.std(axis=0)
-    scalings = [centred, centred[:, spread > 0] / spread[spread > 0]]
+    scalings = [centred, centred[:, spread > 0] / spread[spread > 0]][: 1 + ranker.standardize]
+    trials: Iterable[FloatArray] = (_leading(rows) for rows in scalings)
+    if _COMPONENTS < annotations.n_features <= _NARROW:
+        trials = chain([annotations.features], trials)
     without = _trial_scores(ranker, annotations, annotations.features, weighed=False)
     return any(
-        np.nansum(_trial_scores(ranker, annotations, _leading(rows), weighed=True) - without) > 0
-        for rows in scalings[: 1 + ranker.standardize]
+        np.nansum(_trial_scores(ranker, annotations, features, weighed=True) - without) > 0
+        for features in trials
     )
 
 
