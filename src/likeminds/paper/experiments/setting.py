@@ -121,7 +121,7 @@ _PAPER = ExperimentScale(
         loner_labels=(20, 50, 100, 200),
         simulation_labels=(200, 500, 1000, 2000),
     ),
-    minutes=dict(zip(PARTS, (10.0, 1.8, 150.0, 12.0, 1.0, 0.1, 15.0, 0.2), strict=True)),
+    minutes=dict(zip(PARTS, (10.0, 0.8, 110.0, 3.0, 0.3, 0.1, 6.0, 0.1), strict=True)),
     tuned="in every repeat",
 )
 SCALES: Mapping[str, ExperimentScale] = {scale.name: scale for scale in (_QUICK, _PAPER, _TINY)}
