@@ -25,7 +25,7 @@ def shoes(tmp_path_factory):
     """Drawn shoes, three attributes, and a model taught with the pictures."""
     folder = tmp_path_factory.mktemp("shoes")
     attributes = ("--attribute", "open", "--attribute", "pointy")
-    words = ("--pictures", "30", "--n-users", "10", *attributes)
+    words = ("--n-pictures", "30", "--n-users", "10", *attributes)
     assert run(folder, "data", "sketch-shoes", "--out", ".", *words).code == 0
     words = ("--images", "images", "--out", "m.likeminds", "--jobs", "1", "--ranker", "three-level")
     done = run(folder, "fit", *SAID, *words)

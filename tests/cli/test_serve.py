@@ -49,7 +49,7 @@ def test_other_machines_are_not_served_without_keys(folder):
 
 
 def test_keys_are_made_listed_and_revoked(folder):
-    made = run(folder, "keys", "power.likeminds", "--add", "read", "--name", "gateway", "--json")
+    made = run(folder, "keys", "power.likeminds", "--add", "read", "--owner", "gateway", "--json")
     secret = json.loads(made.out)["key"]
     assert secret.startswith("lmk_")
     listed = json.loads(run(folder, "keys", "power.likeminds", "--json").out)["keys"]

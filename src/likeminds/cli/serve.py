@@ -79,7 +79,7 @@ def serve(
         min=0,
         default=50.0,
     ),
-    seconds: float = option(
+    timeout: float = option(
         "The time limit of a request, in seconds.", panel=_LIMITS, min=0.1, default=10.0
     ),
     batch: int = option(
@@ -112,7 +112,7 @@ def serve(
         rate=rate,
         burst=4 * rate,
         most_batch=batch,
-        seconds=seconds,
+        seconds=timeout,
         origins=tuple(origin or ()),
         title=what.title,
         local=is_loopback(host),
@@ -131,7 +131,7 @@ def serve(
     "Serve",
     DATA,
     FIT,
-    "likeminds keys power.likeminds --add read --name gateway",
+    "likeminds keys power.likeminds --add read --owner gateway",
     "likeminds keys power.likeminds",
 )
 def keys(
@@ -139,7 +139,7 @@ def keys(
     *,
     model: Path = typer.Argument(help="The model that is served."),
     add: str | None = option("Make a key: read, write or admin.", default=None),
-    name: str = option("The owner of the key, for the list.", default=""),
+    owner: str = option("The owner of the key, for the list.", default=""),
     revoke: str | None = option("Revoke a key, by its id.", default=None),
     state: State = None,
     database: Database = None,
@@ -151,8 +151,8 @@ def keys(
     folder.mkdir(parents=True, exist_ok=True)
     address = _database(folder, database)
     if add is not None:
-        secret = add_key(address, name, add)
-        output.json({"key": secret, "role": add, "name": name})
+        secret = add_key(address, owner, add)
+        output.json({"key": secret, "role": add, "name": owner})
         output.show(f": the key of role {add}; it is not shown again", head=secret)
         return
     store = open_store(address)

@@ -125,14 +125,14 @@ def _fit_all(output: Output, train: "Annotations", seed: int) -> "dict[str, Rank
 @command(
     "Start",
     "likeminds data electricity --out power",
-    "likeminds data sketch-shoes --out shoes --pictures 60 --n-users 20 --attribute open",
+    "likeminds data sketch-shoes --out shoes --n-pictures 60 --n-users 20 --attribute open",
 )
 def data(
     output: Output,
     *,
     name: str = typer.Argument(help="electricity, or sketch-shoes.", show_default=False),
     out: Folder,
-    pictures: int = option("For sketch-shoes: number of pictures, at most 500.", default=300),
+    n_pictures: int = option("For sketch-shoes: number of pictures, at most 500.", default=300),
     n_users: int = option("For sketch-shoes: number of users.", default=100),
     attribute: list[str] | None = option(
         "For sketch-shoes: an attribute; may be repeated.", default=None
@@ -154,7 +154,7 @@ def data(
         written = exports.write_electricity(out)
     else:
         written = exports.write_sketch_shoes(
-            out, n_pictures=pictures, n_users=n_users, attributes=attribute, random_state=seed
+            out, n_pictures=n_pictures, n_users=n_users, attributes=attribute, random_state=seed
         )
     _show_written(output, out, written)
 
