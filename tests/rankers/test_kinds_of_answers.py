@@ -135,3 +135,7 @@ def test_every_kind_has_the_capabilities_of_labels(kind, described, tmp_path):
     )
     from_disk = HierarchicalRanker(**make).fit(on_disk(said, tmp_path))
     np.testing.assert_allclose(from_disk.decision_function(rows), scores, atol=1e-8)
+    if not described:  # items without features are known by their effects
+        bare = likeminds.load(likeminds.save(ranker, tmp_path / "bare.likeminds"))
+        assert bare.annotations_ is None
+        assert bare.rank("u00").items.tolist() == ranker.rank("u00").items.tolist()

@@ -222,12 +222,13 @@ class ReadableModel:
         return next((annotations for annotations in found if annotations is not None), None)
 
     def training_items(self) -> tuple[IdArray, FloatArray] | None:
-        """Return the scorable training items and their features, or None without training data.
+        """Return the scorable training items and their features, or None if features are unknown.
 
         Subsets of annotations include unlabelled items.
         """
-        if self.training_annotations_ is None:
-            return None
+        if self.training_annotations_ is None:  # items without features have effects
+            effects = self._best_model.scorable_ids()
+            return None if effects is None else (effects, np.zeros((len(effects), 0)))
         ids, features = self.training_annotations_.distinct_items()
         scorable = self._best_model.scorable_ids()
         known = slice(None) if scorable is None else lookup(ids, scorable, "items") >= 0
