@@ -58,9 +58,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_read(tmp_path, words)
 def test_pictures_nobody_can_draw_are_refused_before_anything_is_read(tmp_path):
     done = run(tmp_path, "compare", *LABELS, "--plot", "found.docx")
     assert done.code == 2
-    assert done.err.startswith(
-        "Error: found.docx is not a picture that can be drawn: end its name in ."
-    )
+    assert done.err.startswith("Error: Cannot draw a plot to found.docx: end its name in .")
     assert " .png" in done.err
 
 
