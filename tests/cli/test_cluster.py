@@ -118,7 +118,7 @@ def test_an_interrupt_ends_all_processes_and_says_how_to_go_on(folder):
     assert not left
     assert b"Traceback" not in said
     assert b"Interrupted" in said
-    assert b"--resume continues from" in said
+    assert b"--resume to resume from" in said
     assert not (folder / "stopped.likeminds").exists()
 
 

@@ -227,8 +227,9 @@ class ReadableModel:
         Subsets of annotations include unlabelled items.
         """
         if self.training_annotations_ is None:  # items without features have effects
-            effects = self._best_model.scorable_ids()
-            return None if effects is None else (effects, np.zeros((len(effects), 0)))
+            best = self._best_model
+            ids = None if len(best.feature_names_) else best.scorable_ids()
+            return None if ids is None else (ids, np.zeros((len(ids), 0)))
         ids, features = self.training_annotations_.distinct_items()
         scorable = self._best_model.scorable_ids()
         known = slice(None) if scorable is None else lookup(ids, scorable, "items") >= 0
