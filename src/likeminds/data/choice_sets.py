@@ -25,7 +25,7 @@ _ARGUMENTS = {"winner": "chosen", "loser": "rejected", "tie": "ties"}
 TieModel = Literal["davidson", "half"]
 
 
-class ItemOptions(TypedDict, total=False):
+class ItemArguments(TypedDict, total=False):
     """The keyword arguments about items and users."""
 
     features: object
@@ -34,17 +34,17 @@ class ItemOptions(TypedDict, total=False):
     user_features: object
 
 
-class ChoiceOptions(ItemOptions, total=False):
+class ChoiceOptions(ItemArguments, total=False):
     """The keyword arguments that all constructors of choices have in common."""
 
     shown_first: Iterable[Hashable] | None
     shown_last: Iterable[Hashable] | None
 
 
-def _about_items(options: ChoiceOptions) -> ItemOptions:
+def _about_items(options: ChoiceOptions) -> ItemArguments:
     """Return the options without the items shown first and last."""
     shown = ("shown_first", "shown_last")
-    return cast("ItemOptions", {k: v for k, v in options.items() if k not in shown})
+    return cast("ItemArguments", {k: v for k, v in options.items() if k not in shown})
 
 
 def item_arguments(

@@ -102,7 +102,7 @@ def leaderboard(
     Notes
     -----
     Features that differ between rows of an item, such as the length of an answer, are set equal for
-    all items, so differences in style do not count. Users' weights and items' effects are drawn
+    all items. So differences in style do not count. Users' weights and items' effects are drawn
     from their posteriors, independently between items. Intervals do not allow for the shrinkage of
     scores. In simulations with two schools (``benchmarks/leaderboards.py``), 90 % intervals
     contained 82 to 89 % of the true scores of a school, and 97 to 99 % of the ranks.
